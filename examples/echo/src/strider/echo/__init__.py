@@ -1,0 +1,1 @@
+"""Reads echo-requests, writes echoes: the smallest service, as an example."""

@@ -1,0 +1,54 @@
+"""What a topic is: the shape of an entry of the registry.
+
+The entries themselves are generated from `schemas/topics/*.yaml` into `generated/topics.py`; this
+file only says what an entry knows and how key and partition follow from an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+
+class Event(Protocol):
+    """A generated event class: a frozen dataclass that knows its Avro schema."""
+
+    SCHEMA_NAME: ClassVar[str]
+    """File name under `schemas/avro` without its ending, version included: `page-fetched.v1`."""
+
+    def to_record(self) -> dict[str, Any]: ...
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self: ...
+
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic(Generic[E]):
+    """One topic, as declared in its YAML file."""
+
+    name: str
+    value: type[E]
+    schema_name: str
+    description: str
+    partitioner: str
+    """`key` (Kafka's hash of the key), `shard` (the registrable domain's) or `explicit` (the writer names it)."""
+    cleanup: str
+    """`delete` or `compact`."""
+    writers: tuple[str, ...]
+    readers: tuple[str, ...]
+    max_bytes: int
+    partitions: int | None = None
+    """A count of its own; None means the number of shards."""
+    compression: str = "zstd"
+    accepts_json: bool = False
+    profile: str = "core"
+    """`core`, or `example` for topics that only the examples use."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    key_of: Callable[[E], bytes | None] = lambda _event: None
+    shard_of: Callable[[E, int], int] | None = None
+    """For `shard` partitioned topics: event and number of shards to the shard."""
+    headers_of: Callable[[E], tuple[tuple[str, bytes], ...]] = lambda _event: ()

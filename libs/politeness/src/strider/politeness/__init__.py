@@ -1,0 +1,1 @@
+"""When a host may be asked: robots rules, delays, retry ladders. Pure."""

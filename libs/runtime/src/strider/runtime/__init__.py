@@ -1,0 +1,1 @@
+"""How a process starts, consumes, speaks, fails and stops."""

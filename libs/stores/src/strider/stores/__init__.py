@@ -1,0 +1,1 @@
+"""Where things rest: PostgreSQL, Redis and object store adapters, keys and migrations."""

@@ -1,0 +1,1 @@
+"""What tests share: builders, clocks, a simulated stack, a real one."""
