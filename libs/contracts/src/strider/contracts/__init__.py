@@ -1,6 +1,34 @@
-"""What travels: every event, topic, key and framing, generated from schemas/."""
+"""What travels: every event, topic, key and framing, generated from schemas/.
+
+Events are in `strider.contracts.generated.events`, topics in `….generated.topics`, checked words in
+`….generated.words`.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from .errors import ContractError, DecodeError, EncodeError, UnknownSchema
-from .topic import Event, Topic
+from .topic import Event, Reader, Topic
 
-__all__ = ["ContractError", "DecodeError", "EncodeError", "Event", "Topic", "UnknownSchema"]
+if TYPE_CHECKING:
+    from .generated.topics import TOPICS, dlq
+
+__all__ = [
+    "TOPICS",
+    "ContractError",
+    "DecodeError",
+    "EncodeError",
+    "Event",
+    "Reader",
+    "Topic",
+    "UnknownSchema",
+    "dlq",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # On first use: the generator lives in here too, and must run where what it writes is broken.
+    if name in ("TOPICS", "dlq"):
+        from .generated import topics  # noqa: PLC0415  # see above
+
+        return getattr(topics, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

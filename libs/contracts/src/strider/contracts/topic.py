@@ -17,13 +17,32 @@ class Event(Protocol):
     SCHEMA_NAME: ClassVar[str]
     """File name under `schemas/avro` without its ending, version included: `page-fetched.v1`."""
 
-    def to_record(self) -> dict[str, Any]: ...
+    def to_record(self) -> dict[str, Any]:
+        """Give the values as Avro writes them."""
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self: ...
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Take the values as Avro has read them."""
 
 
 E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One way in which a service reads a topic."""
+
+    service: str
+    group: str | None = None
+    """Its consumer group; None for a read without a group."""
+    mode: str = "group"
+    """`group`, or without one: `table` (latest by key, to the end) or `whole` (every instance reads all)."""
+    sharded: bool = False
+    """Whether the group's partitions are handed out by shard, together with its other sharded topics."""
+    gates: str = "none"
+    """Whether its lag holds back requests: `release` (all), `shard` (those of that shard) or `none`."""
+    initial: str = "earliest"
+    """Where a group without a committed offset begins; `topics apply` writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +54,12 @@ class Topic(Generic[E]):
     schema_name: str
     description: str
     partitioner: str
-    """`key` (Kafka's hash of the key), `shard` (the registrable domain's) or `explicit` (the writer names it)."""
+    """`key` (Kafka's hash of it), `shard` (see `shard_of`) or `explicit` (the writer names the partition)."""
     cleanup: str
     """`delete` or `compact`."""
     writers: tuple[str, ...]
     readers: tuple[str, ...]
+    """Names of the services; `read_by` says how they read."""
     max_bytes: int
     partitions: int | None = None
     """A count of its own; None means the number of shards."""
@@ -52,3 +72,10 @@ class Topic(Generic[E]):
     shard_of: Callable[[E, int], int] | None = None
     """For `shard` partitioned topics: event and number of shards to the shard."""
     headers_of: Callable[[E], tuple[tuple[str, bytes], ...]] = lambda _event: ()
+    read_by: tuple[Reader, ...] = ()
+    transactional: bool = False
+    """Whether only a shard's owner writes it, in transactions."""
+    key_name: str = ""
+    """The key in words, for people: the field, or fields joined by `/`."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """The topic's own headers and what they say; those that every message may carry are not here."""

@@ -1,0 +1,64 @@
+# The only entrance. `make` explains the targets; each is a line or three, longer things have a name in tools/.
+.DEFAULT_GOAL := help
+SHELL := bash
+BIN := .venv/bin
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help setup demo test test-fast lint format types contracts lock requirements up down status logs bench faults wheels docs clean
+
+help: ## explain the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
+
+setup: ## make .venv from requirements.lock (does nothing when it is current)
+	@tools/setup
+
+demo: setup ## show the example pair at work on the local stack: real Kafka, nothing but Python
+	@tools/demo
+
+test: setup ## run all tests: unit, repository, contract, integration, short faults (real Kafka, PostgreSQL, Valkey)
+	$(PYTEST) tests -m "not slow"
+
+test-fast: setup ## run only what needs no server: unit and repository tests, seconds
+	$(PYTEST) tests/unit tests/repo -q
+
+lint: setup ## check style, format and types
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(MAKE) --no-print-directory types
+
+format: setup ## format the code and sort the imports
+	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+types: setup ## check types, strictly
+	$(BIN)/mypy $(wildcard libs/*/src services/*/src examples/*/src cli/src)
+
+contracts: setup ## write anew what is generated from schemas/, settings and tests
+	$(BIN)/python tools/generated.py
+
+lock: setup ## write requirements.lock anew
+	@tools/lock
+
+up: setup ## start Kafka, PostgreSQL, Valkey and all services here
+	$(BIN)/strider up
+
+down: setup ## stop what `make up` started
+	$(BIN)/strider down
+
+status: setup ## show every part and service
+	$(BIN)/strider status
+
+logs: setup ## follow the logs of all processes, or of one: make logs s=kafka
+	$(BIN)/strider logs -f $(s)
+
+bench: setup ## measure; writes docs/performance.md and docs/performance.json (BENCH=short for the quick form)
+	$(BIN)/python -m tests.bench $(if $(filter short,$(BENCH)),--short,)
+
+faults: setup ## the long fault tests: kills, pauses, floods; prints what was lost and repeated
+	$(PYTEST) tests/faults -s --timeout 1200
+
+wheels: setup ## build every member as a wheel into dist/
+	@tools/wheels
+
+docs: contracts ## write the generated pages anew (requirements, topics, settings)
+
+clean: ## remove what can be made again (the data of the local stack stays: strider down --wipe)
+	rm -rf dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .venv .strider/tools

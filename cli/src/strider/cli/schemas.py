@@ -1,0 +1,109 @@
+"""strider schemas: which schemas there are, and whether their versions can live side by side.
+
+Judges by `strider.contracts.compatibility_proof`. Exit codes: 0 all is well, 1 there is a finding,
+2 wrong words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from strider.contracts import TOPICS
+from strider.contracts.book import SchemaBook
+from strider.contracts.book_nodes import canonical_form
+from strider.contracts.compatibility import RULES
+from strider.contracts.compatibility_proof import Problem, check_versions
+from strider.contracts.generator.declarations import DeclarationError
+from strider.contracts.generator.reading import read_declarations
+from strider.contracts.generator.releases import check_release
+
+from .topics_broker import EXIT_FOUND, EXIT_USAGE, fail
+
+app = typer.Typer(no_args_is_help=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def check(
+    schemas: Annotated[Path, typer.Option(help="The folder with topics, avro and released.")] = Path(
+        "schemas"
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Prove that all versions of each event, released ones included, read each other, both ways."""
+    if not (schemas / "avro").is_dir():
+        fail(f"{schemas} has no schemas in it: give --schemas, the repository's folder", EXIT_USAGE)
+    try:
+        declarations = read_declarations(schemas)
+        check_release(declarations)
+    except DeclarationError as failure:
+        fail(str(failure), EXIT_FOUND)
+    current = {name: schema.resolved for name, schema in declarations.schemas.items()}
+    versions: Mapping[str, Any] = {**declarations.release.schemas, **current}
+    problems = check_versions(versions)
+    if as_json:
+        print(
+            json.dumps(
+                {"checked": sorted(versions), "problems": [_as_json(each) for each in problems]}, indent=1
+            )
+        )
+    else:
+        _print_problems(problems, len(versions))
+    raise typer.Exit(EXIT_FOUND if problems else 0)
+
+
+@app.command(name="list")
+def list_schemas(as_json: AsJson = False) -> None:
+    """List the schemas that events are written with now, and where they travel."""
+    book = SchemaBook.embedded()
+    rows = [
+        {
+            "name": name,
+            "fingerprint": book.ours(name).fingerprint.hex(),
+            "topics": [topic.name for topic in TOPICS.values() if topic.schema_name == name],
+        }
+        for name in book.names()
+    ]
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    table = Table("schema", "fingerprint", "topics", box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(str(row["name"]), str(row["fingerprint"]), ", ".join(row["topics"]))
+    Console(highlight=False).print(table)
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="Name with its version, such as seed-submitted.v1.")],
+    canonical: Annotated[bool, typer.Option("--canonical", help="The form that is fingerprinted.")] = False,
+) -> None:
+    """Print a schema."""
+    book = SchemaBook.embedded()
+    if name not in book.names():
+        fail(f"no schema {name!r}; there are: {', '.join(book.names())}", EXIT_USAGE)
+    if canonical:
+        print(canonical_form(book.ours(name).node))
+    else:
+        print(json.dumps(json.loads(book.definition(name)), indent=2, ensure_ascii=False))
+
+
+def _print_problems(problems: list[Problem], checked: int) -> None:
+    for problem in problems:
+        print(problem)
+    for rule in sorted({problem.finding.rule for problem in problems}):
+        print(f"  {rule}: {RULES[rule]}")
+    if not problems:
+        print(f"{checked} schemas: every version reads every other")
+
+
+def _as_json(problem: Problem) -> Mapping[str, str]:
+    return {"writer": problem.writer, "reader": problem.reader, **problem.finding._asdict()}

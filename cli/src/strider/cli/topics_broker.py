@@ -1,0 +1,77 @@
+"""Which broker a command means, and how its failures are told: one line, one exit code.
+
+Settings come from where the services take them, so that a broker which lets them in lets a person
+in too. Exit codes: 1 the answer is no, 2 wrong words or settings, 3 the broker does not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeVar
+
+import typer
+
+from strider.localstack.connections import common_settings, kafka_connection
+from strider.localstack.endpoints import read_endpoints
+from strider.runtime.errors import RuntimeFailure, Unavailable
+from strider.runtime.kafka import KafkaConnection
+from strider.runtime.settings import ServiceSettings
+from strider.runtime.settings_sources import SettingsError
+
+T = TypeVar("T")
+
+EXIT_FOUND: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_UNREACHABLE: Final = 3
+EXIT_INTERRUPTED: Final = 130
+PATIENCE_SECONDS: Final = 10.0
+"""How long a person waits for a broker before "it does not answer" is the better answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The broker that is meant, and the settings that hold here."""
+
+    connection: KafkaConnection
+    settings: ServiceSettings
+
+
+def find_target(bootstrap: str, environment: Mapping[str, str], directory: Path) -> Target:
+    """Find the broker: the option's, else the environment's, else that of the stack that runs here."""
+    settings = common_settings(environment)
+    servers = bootstrap or read_endpoints(environment, directory).get("kafka", "")
+    if not servers:
+        fail(
+            "no broker is named: give --bootstrap, set KAFKA_BOOTSTRAP_SERVERS, or start one by: strider up",
+            EXIT_USAGE,
+        )
+    connection = kafka_connection(servers, environment)
+    return Target(replace(connection, request_timeout_seconds=PATIENCE_SECONDS), settings)
+
+
+def run_on_broker(bootstrap: str, work: Callable[[Target], Coroutine[Any, Any, T]]) -> T:
+    """Do something on a broker; what goes wrong ends the command with one line."""
+    # The library reports each failed attempt by itself; the command says it once, in the end.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)
+    try:
+        return asyncio.run(work(find_target(bootstrap, os.environ, Path.cwd())))
+    except SettingsError as failure:
+        fail("; ".join(failure.problems), EXIT_USAGE)
+    except Unavailable as failure:
+        fail(str(failure), EXIT_UNREACHABLE)
+    except RuntimeFailure as failure:
+        fail(str(failure), EXIT_FOUND)
+    except KeyboardInterrupt:
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+def fail(line: str, code: int) -> NoReturn:
+    """End the command with a reason."""
+    print(f"strider: {line}", file=sys.stderr)
+    raise typer.Exit(code)

@@ -1,0 +1,32 @@
+"""echo-requests -> answer -> echoes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strider.contracts.generated.events import EchoRequested
+from strider.contracts.generated.topics import ECHO_DLQ, ECHO_REQUESTS, ECHOES
+from strider.runtime.effects import Effects, Reads, Say
+from strider.runtime.ports import Record
+
+from .core import Rules, answer
+
+CONSUMES: Final = (ECHO_REQUESTS,)
+PRODUCES: Final = (ECHOES,)
+DEAD_LETTERS: Final = ECHO_DLQ
+
+
+class Echo:
+    """Decides and speaks; there is nothing to load and nothing to remember."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    def reads(self) -> tuple[Reads, ...]:
+        """Say which topic goes to which method."""
+        return (Reads(ECHO_REQUESTS, handler=self.on_echo_requested),)
+
+    async def on_echo_requested(self, request: EchoRequested, _record: Record) -> Effects:
+        """Answer one request."""
+        echoed = answer(request, self._rules)
+        return Effects(say=(Say(ECHOES, echoed),), outcome=echoed.outcome)

@@ -1,0 +1,26 @@
+"""settings -> ledger -> topology -> run."""
+
+from __future__ import annotations
+
+from strider.runtime.service import Process, Wiring, consume, run_service
+
+from .adapters import TopicLedger
+from .settings import TallySettings
+from .topology import DEAD_LETTERS, PRODUCES, Tally
+
+
+def build(process: Process[TallySettings]) -> Wiring:
+    """Put the service together."""
+    interval = process.settings.commit_interval_seconds
+    ledger = TopicLedger(process.bus, process.codec, clock=process.clock, commit_interval_seconds=interval)
+    consumption = consume("tally", *Tally(ledger).reads(), shards=ledger)
+    return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
+
+
+def main() -> int:
+    """Run until told to stop."""
+    return run_service("tally", TallySettings, build)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

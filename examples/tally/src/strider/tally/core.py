@@ -1,0 +1,29 @@
+"""How many echoes has a host had, when some of them are seen twice?
+
+Takes the tally so far, one echo and where in its log the echo stands; returns the new tally, or
+none where the echo is a repeat. A tally carries the offset up to which it counts, and both are one
+record: whoever reads the record knows exactly what is in it. Knows nothing of topics or stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from strider.contracts.generated.events import Echoed, TallyKept
+from strider.contracts.generated.words import EchoOutcome
+
+
+def count(before: TallyKept | None, echoed: Echoed, *, offset: int, timestamp_ms: int) -> TallyKept | None:
+    """Count one echo; None where it was counted before."""
+    if before is not None and offset <= before.counted_offset:
+        return None
+    tally = before or TallyKept(host=echoed.host, count=0, counted_offset=-1)
+    is_refusal = echoed.outcome != EchoOutcome.ECHOED
+    return replace(
+        tally,
+        count=tally.count + (not is_refusal),
+        refused=tally.refused + is_refusal,
+        counted_offset=offset,
+        last_request_id=echoed.request_id,
+        updated_at_ms=timestamp_ms,
+    )

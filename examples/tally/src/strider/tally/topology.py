@@ -1,0 +1,55 @@
+"""echoes -> count -> tallies (in the shard's transaction)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final, Protocol
+
+from strider.contracts.generated.events import Echoed, TallyKept
+from strider.contracts.generated.topics import ECHOES, TALLIES, TALLY_DLQ
+from strider.runtime.effects import Effects, Reads
+from strider.runtime.ports import Record
+
+from .core import count
+
+CONSUMES: Final = (ECHOES,)
+PRODUCES: Final = (TALLIES,)
+DEAD_LETTERS: Final = TALLY_DLQ
+
+Place = tuple[int, str]
+"""Shard and host of a tally."""
+
+
+class Ledger(Protocol):
+    """Where tallies are."""
+
+    def tally(self, place: Place) -> TallyKept | None:
+        """Give the tally as it was kept last."""
+
+    async def keep(self, tallies: Mapping[Place, TallyKept]) -> None:
+        """Keep tallies for good; raises Unavailable or Fenced where that was not done."""
+
+
+class Tally:
+    """Load, decide, remember; the memory is the topic, so speaking and remembering are one."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def reads(self) -> tuple[Reads, ...]:
+        """Say which topic goes to which method."""
+        return (Reads(ECHOES, batch=self.on_echoes),)
+
+    async def on_echoes(self, echoes: Sequence[tuple[Echoed, Record]]) -> Effects:
+        """Count what one poll has brought, with one record for each host in it."""
+        changed: dict[Place, TallyKept] = {}
+        for echoed, record in echoes:
+            place = (record.partition, echoed.host)
+            before = changed.get(place) or self._ledger.tally(place)
+            after = count(before, echoed, offset=record.offset, timestamp_ms=record.timestamp)
+            if after is not None:
+                changed[place] = after
+        if not changed:
+            return Effects(outcome="repeated")
+        return Effects(remember=partial(self._ledger.keep, changed), outcome="counted")

@@ -1,0 +1,168 @@
+"""Which schemas are known here, and by which names.
+
+A schema has a fingerprint (CRC-64-AVRO of its canonical form) and perhaps ids in a registry. What
+ships with the code is trusted; what is learnt while running (the `schemas` topic, a registry) is
+vetted, kept in canonical form, and bounded in number. Fetching schemas is not done here, nor any
+waiting: a schema that is not in the book is simply not known yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, Final
+
+import orjson
+from fastavro.schema import parse_schema
+
+from .book_nodes import Node, SchemaError, canonical_form, fingerprint, read_schema
+from .errors import DecodeError
+
+MAX_DEFINITION_BYTES: Final = 128 * 1024
+"""Of a learnt schema. Ours are a few kilobytes in canonical form, some tens with their docs."""
+
+MAX_LEARNT: Final = 2_000
+"""Schemas of one process's life; a flood of them is somebody's mistake, not an upgrade."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSchema:
+    """A schema that messages may have been written with."""
+
+    fingerprint: bytes
+    node: Node
+    avro: Any = field(repr=False)
+    """As fastavro wants it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A schema that has come and that nobody here reads with."""
+
+    why: str
+
+
+class SchemaBook:
+    """All schemas by name, fingerprint and registry id."""
+
+    def __init__(
+        self,
+        current: Mapping[str, Any],
+        *,
+        released: Iterable[Any] = (),
+        words: Mapping[str, frozenset[str]] | None = None,
+    ) -> None:
+        """Take the schemas that ship with the code: those written now, and those written before."""
+        self.words: Mapping[str, frozenset[str]] = words or {}
+        self._definitions = dict(current)
+        self._ours: dict[str, WriterSchema] = {}
+        self._by_fingerprint: dict[bytes, WriterSchema | Refusal] = {}
+        self._by_registry_id: dict[int, bytes | Refusal] = {}
+        self._registry_ids: dict[tuple[str, bytes], int] = {}
+        self._learnt = 0
+        for schema in released:
+            self._keep(writer_schema(schema))
+        for name, schema in current.items():
+            self._ours[name] = self._keep(writer_schema(schema))
+
+    @classmethod
+    def embedded(cls) -> SchemaBook:
+        """Open the book that ships with the code."""
+        content = files("strider.contracts").joinpath("generated", "schemas.json").read_bytes()
+        book = orjson.loads(content)
+        words = {name: frozenset(words) for name, words in book["words"].items()}
+        return cls(book["current"], released=book["released"], words=words)
+
+    def names(self) -> tuple[str, ...]:
+        """List the schemas that are written now."""
+        return tuple(self._ours)
+
+    def ours(self, name: str) -> WriterSchema:
+        """Give a schema of our own by its name, version included: `page-parsed.v1`."""
+        return self._ours[name]
+
+    def definition(self, name: str) -> str:
+        """Give the full text of a schema of our own, docs and defaults included."""
+        return json.dumps(self._definitions[name], ensure_ascii=False)
+
+    def find(self, fingerprint: bytes) -> WriterSchema | Refusal | None:
+        """Find what a fingerprint stands for, if that is known yet."""
+        return self._by_fingerprint.get(fingerprint)
+
+    def find_id(self, registry_id: int) -> bytes | Refusal | None:
+        """Find the fingerprint that a registry's id stands for, if that is known yet."""
+        return self._by_registry_id.get(registry_id)
+
+    def registry_id(self, topic: str, fingerprint: bytes) -> int | None:
+        """Say by which id a topic's messages are to be written; None means single-object encoding."""
+        return self._registry_ids.get((topic, fingerprint))
+
+    def learn(
+        self, definition: str | bytes, *, claimed: bytes | None = None, registry_id: int | None = None
+    ) -> bytes:
+        """Take in a schema from outside and answer its fingerprint.
+
+        One that nobody should read with raises DecodeError, and is remembered as refused under the
+        fingerprint or id that it came with: its messages are bad, and not waiting for a schema.
+        """
+        schema = _vetted(definition)
+        if isinstance(schema, Refusal):
+            self._refuse(schema, claimed=claimed, registry_id=registry_id)
+            raise DecodeError("incompatible_schema", schema.why)
+        if claimed is not None and claimed != schema.fingerprint:
+            raise DecodeError("bad_value", f"claims {claimed.hex()} and is {schema.fingerprint.hex()}")
+        if not isinstance(self._by_fingerprint.get(schema.fingerprint), WriterSchema):
+            self._count()
+            self._by_fingerprint[schema.fingerprint] = schema
+        if registry_id is not None:
+            self._by_registry_id[registry_id] = schema.fingerprint
+        return schema.fingerprint
+
+    def write_as(self, topic: str, schema_name: str, registry_id: int) -> None:
+        """Write a topic's messages in the Confluent format from now on, under this id."""
+        fingerprint = self._ours[schema_name].fingerprint
+        self._registry_ids[topic, fingerprint] = registry_id
+        self._by_registry_id[registry_id] = fingerprint
+
+    def _refuse(self, refusal: Refusal, *, claimed: bytes | None, registry_id: int | None) -> None:
+        self._count()
+        if claimed is not None:
+            # A good schema is never displaced by a bad one that claims its name.
+            self._by_fingerprint.setdefault(claimed, refusal)
+        if registry_id is not None:
+            self._by_registry_id.setdefault(registry_id, refusal)
+
+    def _count(self) -> None:
+        if self._learnt >= MAX_LEARNT:
+            raise DecodeError("too_large", f"more than {MAX_LEARNT} schemas were learnt")
+        self._learnt += 1
+
+    def _keep(self, schema: WriterSchema) -> WriterSchema:
+        self._by_fingerprint[schema.fingerprint] = schema
+        return schema
+
+
+def writer_schema(schema: Any) -> WriterSchema:
+    """Make a schema ready for use; raises SchemaError.
+
+    What fastavro gets is the canonical form: no defaults, so that a writer cannot leave a field out,
+    and no logical types, so that none of the library's conversions is set off by a stranger.
+    """
+    node = read_schema(schema)
+    canonical = canonical_form(node)
+    return WriterSchema(fingerprint(canonical), node, parse_schema(orjson.loads(canonical)))
+
+
+def _vetted(definition: str | bytes) -> WriterSchema | Refusal:
+    if len(definition) > MAX_DEFINITION_BYTES:
+        raise DecodeError("too_large", f"a schema of {len(definition)} bytes")
+    try:
+        schema = orjson.loads(definition)
+    except orjson.JSONDecodeError as failure:
+        raise DecodeError("bad_json", f"a schema that is no JSON: {failure}") from failure
+    try:
+        return writer_schema(schema)
+    except SchemaError as failure:
+        return Refusal(str(failure))

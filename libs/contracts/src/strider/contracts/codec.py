@@ -1,0 +1,223 @@
+"""Events to bytes and back.
+
+The one place where a message's bytes are judged: what is no event of its topic raises DecodeError
+with one word for the reason, whatever the bytes are, at bounded memory (`codec_weight`); what an
+event's schema or topic cannot carry raises EncodeError, except for text (`codec_text`).
+Knows no broker; an unknown schema is reported, and fetching it is somebody else's errand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Final, NamedTuple, TypeVar
+
+from fastavro import schemaless_reader, schemaless_writer
+
+from .book import Refusal, SchemaBook, WriterSchema
+from .codec_checks import FieldTest, Test, finite_tests, first_failing, word_tests
+from .codec_resolution import Projection, build_projection
+from .codec_text import nul_test, scrub
+from .codec_weight import MEMORY_BUDGET_BYTES, require_affordable, worst_ratio
+from .compatibility import find_obstacles
+from .errors import DecodeError, EncodeError, UnknownSchema
+from .framing import (
+    Frame,
+    Header,
+    confluent_prefix,
+    read_bare_frame,
+    read_frame,
+    schema_header,
+    single_object_prefix,
+)
+from .seeds import is_json, read_json
+from .topic import Event, Topic
+
+E = TypeVar("E", bound=Event)
+
+_READ_FAILURES: Final = (EOFError, ValueError, IndexError, OverflowError, TypeError, KeyError, MemoryError)
+"""All that fastavro was seen to raise on bytes that are no value of a (vetted) schema."""
+
+_WRITE_FAILURES: Final = (ValueError, TypeError, OverflowError, AttributeError, KeyError)
+
+
+class Encoded(NamedTuple):
+    """A message's value, and the headers that belong to it."""
+
+    value: bytes
+    headers: tuple[Header, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How messages of one writer's schema become events of one topic."""
+
+    avro: Any
+    schema: WriterSchema
+    project: Projection | None
+    tests: tuple[FieldTest, ...]
+    is_clean: Test | None
+    free_bytes: int
+    """Messages up to this length cost less than the budget, whatever is in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """How events of one topic are written."""
+
+    avro: Any
+    prefix: bytes
+    headers: tuple[Header, ...]
+    tests: tuple[FieldTest, ...]
+    is_clean: Test | None
+
+
+class Codec:
+    """Encodes and decodes with one book of schemas."""
+
+    def __init__(self, book: SchemaBook) -> None:
+        self.book = book
+        self._readings: dict[tuple[str, bytes], _Reading] = {}
+        self._writings: dict[tuple[str, int | None], _Writing] = {}
+
+    def encode(self, topic: Topic[E], event: E) -> Encoded:
+        """Write an event; raises EncodeError for one that its schema or topic cannot carry."""
+        if type(event) is not topic.value:
+            raise EncodeError(f"{topic.name} carries {topic.value.__name__}, not {type(event).__name__}")
+        writing = self._writing(topic)
+        record = event.to_record()
+        try:
+            if (failing := first_failing(writing.tests, record)) is not None:
+                raise EncodeError(f"{topic.name}: {failing} is {record[failing]!r:.80}")
+            value = _write(writing, record)
+        except _WRITE_FAILURES as failure:
+            raise EncodeError(f"{topic.name}: {failure}") from failure
+        if len(value) > topic.max_bytes:
+            raise EncodeError(f"{topic.name}: {len(value)} bytes, the limit is {topic.max_bytes}")
+        return Encoded(value, writing.headers)
+
+    def decode(self, topic: Topic[E], value: bytes | None, headers: Sequence[Header] = ()) -> E:
+        """Read an event; raises DecodeError (UnknownSchema where that may be only a matter of time)."""
+        if not value:
+            raise DecodeError("empty", "a tombstone" if value is None else "no bytes")
+        if len(value) > topic.max_bytes:
+            raise DecodeError("too_large", f"{len(value)} bytes, the limit is {topic.max_bytes}")
+        if topic.accepts_json and is_json(value):
+            schema = self.book.ours(topic.schema_name)
+            return topic.value.from_record(read_json(value, schema.node, self.book.words))
+        reading, start = self._find_reading(topic, value, headers)
+        return topic.value.from_record(_read(reading, value, start))
+
+    def frame(self, topic: Topic[Any], value: bytes, headers: Sequence[Header] = ()) -> tuple[bytes, int]:
+        """Tell a message's schema (by fingerprint) and where in the value the event starts."""
+        reading, start = self._find_reading(topic, value, headers)
+        return reading.schema.fingerprint, start
+
+    def opening(self, topic: Topic[Any]) -> tuple[bytes, tuple[Header, ...]]:
+        """Give what a topic's messages begin with, and the headers that go with it."""
+        writing = self._writing(topic)
+        return writing.prefix, writing.headers
+
+    def _find_reading(
+        self, topic: Topic[Any], value: bytes, headers: Sequence[Header]
+    ) -> tuple[_Reading, int]:
+        frame = read_frame(value, headers)
+        # The fingerprint of the commonest frame decides alone, and has been met before.
+        if frame.fingerprint and (known := self._readings.get((topic.schema_name, frame.fingerprint))):
+            return known, frame.start
+        schema = self._writer_schema(frame)
+        if schema is None and (bare := read_bare_frame(headers)) is not None:
+            frame, schema = bare, self._writer_schema(bare)
+        if schema is None:
+            raise UnknownSchema(fingerprint=frame.fingerprint, registry_id=frame.registry_id)
+        if isinstance(schema, Refusal):
+            raise DecodeError("incompatible_schema", schema.why)
+        return self._reading(topic, schema), frame.start
+
+    def _writer_schema(self, frame: Frame) -> WriterSchema | Refusal | None:
+        found = self.book.find(frame.fingerprint) if frame.fingerprint else None
+        if found is not None or frame.registry_id is None:
+            return found
+        named = self.book.find_id(frame.registry_id)
+        return self.book.find(named) if isinstance(named, bytes) else named
+
+    def _reading(self, topic: Topic[Any], writer: WriterSchema) -> _Reading:
+        key = (topic.schema_name, writer.fingerprint)
+        if (known := self._readings.get(key)) is not None:
+            return known
+        reader = self.book.ours(topic.schema_name)
+        if obstacles := find_obstacles(writer=writer.node, reader=reader.node):
+            path, rule, detail = obstacles[0]
+            raise DecodeError("incompatible_schema", f"{path or topic.schema_name}: {rule}: {detail}")
+        same = writer.fingerprint == reader.fingerprint
+        reading = _Reading(
+            avro=writer.avro,
+            schema=writer,
+            project=None if same else build_projection(writer=writer.node, reader=reader.node),
+            tests=finite_tests(reader.node),
+            is_clean=nul_test(reader.node),
+            free_bytes=int(MEMORY_BUDGET_BYTES / worst_ratio(writer.node)),
+        )
+        self._readings[key] = reading
+        return reading
+
+    def _writing(self, topic: Topic[Any]) -> _Writing:
+        schema = self.book.ours(topic.schema_name)
+        registry_id = self.book.registry_id(topic.name, schema.fingerprint)
+        key = (topic.name, registry_id)
+        if (known := self._writings.get(key)) is not None:
+            return known
+        prefix = (
+            single_object_prefix(schema.fingerprint) if registry_id is None else confluent_prefix(registry_id)
+        )
+        tests = word_tests(schema.node, self.book.words) + finite_tests(schema.node)
+        headers = (schema_header(schema.fingerprint),)
+        writing = _Writing(schema.avro, prefix, headers, tests, is_clean=nul_test(schema.node))
+        self._writings[key] = writing
+        return writing
+
+
+def _write(writing: _Writing, record: dict[str, Any]) -> bytes:
+    if writing.is_clean is not None and not writing.is_clean(record):
+        record = scrub(record)
+    try:
+        return _serialize(writing, record)
+    except UnicodeEncodeError:
+        # Looking for surrogates first would cost every event what only a broken one needs.
+        return _serialize(writing, scrub(record))
+
+
+def _serialize(writing: _Writing, record: dict[str, Any]) -> bytes:
+    stream = BytesIO()
+    stream.write(writing.prefix)
+    schemaless_writer(stream, writing.avro, record)
+    return stream.getvalue()
+
+
+def _read(reading: _Reading, value: bytes, start: int) -> Any:
+    if len(value) > reading.free_bytes:
+        require_affordable(reading.schema.node, value, start)
+    stream = BytesIO(value)
+    stream.seek(start)
+    try:
+        record: Any = schemaless_reader(stream, reading.avro, None)
+        if reading.project is not None:
+            record = reading.project(record)
+    except _READ_FAILURES as failure:
+        raise _read_failure(failure, at_end=stream.tell() >= len(value)) from failure
+    if (rest := len(value) - stream.tell()) != 0:
+        raise DecodeError("trailing_bytes", f"{rest} bytes follow the event")
+    if (failing := first_failing(reading.tests, record)) is not None:
+        raise DecodeError("bad_value", f"{failing} is no finite number")
+    if reading.is_clean is not None and not reading.is_clean(record):
+        raise DecodeError("bad_value", "a NUL character in a text")
+    return record
+
+
+def _read_failure(failure: Exception, *, at_end: bool) -> DecodeError:
+    if isinstance(failure, UnicodeDecodeError):
+        return DecodeError("bad_value", f"text that is no UTF-8: {failure.reason}")
+    if isinstance(failure, EOFError) or at_end:
+        return DecodeError("truncated", "the bytes end within the event")
+    return DecodeError("bad_value", f"{type(failure).__name__}: {failure}")

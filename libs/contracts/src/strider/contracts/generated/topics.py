@@ -1,0 +1,1286 @@
+"""Every topic: the only place in code where a topic's name stands.
+
+Generated from `schemas/` by `python -m strider.contracts.generator`; do not edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from strider.contracts.partitioning import key_partition
+from strider.contracts.partitioning import shard_of_host
+from strider.contracts.topic import Reader, Topic
+from strider.contracts.urlhost import host_of_url
+
+from .events import (
+    AdaptiveRecorded,
+    CrawlSpecDeclared,
+    DeadLetter,
+    EchoRequested,
+    Echoed,
+    EntryRecorded,
+    FetchCompleted,
+    FetchRequested,
+    HostRecorded,
+    JobEvent,
+    LinksDiscovered,
+    PageFetched,
+    PageParsed,
+    PageRejected,
+    PageSettled,
+    PageValidated,
+    SchemaDeclared,
+    SeedSubmitted,
+    SourceSaved,
+    TallyKept,
+    UrlsDecided,
+)
+
+
+def _key_of_adaptive_state(event: AdaptiveRecorded) -> bytes | None:
+    return event.source_id.encode()
+
+
+def _shard_of_adaptive_state(event: AdaptiveRecorded, shards: int) -> int:
+    return key_partition(event.source_id.encode(), shards)
+
+
+def _key_of_crawl_specs(event: CrawlSpecDeclared) -> bytes | None:
+    return event.crawl_spec_id.encode()
+
+
+def _key_of_echo_requests(event: EchoRequested) -> bytes | None:
+    return event.host.encode()
+
+
+def _shard_of_echo_requests(event: EchoRequested, shards: int) -> int:
+    return shard_of_host(event.host, shards)
+
+
+def _key_of_echoes(event: Echoed) -> bytes | None:
+    return event.host.encode()
+
+
+def _shard_of_echoes(event: Echoed, shards: int) -> int:
+    return shard_of_host(event.host, shards)
+
+
+def _key_of_fetch_requests(event: FetchRequested) -> bytes | None:
+    return event.group.encode()
+
+
+def _shard_of_fetch_requests(event: FetchRequested, shards: int) -> int:
+    return shard_of_host(event.group, shards)
+
+
+def _key_of_fetches_completed(event: FetchCompleted) -> bytes | None:
+    return event.group.encode()
+
+
+def _shard_of_fetches_completed(event: FetchCompleted, shards: int) -> int:
+    return shard_of_host(event.group, shards)
+
+
+def _headers_of_fetches_completed(event: FetchCompleted) -> tuple[tuple[str, bytes], ...]:
+    return (
+        ("entry", f"{event.job_id}/{event.url_key}".encode()),
+        ("execution", event.execution_id.encode()),
+        ("fetch-sequence", str(event.fetch_sequence).encode()),
+        ("group", event.group.encode()),
+    )
+
+
+def _key_of_frontier(event: EntryRecorded) -> bytes | None:
+    return f"{event.job_id}/{event.url_key}".encode()
+
+
+def _shard_of_frontier(event: EntryRecorded, shards: int) -> int:
+    return shard_of_host(event.group, shards)
+
+
+def _key_of_hosts(event: HostRecorded) -> bytes | None:
+    return (event.origin or event.group).encode()
+
+
+def _shard_of_hosts(event: HostRecorded, shards: int) -> int:
+    return shard_of_host(event.group, shards)
+
+
+def _key_of_job_events(event: JobEvent) -> bytes | None:
+    return (event.job_id or event.group).encode()
+
+
+def _key_of_links_discovered(event: LinksDiscovered) -> bytes | None:
+    return str(event.shard).encode()
+
+
+def _key_of_pages_fetched(event: PageFetched) -> bytes | None:
+    return event.url_key.encode()
+
+
+def _headers_of_pages_fetched(event: PageFetched) -> tuple[tuple[str, bytes], ...]:
+    return (
+        ("entry", f"{event.job_id}/{event.url_key}".encode()),
+        ("execution", event.execution_id.encode()),
+        ("fetch-sequence", str(event.fetch_sequence).encode()),
+        ("group", event.group.encode()),
+    )
+
+
+def _key_of_pages_parsed(event: PageParsed) -> bytes | None:
+    return event.group.encode()
+
+
+def _shard_of_pages_parsed(event: PageParsed, shards: int) -> int:
+    return shard_of_host(event.group, shards)
+
+
+def _headers_of_pages_parsed(event: PageParsed) -> tuple[tuple[str, bytes], ...]:
+    return (
+        ("entry", f"{event.job_id}/{event.url_key}".encode()),
+        ("execution", event.execution_id.encode()),
+        ("fetch-sequence", str(event.fetch_sequence).encode()),
+        ("group", event.group.encode()),
+    )
+
+
+def _key_of_pages_rejected(event: PageRejected) -> bytes | None:
+    return event.group.encode()
+
+
+def _shard_of_pages_rejected(event: PageRejected, shards: int) -> int:
+    return shard_of_host(event.group, shards)
+
+
+def _headers_of_pages_rejected(event: PageRejected) -> tuple[tuple[str, bytes], ...]:
+    return (
+        ("entry", f"{event.job_id}/{event.url_key}".encode()),
+        ("execution", event.execution_id.encode()),
+        ("fetch-sequence", str(event.fetch_sequence).encode()),
+        ("group", event.group.encode()),
+    )
+
+
+def _key_of_pages_settled(event: PageSettled) -> bytes | None:
+    return event.group.encode()
+
+
+def _shard_of_pages_settled(event: PageSettled, shards: int) -> int:
+    return shard_of_host(event.group, shards)
+
+
+def _headers_of_pages_settled(event: PageSettled) -> tuple[tuple[str, bytes], ...]:
+    return (
+        ("entry", f"{event.job_id}/{event.url_key}".encode()),
+        ("execution", event.execution_id.encode()),
+        ("fetch-sequence", str(event.fetch_sequence).encode()),
+        ("group", event.group.encode()),
+    )
+
+
+def _key_of_pages_validated(event: PageValidated) -> bytes | None:
+    return event.page.group.encode()
+
+
+def _shard_of_pages_validated(event: PageValidated, shards: int) -> int:
+    return shard_of_host(event.page.group, shards)
+
+
+def _headers_of_pages_validated(event: PageValidated) -> tuple[tuple[str, bytes], ...]:
+    return (
+        ("entry", f"{event.page.job_id}/{event.page.url_key}".encode()),
+        ("execution", event.page.execution_id.encode()),
+        ("fetch-sequence", str(event.page.fetch_sequence).encode()),
+        ("group", event.page.group.encode()),
+    )
+
+
+def _key_of_render_requests(event: FetchRequested) -> bytes | None:
+    return event.group.encode()
+
+
+def _shard_of_render_requests(event: FetchRequested, shards: int) -> int:
+    return shard_of_host(event.group, shards)
+
+
+def _key_of_schemas(event: SchemaDeclared) -> bytes | None:
+    return event.fingerprint.encode()
+
+
+def _key_of_seeds_submitted(event: SeedSubmitted) -> bytes | None:
+    return host_of_url(event.url)
+
+
+def _key_of_sources(event: SourceSaved) -> bytes | None:
+    return event.source_id.encode()
+
+
+def _key_of_tallies(event: TallyKept) -> bytes | None:
+    return event.host.encode()
+
+
+def _shard_of_tallies(event: TallyKept, shards: int) -> int:
+    return shard_of_host(event.host, shards)
+
+
+def _key_of_urls_decided(event: UrlsDecided) -> bytes | None:
+    return event.url_key.encode()
+
+
+def _key_of_dead_letter(event: DeadLetter) -> bytes | None:
+    return event.key
+
+
+ADAPTIVE_STATE: Final[Topic[AdaptiveRecorded]] = Topic(
+    name="adaptive-state",
+    value=AdaptiveRecorded,
+    schema_name="adaptive-recorded.v1",
+    description="How often sources change, and how often they are therefore crawled. Truth.",
+    partitioner="shard",
+    cleanup="compact",
+    writers=("scheduler",),
+    readers=("scheduler",),
+    max_bytes=65_536,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "compact",
+        "delete.retention.ms": "604800000",
+        "max.compaction.lag.ms": "86400000",
+        "max.message.bytes": "1048576",
+        "min.cleanable.dirty.ratio": "0.2",
+        "segment.bytes": "134217728",
+        "segment.ms": "86400000",
+    },
+    key_of=_key_of_adaptive_state,
+    shard_of=_shard_of_adaptive_state,
+    read_by=(
+        Reader("scheduler", mode="table"),
+    ),
+    transactional=True,
+    key_name="source_id",
+)
+"""How often sources change, and how often they are therefore crawled. Truth."""
+
+API_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="api-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that api could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that api could not handle, with their original bytes and why."""
+
+CRAWL_SPECS: Final[Topic[CrawlSpecDeclared]] = Topic(
+    name="crawl-specs",
+    value=CrawlSpecDeclared,
+    schema_name="crawl-spec-declared.v1",
+    description="How runs crawl, by content hash. Declared before the first event that names it.",
+    partitioner="key",
+    cleanup="compact",
+    writers=("link-ingestion", "scheduler"),
+    readers=("link-ingestion", "scheduler", "fetcher", "renderer", "parser", "validator", "indexer"),
+    max_bytes=262_144,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "compact",
+        "delete.retention.ms": "604800000",
+        "max.message.bytes": "1048576",
+        "min.cleanable.dirty.ratio": "0.2",
+    },
+    key_of=_key_of_crawl_specs,
+    read_by=(
+        Reader("link-ingestion", mode="table"),
+        Reader("scheduler", mode="table"),
+        Reader("fetcher", mode="table"),
+        Reader("renderer", mode="table"),
+        Reader("parser", mode="table"),
+        Reader("validator", mode="table"),
+        Reader("indexer", mode="table"),
+    ),
+    transactional=False,
+    key_name="crawl_spec_id",
+)
+"""How runs crawl, by content hash. Declared before the first event that names it."""
+
+ECHO_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="echo-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that echo could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="example",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that echo could not handle, with their original bytes and why."""
+
+ECHO_REQUESTS: Final[Topic[EchoRequested]] = Topic(
+    name="echo-requests",
+    value=EchoRequested,
+    schema_name="echo-requested.v1",
+    description="Asks for echoes.",
+    partitioner="shard",
+    cleanup="delete",
+    writers=("anyone",),
+    readers=("echo",),
+    max_bytes=65_536,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="example",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "86400000",
+    },
+    key_of=_key_of_echo_requests,
+    shard_of=_shard_of_echo_requests,
+    read_by=(
+        Reader("echo", group="echo"),
+    ),
+    transactional=False,
+    key_name="host",
+)
+"""Asks for echoes."""
+
+ECHOES: Final[Topic[Echoed]] = Topic(
+    name="echoes",
+    value=Echoed,
+    schema_name="echoed.v1",
+    description="The answers to echo requests.",
+    partitioner="shard",
+    cleanup="delete",
+    writers=("echo",),
+    readers=("tally",),
+    max_bytes=65_536,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="example",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "86400000",
+    },
+    key_of=_key_of_echoes,
+    shard_of=_shard_of_echoes,
+    read_by=(
+        Reader("tally", group="tally", sharded=True),
+    ),
+    transactional=False,
+    key_name="host",
+)
+"""The answers to echo requests."""
+
+FETCH_REQUESTS: Final[Topic[FetchRequested]] = Topic(
+    name="fetch-requests",
+    value=FetchRequested,
+    schema_name="fetch-requested.v1",
+    description="Requests to be made now, each under a lease.",
+    partitioner="shard",
+    cleanup="delete",
+    writers=("scheduler",),
+    readers=("fetcher",),
+    max_bytes=524_288,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "86400000",
+    },
+    key_of=_key_of_fetch_requests,
+    shard_of=_shard_of_fetch_requests,
+    read_by=(
+        Reader("fetcher", group="fetcher", gates="release"),
+    ),
+    transactional=False,
+    key_name="group",
+)
+"""Requests to be made now, each under a lease."""
+
+FETCHER_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="fetcher-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that fetcher could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that fetcher could not handle, with their original bytes and why."""
+
+FETCHES_COMPLETED: Final[Topic[FetchCompleted]] = Topic(
+    name="fetches-completed",
+    value=FetchCompleted,
+    schema_name="fetch-completed.v1",
+    description="How requests ended; for robots.txt its text. Spoken after the page.",
+    partitioner="shard",
+    cleanup="delete",
+    writers=("fetcher", "renderer"),
+    readers=("scheduler", "indexer", "insights"),
+    max_bytes=524_288,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "604800000",
+    },
+    key_of=_key_of_fetches_completed,
+    shard_of=_shard_of_fetches_completed,
+    headers_of=_headers_of_fetches_completed,
+    read_by=(
+        Reader("scheduler", group="scheduler", sharded=True, gates="shard"),
+        Reader("indexer", group="indexer"),
+        Reader("insights", group="insights"),
+    ),
+    transactional=False,
+    key_name="group",
+    headers={
+        "entry": "Job and URL key of the entry.",
+        "execution": "The run that the page was fetched for.",
+        "fetch-sequence": "Number of the fetch among those of its entry.",
+        "group": "What politeness is about; the shard follows from it.",
+    },
+)
+"""How requests ended; for robots.txt its text. Spoken after the page."""
+
+FRONTIER: Final[Topic[EntryRecorded]] = Topic(
+    name="frontier",
+    value=EntryRecorded,
+    schema_name="entry-recorded.v1",
+    description="Latest state of every entry. Truth; written in transactions by the shard's owner.",
+    partitioner="shard",
+    cleanup="compact",
+    writers=("scheduler",),
+    readers=("scheduler", "indexer"),
+    max_bytes=65_536,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "compact",
+        "delete.retention.ms": "604800000",
+        "max.compaction.lag.ms": "86400000",
+        "max.message.bytes": "1048576",
+        "min.cleanable.dirty.ratio": "0.2",
+        "segment.bytes": "134217728",
+        "segment.ms": "86400000",
+    },
+    key_of=_key_of_frontier,
+    shard_of=_shard_of_frontier,
+    read_by=(
+        Reader("scheduler", mode="table"),
+        Reader("indexer", group="indexer"),
+    ),
+    transactional=True,
+    key_name="job_id/url_key",
+)
+"""Latest state of every entry. Truth; written in transactions by the shard's owner."""
+
+HOSTS: Final[Topic[HostRecorded]] = Topic(
+    name="hosts",
+    value=HostRecorded,
+    schema_name="host-recorded.v1",
+    description="Clock, blocks and breaker of every group, and every origin's robots rules. Truth.",
+    partitioner="shard",
+    cleanup="compact",
+    writers=("scheduler",),
+    readers=("scheduler", "indexer"),
+    max_bytes=524_288,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "compact",
+        "delete.retention.ms": "604800000",
+        "max.compaction.lag.ms": "86400000",
+        "max.message.bytes": "1048576",
+        "min.cleanable.dirty.ratio": "0.2",
+        "segment.bytes": "134217728",
+        "segment.ms": "86400000",
+    },
+    key_of=_key_of_hosts,
+    shard_of=_shard_of_hosts,
+    read_by=(
+        Reader("scheduler", mode="table"),
+        Reader("indexer", group="indexer"),
+    ),
+    transactional=True,
+    key_name="origin or group",
+)
+"""Clock, blocks and breaker of every group, and every origin's robots rules. Truth."""
+
+INDEXER_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="indexer-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that indexer could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that indexer could not handle, with their original bytes and why."""
+
+INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="insights-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that insights could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that insights could not handle, with their original bytes and why."""
+
+JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
+    name="job-events",
+    value=JobEvent,
+    schema_name="job-event.v1",
+    description="Wishes of people about jobs and hosts, and facts about them.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("scheduler", "api"),
+    readers=("scheduler", "indexer"),
+    max_bytes=65_536,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_job_events,
+    read_by=(
+        Reader("scheduler", mode="whole"),
+        Reader("indexer", group="indexer"),
+    ),
+    transactional=False,
+    key_name="job_id or group",
+)
+"""Wishes of people about jobs and hosts, and facts about them."""
+
+LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="link-ingestion-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that link-ingestion could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that link-ingestion could not handle, with their original bytes and why."""
+
+LINKS_DISCOVERED: Final[Topic[LinksDiscovered]] = Topic(
+    name="links-discovered",
+    value=LinksDiscovered,
+    schema_name="links-discovered.v1",
+    description="URLs worth a place in the frontier, batched by shard.",
+    partitioner="explicit",
+    cleanup="delete",
+    writers=("link-ingestion", "scheduler"),
+    readers=("scheduler",),
+    max_bytes=262_144,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "604800000",
+    },
+    key_of=_key_of_links_discovered,
+    read_by=(
+        Reader("scheduler", group="scheduler", sharded=True),
+    ),
+    transactional=False,
+    key_name="shard",
+)
+"""URLs worth a place in the frontier, batched by shard."""
+
+PAGES_FETCHED: Final[Topic[PageFetched]] = Topic(
+    name="pages-fetched",
+    value=PageFetched,
+    schema_name="page-fetched.v1",
+    description="Answers as they came, bodies still compressed.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("fetcher", "renderer"),
+    readers=("parser", "indexer"),
+    max_bytes=524_288,
+    partitions=None,
+    compression="none",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.bytes": "8589934592",
+        "retention.ms": "86400000",
+        "segment.bytes": "268435456",
+        "segment.ms": "3600000",
+    },
+    key_of=_key_of_pages_fetched,
+    headers_of=_headers_of_pages_fetched,
+    read_by=(
+        Reader("parser", group="parser", gates="release"),
+        Reader("indexer", group="indexer-archive"),
+    ),
+    transactional=False,
+    key_name="url_key",
+    headers={
+        "entry": "Job and URL key of the entry.",
+        "execution": "The run that the page was fetched for.",
+        "fetch-sequence": "Number of the fetch among those of its entry.",
+        "group": "What politeness is about; the shard follows from it.",
+    },
+)
+"""Answers as they came, bodies still compressed."""
+
+PAGES_PARSED: Final[Topic[PageParsed]] = Topic(
+    name="pages-parsed",
+    value=PageParsed,
+    schema_name="page-parsed.v1",
+    description="What the bytes say, with links as parallel arrays.",
+    partitioner="shard",
+    cleanup="delete",
+    writers=("parser",),
+    readers=("validator",),
+    max_bytes=507_904,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.bytes": "8589934592",
+        "retention.ms": "86400000",
+        "segment.bytes": "268435456",
+        "segment.ms": "3600000",
+    },
+    key_of=_key_of_pages_parsed,
+    shard_of=_shard_of_pages_parsed,
+    headers_of=_headers_of_pages_parsed,
+    read_by=(
+        Reader("validator", group="validator", sharded=True, gates="release"),
+    ),
+    transactional=False,
+    key_name="group",
+    headers={
+        "entry": "Job and URL key of the entry.",
+        "execution": "The run that the page was fetched for.",
+        "fetch-sequence": "Number of the fetch among those of its entry.",
+        "group": "What politeness is about; the shard follows from it.",
+    },
+)
+"""What the bytes say, with links as parallel arrays."""
+
+PAGES_REJECTED: Final[Topic[PageRejected]] = Topic(
+    name="pages-rejected",
+    value=PageRejected,
+    schema_name="page-rejected.v1",
+    description="Pages that are no content, and why. A ring service that gives up on a page speaks here too.",
+    partitioner="shard",
+    cleanup="delete",
+    writers=("parser", "validator"),
+    readers=("link-ingestion", "indexer"),
+    max_bytes=524_288,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.bytes": "8589934592",
+        "retention.ms": "86400000",
+        "segment.bytes": "268435456",
+        "segment.ms": "3600000",
+    },
+    key_of=_key_of_pages_rejected,
+    shard_of=_shard_of_pages_rejected,
+    headers_of=_headers_of_pages_rejected,
+    read_by=(
+        Reader("link-ingestion", group="link-ingestion-pages", sharded=True, gates="release"),
+        Reader("indexer", group="indexer", gates="release"),
+    ),
+    transactional=False,
+    key_name="group",
+    headers={
+        "entry": "Job and URL key of the entry.",
+        "execution": "The run that the page was fetched for.",
+        "fetch-sequence": "Number of the fetch among those of its entry.",
+        "group": "What politeness is about; the shard follows from it.",
+    },
+)
+"""Pages that are no content, and why. A ring service that gives up on a page speaks here too."""
+
+PAGES_SETTLED: Final[Topic[PageSettled]] = Topic(
+    name="pages-settled",
+    value=PageSettled,
+    schema_name="page-settled.v1",
+    description="Pages that have gone round. Closes their entries.",
+    partitioner="shard",
+    cleanup="delete",
+    writers=("link-ingestion",),
+    readers=("scheduler", "insights"),
+    max_bytes=65_536,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "604800000",
+    },
+    key_of=_key_of_pages_settled,
+    shard_of=_shard_of_pages_settled,
+    headers_of=_headers_of_pages_settled,
+    read_by=(
+        Reader("scheduler", group="scheduler", sharded=True, gates="shard"),
+        Reader("insights", group="insights"),
+    ),
+    transactional=False,
+    key_name="group",
+    headers={
+        "entry": "Job and URL key of the entry.",
+        "execution": "The run that the page was fetched for.",
+        "fetch-sequence": "Number of the fetch among those of its entry.",
+        "group": "What politeness is about; the shard follows from it.",
+    },
+)
+"""Pages that have gone round. Closes their entries."""
+
+PAGES_VALIDATED: Final[Topic[PageValidated]] = Topic(
+    name="pages-validated",
+    value=PageValidated,
+    schema_name="page-validated.v1",
+    description="Pages that are content; the parsed page followed by the verdict.",
+    partitioner="shard",
+    cleanup="delete",
+    writers=("validator",),
+    readers=("link-ingestion", "indexer"),
+    max_bytes=524_288,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.bytes": "8589934592",
+        "retention.ms": "86400000",
+        "segment.bytes": "268435456",
+        "segment.ms": "3600000",
+    },
+    key_of=_key_of_pages_validated,
+    shard_of=_shard_of_pages_validated,
+    headers_of=_headers_of_pages_validated,
+    read_by=(
+        Reader("link-ingestion", group="link-ingestion-pages", sharded=True, gates="release"),
+        Reader("indexer", group="indexer", gates="release"),
+    ),
+    transactional=False,
+    key_name="page.group",
+    headers={
+        "entry": "Job and URL key of the entry.",
+        "execution": "The run that the page was fetched for.",
+        "fetch-sequence": "Number of the fetch among those of its entry.",
+        "group": "What politeness is about; the shard follows from it.",
+    },
+)
+"""Pages that are content; the parsed page followed by the verdict."""
+
+PARSER_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="parser-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that parser could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that parser could not handle, with their original bytes and why."""
+
+RENDER_REQUESTS: Final[Topic[FetchRequested]] = Topic(
+    name="render-requests",
+    value=FetchRequested,
+    schema_name="fetch-requested.v1",
+    description="Requests that a browser shall make, each under a lease.",
+    partitioner="shard",
+    cleanup="delete",
+    writers=("scheduler",),
+    readers=("renderer",),
+    max_bytes=524_288,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "86400000",
+    },
+    key_of=_key_of_render_requests,
+    shard_of=_shard_of_render_requests,
+    read_by=(
+        Reader("renderer", group="renderer"),
+    ),
+    transactional=False,
+    key_name="group",
+)
+"""Requests that a browser shall make, each under a lease."""
+
+RENDERER_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="renderer-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that renderer could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that renderer could not handle, with their original bytes and why."""
+
+SCHEDULER_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="scheduler-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that scheduler could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that scheduler could not handle, with their original bytes and why."""
+
+SCHEMAS: Final[Topic[SchemaDeclared]] = Topic(
+    name="schemas",
+    value=SchemaDeclared,
+    schema_name="schema-declared.v1",
+    description="Schemas that messages are written with, by fingerprint. Declared before the first message.",
+    partitioner="key",
+    cleanup="compact",
+    writers=("link-ingestion", "scheduler", "fetcher", "renderer", "parser", "validator", "indexer", "insights", "api", "echo", "tally"),
+    readers=("link-ingestion", "scheduler", "fetcher", "renderer", "parser", "validator", "indexer", "insights", "api", "echo", "tally"),
+    max_bytes=262_144,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "compact",
+        "delete.retention.ms": "604800000",
+        "max.message.bytes": "1048576",
+        "min.cleanable.dirty.ratio": "0.2",
+    },
+    key_of=_key_of_schemas,
+    read_by=(
+        Reader("link-ingestion", mode="table"),
+        Reader("scheduler", mode="table"),
+        Reader("fetcher", mode="table"),
+        Reader("renderer", mode="table"),
+        Reader("parser", mode="table"),
+        Reader("validator", mode="table"),
+        Reader("indexer", mode="table"),
+        Reader("insights", mode="table"),
+        Reader("api", mode="table"),
+        Reader("echo", mode="table"),
+        Reader("tally", mode="table"),
+    ),
+    transactional=False,
+    key_name="fingerprint",
+)
+"""Schemas that messages are written with, by fingerprint. Declared before the first message."""
+
+SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
+    name="seeds-submitted",
+    value=SeedSubmitted,
+    schema_name="seed-submitted.v1",
+    description="URLs that somebody wants crawled. The public front door; a plain JSON document will do.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("anyone", "api", "scheduler"),
+    readers=("link-ingestion",),
+    max_bytes=65_536,
+    partitions=None,
+    compression="zstd",
+    accepts_json=True,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_seeds_submitted,
+    read_by=(
+        Reader("link-ingestion", group="link-ingestion-seeds"),
+    ),
+    transactional=False,
+    key_name="host of url",
+)
+"""URLs that somebody wants crawled. The public front door; a plain JSON document will do."""
+
+SOURCES: Final[Topic[SourceSaved]] = Topic(
+    name="sources",
+    value=SourceSaved,
+    schema_name="source-saved.v1",
+    description="Websites that somebody wants watched, latest state by source.",
+    partitioner="key",
+    cleanup="compact",
+    writers=("api",),
+    readers=("scheduler",),
+    max_bytes=262_144,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "compact",
+        "delete.retention.ms": "604800000",
+        "max.message.bytes": "1048576",
+        "min.cleanable.dirty.ratio": "0.2",
+    },
+    key_of=_key_of_sources,
+    read_by=(
+        Reader("scheduler", mode="table"),
+    ),
+    transactional=False,
+    key_name="source_id",
+)
+"""Websites that somebody wants watched, latest state by source."""
+
+TALLIES: Final[Topic[TallyKept]] = Topic(
+    name="tallies",
+    value=TallyKept,
+    schema_name="tally-kept.v1",
+    description="How many echoes each host has had, latest state by host. Written in transactions by the shard's owner.",
+    partitioner="shard",
+    cleanup="compact",
+    writers=("tally",),
+    readers=("tally",),
+    max_bytes=65_536,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="example",
+    config={
+        "cleanup.policy": "compact",
+        "delete.retention.ms": "604800000",
+        "max.compaction.lag.ms": "86400000",
+        "max.message.bytes": "1048576",
+        "min.cleanable.dirty.ratio": "0.2",
+        "segment.bytes": "134217728",
+        "segment.ms": "86400000",
+    },
+    key_of=_key_of_tallies,
+    shard_of=_shard_of_tallies,
+    read_by=(
+        Reader("tally", mode="table"),
+    ),
+    transactional=True,
+    key_name="host",
+)
+"""How many echoes each host has had, latest state by host. Written in transactions by the shard's owner."""
+
+TALLY_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="tally-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that tally could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="example",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that tally could not handle, with their original bytes and why."""
+
+URLS_DECIDED: Final[Topic[UrlsDecided]] = Topic(
+    name="urls-decided",
+    value=UrlsDecided,
+    schema_name="urls-decided.v1",
+    description="Why URLs were not crawled or not stored, one message a page or batch.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("link-ingestion", "scheduler", "validator"),
+    readers=("indexer",),
+    max_bytes=524_288,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_urls_decided,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
+    transactional=False,
+    key_name="url_key",
+)
+"""Why URLs were not crawled or not stored, one message a page or batch."""
+
+VALIDATOR_DLQ: Final[Topic[DeadLetter]] = Topic(
+    name="validator-dlq",
+    value=DeadLetter,
+    schema_name="dead-letter.v1",
+    description="Messages that validator could not handle, with their original bytes and why.",
+    partitioner="key",
+    cleanup="delete",
+    writers=("runtime",),
+    readers=(),
+    max_bytes=524_288,
+    partitions=1,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.ms": "2592000000",
+    },
+    key_of=_key_of_dead_letter,
+    transactional=False,
+    key_name="key",
+)
+"""Messages that validator could not handle, with their original bytes and why."""
+
+
+TOPICS: Final[Mapping[str, Topic[Any]]] = {
+    topic.name: topic
+    for topic in (
+        ADAPTIVE_STATE,
+        API_DLQ,
+        CRAWL_SPECS,
+        ECHO_DLQ,
+        ECHO_REQUESTS,
+        ECHOES,
+        FETCH_REQUESTS,
+        FETCHER_DLQ,
+        FETCHES_COMPLETED,
+        FRONTIER,
+        HOSTS,
+        INDEXER_DLQ,
+        INSIGHTS_DLQ,
+        JOB_EVENTS,
+        LINK_INGESTION_DLQ,
+        LINKS_DISCOVERED,
+        PAGES_FETCHED,
+        PAGES_PARSED,
+        PAGES_REJECTED,
+        PAGES_SETTLED,
+        PAGES_VALIDATED,
+        PARSER_DLQ,
+        RENDER_REQUESTS,
+        RENDERER_DLQ,
+        SCHEDULER_DLQ,
+        SCHEMAS,
+        SEEDS_SUBMITTED,
+        SOURCES,
+        TALLIES,
+        TALLY_DLQ,
+        URLS_DECIDED,
+        VALIDATOR_DLQ,
+    )
+}
+"""Every topic by its name."""
+
+SERVICES: Final[Mapping[str, str]] = {
+    "link-ingestion": "Decides which links are worth the frontier, and whose shard they are.",
+    "scheduler": "Decides what is fetched next, and when.",
+    "fetcher": "Decides what one answer means.",
+    "renderer": "Decides the same, through a headless browser.",
+    "parser": "Decides what the bytes say.",
+    "validator": "Decides whether a page is content.",
+    "indexer": "Decides what is stored, and whether it changed.",
+    "insights": "Counts what may be counted again.",
+    "api": "Speaks for people.",
+}
+"""The services, each with what it decides."""
+
+EXAMPLE_SERVICES: Final[Mapping[str, str]] = {
+    "echo": "Answers what it is asked.",
+    "tally": "Counts the answers.",
+}
+"""The services of the examples."""
+
+COMMON_HEADERS: Final[Mapping[str, str]] = {
+    "schema-fp": "CRC-64-AVRO fingerprint of the schema that the value was written with.",
+    "traceparent": "W3C trace context of whoever spoke.",
+    "ce_specversion": "Version of CloudEvents, which this is in binary mode.",
+    "ce_id": "Identity of the event; the same for a repeat.",
+    "ce_source": "The service that spoke.",
+    "ce_type": "Name of the value's schema, with its version.",
+    "ce_time": "When it was spoken, as RFC 3339.",
+    "replay-id": "Only on messages that are replayed, and names the replay.",
+}
+"""Headers that any message may carry; a topic's own are declared with it."""
+
+
+def dlq(service: str) -> Topic[DeadLetter]:
+    """Give the topic that takes what a service could not handle."""
+    try:
+        return TOPICS[f"{service}-dlq"]
+    except KeyError:
+        raise LookupError(f"{service!r} is no service, so it has no such topic") from None

@@ -1,0 +1,121 @@
+"""Whose shard is this host, and which partition does Kafka's own hash give to a key?
+
+shard(host) = BLAKE2b-64(registrable domain) mod N, over a snapshot of the public suffix list
+(private section included) that is pinned for the life of the topics: another list or another hash
+would hand hosts to new owners while their state stays with the old ones. `tests/golden/shards.json`
+holds the answers. Knows nothing of brokers and of how many shards there are.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache, lru_cache
+from hashlib import blake2b, sha256
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+import can_ada
+from publicsuffixlist import PublicSuffixList
+
+from .errors import ContractError, EncodeError
+
+SNAPSHOT_VERSION: Final = "2026-10-22_08-36-41_UTC"
+"""The list's own version line; it is published under the MPL 2.0."""
+
+SNAPSHOT_SHA256: Final = "0232f4df0831911356e8ee1f4d5c3b6b12c0ed3f6bd66b0f81c8ab5d3d49e9ca"
+"""Checked when the list is loaded: one changed rule moves hosts to other owners."""
+
+CACHED_HOSTS: Final = 32_768
+"""About 8 MB when full. A shard's owner meets the same hosts again and again."""
+
+_MURMUR_SEED: Final = 0x9747B28C
+_MURMUR_FACTOR: Final = 0x5BD1E995
+_WORD: Final = 0xFFFFFFFF
+_POSITIVE: Final = 0x7FFFFFFF
+
+
+class _Place(NamedTuple):
+    """What a host comes to: its domain, and the number that its shard is taken from."""
+
+    domain: str
+    number: int
+
+
+def registrable_domain(host: str) -> str:
+    """Name the domain that owns a host; what has no such domain (addresses, single labels) owns itself."""
+    return _place(host).domain
+
+
+def shard_of_host(host: str, shards: int) -> int:
+    """Tell the shard of a host (a name or an address as URLs have it, without its port)."""
+    return _place(host).number % shards
+
+
+def shard_of_url(url: str, shards: int) -> int:
+    """Tell the shard of a URL; raises EncodeError for one that no request could be made from."""
+    try:
+        host = can_ada.parse(url).hostname
+    except ValueError as failure:
+        raise EncodeError(f"no URL, so no shard: {url[:200]!r}") from failure
+    return shard_of_host(host, shards)
+
+
+def key_partition(key: bytes, partitions: int) -> int:
+    """Do what Java clients and aiokafka do with a key: positive murmur2, modulo."""
+    return (_murmur2(key) & _POSITIVE) % partitions
+
+
+@lru_cache(maxsize=CACHED_HOSTS)
+def _place(host: str) -> _Place:
+    domain = _domain(_canonical(host))
+    digest = blake2b(domain.encode(), digest_size=8).digest()
+    return _Place(domain, int.from_bytes(digest, "big"))
+
+
+def _canonical(host: str) -> str:
+    """Fold what names the same host: case, one trailing dot, Unicode labels, spellings of an IPv6 address."""
+    plain = host
+    if ":" in host:
+        plain = _parsed(f"[{host.removeprefix('[').removesuffix(']')}]")
+    elif not host.isascii():
+        plain = _parsed(host)
+    plain = plain.lower().removesuffix(".")
+    if not plain:
+        raise EncodeError("an empty host belongs to no shard")
+    return plain
+
+
+def _parsed(host: str) -> str:
+    """Have the URL parser fold it, so that hosts fold in the same way as in the URLs they come from."""
+    try:
+        return can_ada.parse(f"http://{host}/").hostname
+    except ValueError as failure:
+        raise EncodeError(f"no host (without its port): {host[:200]!r}") from failure
+
+
+def _domain(host: str) -> str:
+    # A last label of digits can only be an IPv4 address (WHATWG URL, "ends in a number").
+    if host.startswith("[") or host.rpartition(".")[2].isdigit():
+        return host
+    return _suffixes().privatesuffix(host) or host
+
+
+@cache
+def _suffixes() -> PublicSuffixList:
+    content = files("strider.contracts").joinpath("data", "public_suffix_list.dat").read_bytes()
+    if sha256(content).hexdigest() != SNAPSHOT_SHA256:
+        raise ContractError("data/public_suffix_list.dat is not the pinned snapshot; shards would move")
+    return PublicSuffixList(content)
+
+
+def _murmur2(key: bytes) -> int:
+    whole = len(key) & ~3
+    mixed = _MURMUR_SEED ^ len(key)
+    for (word,) in struct.iter_unpack("<I", key[:whole]):
+        word = word * _MURMUR_FACTOR & _WORD  # noqa: PLW2901  # the algorithm's own shape
+        word = (word ^ word >> 24) * _MURMUR_FACTOR & _WORD  # noqa: PLW2901  # same
+        mixed = mixed * _MURMUR_FACTOR & _WORD ^ word
+    if rest := key[whole:]:
+        mixed = (mixed ^ int.from_bytes(rest, "little")) * _MURMUR_FACTOR & _WORD
+    mixed = (mixed ^ mixed >> 13) * _MURMUR_FACTOR & _WORD
+    return mixed ^ mixed >> 15

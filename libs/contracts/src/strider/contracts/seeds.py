@@ -1,0 +1,199 @@
+"""The public front door: a plain JSON document instead of an Avro event.
+
+For topics that accept it, anyone can send `{"url": "https://example.org/"}` with any client. The
+schema decides what the fields are; what is left out, or null, takes its default. What is friendly
+is listed here and nowhere else:
+
+- a whole number may be written as 3.0, and 3 stands for 3.0;
+- `priority` also takes the words high, medium, low and discovery;
+- one text stands for a list with that text alone;
+- in maps of texts, numbers and booleans become their JSON text.
+
+A name that the schema does not have is an error and not ignored, since a misspelt limit would
+crawl without one. Whether a URL may be crawled is not decided here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from math import isfinite
+from typing import Any, Final
+
+from .book_nodes import Field, Node
+from .codec_checks import Words
+from .codec_resolution import default_value
+from .errors import DecodeError
+
+MAX_JSON_BYTES: Final = 64 * 1024
+"""A seed with all its patterns and headers; whoever sends more sends something else."""
+
+MAX_DIGITS: Final = 30
+"""Of a number. No field takes longer ones, and Python's cost grows with the square of the digits."""
+
+PRIORITY_WORDS: Final = {"discovery": 0, "low": 1, "medium": 2, "high": 3}
+
+_BLANK: Final = b" \t\r\n"
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_JSON_STARTS: Final = frozenset({b"{", b" ", b"\t", b"\r", b"\n", b"\xef"})
+_JSON_KINDS: Final = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", type(None): "null"}
+_RANGES: Final = {"int": 31, "long": 63}
+
+
+def is_json(value: bytes) -> bool:
+    """Tell a JSON document by its first byte that is not blank (Windows likes to send a byte order mark)."""
+    if value[:1] not in _JSON_STARTS:
+        return False
+    return value.removeprefix(_BYTE_ORDER_MARK)[:MAX_JSON_BYTES].lstrip(_BLANK).startswith(b"{")
+
+
+def read_json(value: bytes, node: Node, words: Words) -> dict[str, Any]:
+    """Read a document into a record of the schema; raises DecodeError that names the field."""
+    if len(value) > MAX_JSON_BYTES:
+        raise DecodeError("too_large", f"{len(value)} bytes of JSON, the limit is {MAX_JSON_BYTES}")
+    document = _parse(value)
+    fields = {field.name: field for field in node.fields}
+    for name in document:
+        if name not in fields:
+            raise DecodeError("unknown_field", f"{name[:80]!r}{_nearest(name, fields)}")
+    return {field.name: _field_value(field, document.get(field.name), words) for field in node.fields}
+
+
+def _parse(value: bytes) -> dict[str, Any]:
+    try:
+        text = value.decode("utf-8-sig")
+        document = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_no_number,
+            parse_int=_whole,
+            parse_float=_fraction,
+        )
+    except UnicodeDecodeError as failure:
+        raise DecodeError("bad_json", f"no UTF-8 at byte {failure.start}") from failure
+    except json.JSONDecodeError as failure:
+        raise DecodeError("bad_json", f"{failure.msg} at character {failure.pos}") from failure
+    except RecursionError as failure:
+        raise DecodeError("bad_json", "nested too deeply") from failure
+    if not isinstance(document, dict):
+        raise DecodeError("bad_json", f"{_kind(document)} where an object is wanted")
+    return document
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DecodeError("bad_json", f"{twice[:80]!r} is there twice")
+    return document
+
+
+def _no_number(constant: str) -> Any:
+    raise DecodeError("bad_json", f"{constant} is no JSON number")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise DecodeError("bad_json", f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _fraction(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise DecodeError("bad_json", f"{digits[:MAX_DIGITS]} is too large a number")
+    return number
+
+
+def _field_value(field: Field, value: Any, words: Words) -> Any:
+    if value is None:
+        if not field.has_default:
+            raise DecodeError("missing_field", f"{field.name!r} is required")
+        return default_value(field)
+    if field.name == "priority" and isinstance(value, str):
+        value = PRIORITY_WORDS.get(value.strip().lower(), value)
+    result = _convert(value, field.node, field.name)
+    _require_words(field, result, words)
+    return result
+
+
+def _convert(value: Any, node: Node, place: str) -> Any:
+    if node.kind == "union":
+        # Ours are null or one type, and null has been answered with the default before.
+        return _convert(value, next(part for part in node.parts if part.kind != "null"), place)
+    if node.kind == "array" and isinstance(value, list | str):
+        items = [value] if isinstance(value, str) else value
+        return [_convert(item, node.parts[0], f"{place}[{at}]") for at, item in enumerate(items)]
+    if node.kind == "map" and isinstance(value, dict):
+        return _convert_map(value, node.parts[0], place)
+    if node.kind == "string" and isinstance(value, str):
+        return _clean(value, place)
+    if node.kind == "boolean" and isinstance(value, bool):
+        return value
+    if (number := _number(value, node.kind, place)) is not None:
+        return number
+    raise DecodeError("wrong_type", f"{place} is {_kind(value)}, wanted is {_WANTED[node.kind]}")
+
+
+def _convert_map(value: Mapping[str, Any], part: Node, place: str) -> dict[str, Any]:
+    def item(name: str, content: Any) -> Any:
+        if part.kind == "string" and isinstance(content, bool | int | float):
+            content = json.dumps(content)
+        return _convert(content, part, f"{place}.{name[:80]}")
+
+    return {_clean(name, place): item(name, content) for name, content in value.items()}
+
+
+def _number(value: Any, kind: str, place: str) -> int | float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if kind in ("float", "double"):
+        return float(value)
+    if kind not in _RANGES or value != int(value):
+        return None
+    if not -(1 << _RANGES[kind]) <= value < 1 << _RANGES[kind]:
+        raise DecodeError("bad_value", f"{place} is {value}, out of range")
+    return int(value)
+
+
+def _clean(text: str, place: str) -> str:
+    """Refuse what would fail further on, where nobody can tell the sender any more."""
+    if "\0" in text:
+        raise DecodeError("bad_value", f"{place[:80]} has a NUL character in it")
+    try:
+        text.encode()
+    except UnicodeEncodeError as failure:
+        raise DecodeError("bad_value", f"{place[:80]} has half of a surrogate pair in it") from failure
+    return text
+
+
+def _require_words(field: Field, value: Any, words: Words) -> None:
+    if field.words is None:
+        return
+    known = words[field.words]
+    for word in value if isinstance(value, list) else [value]:
+        if word not in known and word != field.default:
+            raise DecodeError("bad_value", f"{field.name} is {word[:80]!r}{_nearest(word, known)}")
+
+
+def _nearest(name: str, known: Any) -> str:
+    near = get_close_matches(name[:80], known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(known))}"
+
+
+def _kind(value: Any) -> str:
+    return _JSON_KINDS.get(type(value)) or f"the number {value}"
+
+
+_WANTED: Final = {
+    "string": "a text",
+    "boolean": "true or false",
+    "int": "a whole number",
+    "long": "a whole number",
+    "float": "a number",
+    "double": "a number",
+    "array": "a list",
+    "map": "an object",
+}

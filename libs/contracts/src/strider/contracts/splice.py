@@ -1,0 +1,76 @@
+"""A validated page from the bytes of a parsed one.
+
+`pages-validated` is declared as the parsed page followed by the verdict, and Avro's binary form of a
+record is its fields one after the other: so the parsed bytes are taken as they are. That holds where
+the page was written with the very schema that is embedded; else it is decoded and written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any, Generic, TypeVar
+
+import orjson
+from fastavro import parse_schema, schemaless_writer
+
+from .book_nodes import canonical_form, fingerprint
+from .codec import Codec, Encoded
+from .codec_checks import finite_tests, first_failing, word_tests
+from .codec_text import nul_test, scrub
+from .errors import ContractError, EncodeError
+from .framing import Header
+from .topic import Event, Topic
+
+Part = TypeVar("Part", bound=Event)
+Whole = TypeVar("Whole", bound=Event)
+
+
+class Splicer(Generic[Part, Whole]):
+    """Joins messages of one topic and a verdict to messages of another."""
+
+    def __init__(self, codec: Codec, *, part: Topic[Part], whole: Topic[Whole]) -> None:
+        self._codec = codec
+        self._part = part
+        self._whole = whole
+        fields = codec.book.ours(whole.schema_name).node.fields
+        if len(fields) != 2:  # noqa: PLR2004  # a part and its verdict
+            raise ContractError(f"{whole.schema_name} is not a part followed by a verdict")
+        (self._part_field, part_node), (self._verdict_field, node) = ((f.name, f.node) for f in fields)
+        self._embedded = fingerprint(canonical_form(part_node))
+        self._avro = parse_schema(orjson.loads(canonical_form(node)))
+        self._is_clean = nul_test(node)
+        self._tests = word_tests(node, codec.book.words) + finite_tests(node)
+
+    def splice(
+        self, value: bytes, headers: Sequence[Header] = (), *, verdict: Event, part: Part | None = None
+    ) -> Encoded:
+        """Join a message that was decoded before (so its bytes are good) and a verdict on it.
+
+        `part` is what it was decoded to; it spares a second decoding where splicing is not possible.
+        """
+        written_with, start = self._codec.frame(self._part, value, headers)
+        if written_with != self._embedded:
+            known = part if part is not None else self._codec.decode(self._part, value, headers)
+            fields = {self._part_field: known, self._verdict_field: verdict}
+            return self._codec.encode(self._whole, self._whole.value(**fields))
+        prefix, own_headers = self._codec.opening(self._whole)
+        joined = b"".join((prefix, memoryview(value)[start:], self._serialize(verdict.to_record())))
+        if len(joined) > self._whole.max_bytes:
+            raise EncodeError(
+                f"{self._whole.name}: {len(joined)} bytes, the limit is {self._whole.max_bytes}"
+            )
+        return Encoded(joined, own_headers)
+
+    def _serialize(self, verdict: dict[str, Any]) -> bytes:
+        stream = BytesIO()
+        try:
+            if (failing := first_failing(self._tests, verdict)) is not None:
+                raise EncodeError(f"{self._whole.name}: {failing} is {verdict[failing]!r:.80}")
+            clean = verdict if self._is_clean is None or self._is_clean(verdict) else scrub(verdict)
+            schemaless_writer(stream, self._avro, clean)
+        except UnicodeEncodeError:
+            return self._serialize(scrub(verdict))
+        except (ValueError, TypeError, OverflowError, AttributeError, KeyError) as failure:
+            raise EncodeError(f"{self._whole.name}: {failure}") from failure
+        return stream.getvalue()

@@ -1,0 +1,84 @@
+"""Where everything is: what the environment names, else the parts of this stack.
+
+Commands and services find a running stack by these names alone, so that it makes no difference
+whose servers they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from .connections import kafka_connection
+from .errors import NotReady, SetupFailure
+from .home import find_home
+from .probes import ask_kafka, ask_kafka_as, ask_port, ask_postgres, ask_redis, run_now
+from .state import STOPPED, read_state
+
+VARIABLES: Final[Mapping[str, str]] = {
+    "kafka": "KAFKA_BOOTSTRAP_SERVERS",
+    "postgres": "POSTGRES_DSN",
+    "redis": "REDIS_URL",
+    "objects": "OBJECT_STORE_URL",
+    "search": "OPENSEARCH_URL",
+    "registry": "SCHEMA_REGISTRY_URL",
+}
+"""Name of an endpoint, and the variable by which services are told."""
+
+ENCRYPTED: Final = "KAFKA_SECURITY_PROTOCOL"
+
+
+def named_by_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Endpoints that somebody has named: these are used instead of parts of ours."""
+    return {name: environment[variable] for name, variable in VARIABLES.items() if environment.get(variable)}
+
+
+def as_variables(endpoints: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Endpoints as the environment of a service."""
+    return {variable: endpoints.get(name) for name, variable in VARIABLES.items()}
+
+
+def read_endpoints(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """Every endpoint that is known here: the environment's, else those of the stack that runs here."""
+    state = read_state(find_home(environment, directory).state)
+    running = state.endpoints if state and state.state != STOPPED else {}
+    return {name: value for name, value in running.items() if value} | named_by_environment(environment)
+
+
+def check_reachable(named: Mapping[str, str], environment: Mapping[str, str]) -> None:
+    """Ask every server that the environment names; SetupFailure names the first that does not answer."""
+    for name, address in named.items():
+        ask = _question(name, address, environment)
+        if ask is None:
+            continue
+        try:
+            run_now(_once(ask))
+        except NotReady as failure:
+            variable = VARIABLES[name]
+            raise SetupFailure(
+                f"{variable} names a server that does not answer ({failure.reason})",
+                remedy=f"start it, or unset {variable} to have one started here",
+            ) from None
+
+
+async def _once(ask: Callable[[], Awaitable[None]]) -> None:
+    await ask()
+
+
+def _question(
+    name: str, address: str, environment: Mapping[str, str]
+) -> Callable[[], Awaitable[None]] | None:
+    is_plain = environment.get(ENCRYPTED, "PLAINTEXT").upper() == "PLAINTEXT"
+    if name == "kafka":
+        return lambda: (
+            ask_kafka(address) if is_plain else ask_kafka_as(kafka_connection(address, environment))
+        )
+    if name == "postgres":
+        return lambda: ask_postgres(address)
+    if name == "redis":
+        return lambda: ask_redis(address)
+    if name in ("search", "registry"):
+        default_port = 443 if address.startswith("https") else 80
+        return lambda: ask_port(name, address, default_port=default_port)
+    return None

@@ -1,0 +1,47 @@
+"""What a supervisor that was killed has left behind: its processes live on, writing to their logs.
+
+They are found by what it wrote of them (number and start of each), and where it died before it
+could write, by the file that each process wrote its own number to. Servers are taken over as they
+run, so that a killed supervisor costs no restart of Kafka; services are ended, because they must
+run with the code and the settings of now, and lose nothing by it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+
+from .home import Home
+from .identity import is_alive
+from .process import Child, read_number, stop_all
+from .state import StackState
+
+SUFFIX = ".pid"
+STOP_SIGNALS: Mapping[str, int] = {"postgres": signal.SIGINT}
+"""PostgreSQL waits for its clients on SIGTERM, and ends them on SIGINT."""
+GRACE_SECONDS = 20.0
+
+
+def find_orphans(home: Home, state: StackState | None) -> dict[str, Child]:
+    """Living processes of this stack, by name. Only to be asked while no supervisor lives."""
+    found: dict[str, Child] = {}
+    for path in sorted((home.root / "run").glob(f"*{SUFFIX}")):
+        if identity := read_number(path):
+            found[path.name.removesuffix(SUFFIX)] = Child(identity)
+    for status in state.processes if state else ():
+        if status.identity and is_alive(status.identity):
+            found[status.name] = Child(status.identity)
+    return found
+
+
+def end_orphans(orphans: Mapping[str, Child]) -> None:
+    """End them, all at once."""
+    stop_all(
+        (child, STOP_SIGNALS.get(name, signal.SIGTERM), GRACE_SECONDS) for name, child in orphans.items()
+    )
+
+
+def forget(home: Home) -> None:
+    """Remove the number files, after their processes have ended."""
+    for path in (home.root / "run").glob(f"*{SUFFIX}"):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,47 @@
+"""Where time and chance come from.
+
+The system's own for processes, and a seeded source so that a run can be repeated; virtual time is
+`inprocess.virtualtime`'s. Nothing else in the house may call `time` or `random` for decisions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """Wall-clock time, for records and logs only."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards, for intervals."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep on the running loop."""
+        await asyncio.sleep(seconds)
+
+
+class SystemChance:
+    """The machine's randomness, good enough for jitter."""
+
+    def uniform(self, low: float, high: float) -> float:
+        """Any number between the two."""
+        return random.uniform(low, high)  # noqa: S311  # jitter, no secret hangs on it
+
+
+class SeededChance:
+    """Chance that a seed repeats."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311  # repeatable on purpose
+
+    def uniform(self, low: float, high: float) -> float:
+        """Draw the seed's next number between the two."""
+        return self._random.uniform(low, high)

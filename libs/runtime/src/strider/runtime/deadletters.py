@@ -1,0 +1,182 @@
+"""What is kept of a message that could not be handled: all of it, and why.
+
+Decides the shape of a dead letter and where large parts go (the object store: a dead letter must
+fit its topic, and nothing is cut off it). Does not decide that a message is given up, nor sends.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from strider.contracts import DecodeError, EncodeError, Topic
+
+from .effects import Say
+from .errors import OffsetLost, Unavailable
+from .loop_ports import ObjectStore
+from .ports import Clock, Header, Record
+
+CLAIMED_HEADERS: Final = "strider-claimed-headers"
+"""Stands for the key and all headers where they are too large: its value refers to their object."""
+
+STACK_TRACE_CHARS: Final = 16_384
+"""The innermost frames are kept: they say what failed."""
+
+MESSAGE_CHARS: Final = 2_048
+
+HANDLER_CRASHED: Final = "handler_crashed"
+HANDLER_TIMEOUT: Final = "handler_timeout"
+ANSWER_REFUSED: Final = "answer_refused"
+RETENTION_LOSS: Final = "retention_loss"
+
+
+class HandlerTimeoutError(Exception):
+    """A handler was cancelled at its deadline."""
+
+
+def reason_of(failure: BaseException) -> str:
+    """Name why a message is given up, in the words of the dead letters."""
+    if isinstance(failure, DecodeError):
+        return failure.reason
+    if isinstance(failure, HandlerTimeoutError):
+        return HANDLER_TIMEOUT
+    return ANSWER_REFUSED if isinstance(failure, EncodeError) else HANDLER_CRASHED
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who writes the dead letters."""
+
+    service: str
+    group: str
+    version: str = ""
+    worker_id: str = ""
+
+
+class DeadLetters:
+    """Writes what goes to `<service>-dlq`."""
+
+    def __init__(
+        self,
+        topic: Topic[Any],
+        origin: Origin,
+        *,
+        clock: Clock,
+        objects: ObjectStore | None = None,
+        scrub: Callable[[str], str] = lambda text: text,
+    ) -> None:
+        """`scrub` takes secrets out of tracebacks and messages."""
+        self._topic = topic
+        self._origin = origin
+        self._clock = clock
+        self._objects = objects
+        self._scrub = scrub
+
+    async def letter(
+        self, record: Record, failure: BaseException, *, attempts: int = 1, headers: Sequence[Header] = ()
+    ) -> Say:
+        """Write down a message and its failure; raises Unavailable where a large part finds no place.
+
+        `headers` carry the trace that it was handled in.
+        """
+        value = record.value
+        is_large = value is not None and len(value) > self._topic.max_bytes // 2
+        key, names, contents = await self._key_and_headers(record)
+        event = self._event(
+            topic=record.topic,
+            partition=record.partition,
+            offset=record.offset,
+            reason=reason_of(failure),
+            category="decode" if isinstance(failure, DecodeError) else "handler",
+            timestamp_ms=record.timestamp,
+            key=key,
+            value=None if is_large else value,
+            value_object=await self._store(value) if is_large and value is not None else "",
+            value_bytes=len(value or b""),
+            value_sha256="" if value is None else sha256(value).hexdigest(),
+            header_names=names,
+            header_values=contents,
+            task_id=_text(record.headers, "entry"),
+            execution_id=_text(record.headers, "execution"),
+            error_class=_class_of(failure),
+            error_message=self._scrub(str(failure))[:MESSAGE_CHARS],
+            stack_trace=self._scrub(_stack_of(failure))[-STACK_TRACE_CHARS:],
+            trace_id=_trace_id(headers or record.headers),
+            attempts=attempts,
+        )
+        return Say(self._topic, event)
+
+    def loss(self, lost: OffsetLost) -> Say:
+        """Write down which messages are gone unread."""
+        event = self._event(
+            topic=lost.topic,
+            partition=lost.partition,
+            offset=lost.wanted,
+            reason=RETENTION_LOSS,
+            category="retention",
+            error_class=_class_of(lost),
+            error_message=str(lost),
+            lost_from=lost.wanted,
+            lost_to=lost.available - 1,
+        )
+        return Say(self._topic, event)
+
+    def _event(self, **fields: Any) -> Any:
+        return self._topic.value(
+            service=self._origin.service,
+            group=self._origin.group,
+            service_version=self._origin.version,
+            worker_id=self._origin.worker_id,
+            occurred_at_ms=round(self._clock.now().timestamp() * 1000),
+            **fields,
+        )
+
+    async def _key_and_headers(self, record: Record) -> tuple[bytes | None, tuple[str, ...], tuple[bytes, ...]]:
+        names = tuple(name for name, _ in record.headers)
+        contents = tuple(content or b"" for _, content in record.headers)
+        size = len(record.key or b"") + sum(map(len, names)) + sum(map(len, contents)) + 8 * len(names)
+        if size <= self._topic.max_bytes // 8:
+            return record.key, names, contents
+        document = {
+            "key": None if record.key is None else base64.b64encode(record.key).decode(),
+            "headers": [
+                [name, base64.b64encode(content).decode()]
+                for name, content in zip(names, contents, strict=True)
+            ],
+        }
+        reference = await self._store(json.dumps(document).encode())
+        return None, (CLAIMED_HEADERS,), (reference.encode(),)
+
+    async def _store(self, content: bytes) -> str:
+        if self._objects is None:
+            raise Unavailable(
+                "object-store",
+                f"a dead letter's {len(content)} bytes have no place; set OBJECT_STORE_URL",
+            )
+        return await self._objects.put(content)
+
+
+def _class_of(failure: BaseException) -> str:
+    kind = type(failure)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _stack_of(failure: BaseException) -> str:
+    # Bytes that are no event are not our fault: where we noticed tells nobody anything.
+    return "" if isinstance(failure, DecodeError) else "".join(traceback.format_exception(failure))
+
+
+def _text(headers: Sequence[Header], wanted: str) -> str:
+    found = next((content for name, content in headers if name == wanted), None)
+    return "" if found is None else found.decode("utf-8", "replace")[:MESSAGE_CHARS]
+
+
+def _trace_id(headers: Sequence[Header]) -> str:
+    """Take the trace id out of a W3C traceparent: version-trace-span-flags."""
+    parts = _text(headers, "traceparent").split("-")
+    return parts[1] if len(parts) == 4 else ""  # noqa: PLR2004  # the format's four parts

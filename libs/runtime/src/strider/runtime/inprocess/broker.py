@@ -1,0 +1,189 @@
+"""A broker in memory: topics, groups, transactions. What a process shares instead of a cluster.
+
+Keeps and answers; it starts no task and waits for nothing itself. Time comes from a clock, so the
+same program under virtual time takes the same steps. Nothing here survives the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from strider.contracts.partitioning import key_partition
+from strider.runtime.errors import StartRefused, Unavailable
+from strider.runtime.ports import Acknowledged, Clock, Outgoing, RawRecord, TopicPartition
+
+from .groups import Group, Member
+from .log import RECORD_OVERHEAD_BYTES, PartitionLog
+from .transactions import Transactions
+from .waiting import wake
+
+DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
+"""How long tombstones outlive compaction, as on the real topics."""
+
+
+@dataclass(slots=True, eq=False)
+class TopicLogs:
+    """One topic: its partitions and who waits for something to happen to it."""
+
+    name: str
+    partitions: list[PartitionLog]
+    max_bytes: int | None = None
+    """Bound on what is kept. What every group has read goes first; then senders wait."""
+    readers: set[asyncio.Future[None]] = field(default_factory=set)
+    senders: set[asyncio.Future[None]] = field(default_factory=set)
+    keyless: int = 0
+    """Messages without a key take the partitions in turn."""
+
+    def size_bytes(self) -> int:
+        """Sum up what the topic holds now."""
+        return sum(log.size_bytes for log in self.partitions)
+
+
+class Broker:
+    """Everything that is shared: several buses on one broker are several processes on one cluster."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self.clock = clock
+        self.topics: dict[str, TopicLogs] = {}
+        self.groups: dict[str, Group] = {}
+        self.transactions = Transactions(self)
+        self._outage: str | None = None
+
+    def create_topic(self, name: str, partitions: int, *, max_bytes: int | None = None) -> None:
+        """Create a topic; one that exists already must be the same."""
+        existing = self.topics.get(name)
+        if existing is not None and len(existing.partitions) != partitions:
+            raise StartRefused(f"{name} has {len(existing.partitions)} partitions, not {partitions}")
+        if existing is None:
+            logs = [PartitionLog(name, number) for number in range(partitions)]
+            self.topics[name] = TopicLogs(name, logs, max_bytes)
+            for group in self.groups.values():
+                group.topic_created(name)
+
+    def start_group(self, group: str, topics: Iterable[str]) -> None:
+        """Write the initial offsets of a group where it has none: the beginning of each partition."""
+        committed = self.group(group).committed
+        for topic in topics:
+            for log in self.topic(topic).partitions:
+                committed.setdefault(TopicPartition(topic, log.partition), log.start)
+
+    def fail(self, detail: str) -> None:
+        """Become unreachable: every call raises Unavailable until `recover`."""
+        self._outage = detail
+
+    def recover(self) -> None:
+        """Be reachable again; nothing was lost meanwhile."""
+        self._outage = None
+
+    def check(self) -> None:
+        """Raise Unavailable while unreachable."""
+        if self._outage is not None:
+            raise Unavailable("kafka", self._outage)
+
+    def topic(self, name: str) -> TopicLogs:
+        """Look a topic up; one that is missing is an outage to whoever needs it, as on a real broker."""
+        found = self.topics.get(name)
+        if found is None:
+            raise Unavailable("kafka", f"topic {name} does not exist")
+        return found
+
+    def log(self, partition: TopicPartition) -> PartitionLog:
+        """Look a partition up."""
+        logs = self.topic(partition.topic).partitions
+        if not 0 <= partition.partition < len(logs):
+            raise Unavailable("kafka", f"{partition.topic} has no partition {partition.partition}")
+        return logs[partition.partition]
+
+    def group(self, name: str) -> Group:
+        """Look a group up, or begin it."""
+        if name not in self.groups:
+            self.groups[name] = Group(name, self.partition_count)
+        return self.groups[name]
+
+    def partition_count(self, topic: str) -> int | None:
+        """How many partitions a topic has; None where it does not exist."""
+        found = self.topics.get(topic)
+        return None if found is None else len(found.partitions)
+
+    def now_ms(self) -> int:
+        """Wall-clock time as records carry it."""
+        return round(self.clock.now().timestamp() * 1000)
+
+    def append(self, message: Outgoing) -> Acknowledged:
+        """Write one message where its partition or key says."""
+        topic = self.topic(message.topic)
+        log = self.log(TopicPartition(message.topic, self._partition_of(topic, message)))
+        offset = log.append(
+            timestamp=self.now_ms(), key=message.key, value=message.value, headers=message.headers
+        )
+        if topic.readers:
+            wake(topic.readers)
+        return Acknowledged(message.topic, log.partition, offset)
+
+    def append_raw(
+        self,
+        partition: TopicPartition,
+        records: Sequence[RawRecord],
+        *,
+        transaction: str | None = None,
+    ) -> Acknowledged:
+        """Write records as one batch, inside of a transaction or not; says where the first one is."""
+        log = self.log(partition)
+        first, timestamp = log.end, self.now_ms()
+        for key, value in records:
+            log.append(timestamp=timestamp, key=key, value=value, transaction=transaction)
+        wake(self.topic(partition.topic).readers)
+        return Acknowledged(partition.topic, partition.partition, first)
+
+    def has_room(self, topic: TopicLogs, size_bytes: int) -> bool:
+        """Whether a topic may take so much more, after it dropped what every group has read."""
+        if topic.max_bytes is None or topic.size_bytes() + size_bytes <= topic.max_bytes:
+            return True
+        for log in topic.partitions:
+            log.trim(self._read_by_all(log))
+        held = topic.size_bytes()
+        # A message larger than the whole bound passes alone, instead of waiting for ever.
+        return held == 0 or held + size_bytes <= topic.max_bytes
+
+    def compact(self, topic: str, *, delete_retention_ms: int = DELETE_RETENTION_MS) -> None:
+        """Keep the last committed record of each key, as the cleaner would do some day."""
+        for log in self.topic(topic).partitions:
+            log.compact(now_ms=self.now_ms(), delete_retention_ms=delete_retention_ms)
+
+    def trim(self, partition: TopicPartition, before: int) -> None:
+        """Let retention take everything below an offset."""
+        self.log(partition).trim(before)
+        wake(self.topic(partition.topic).senders)
+
+    def commit(self, group: str, member: Member, offsets: Mapping[TopicPartition, int]) -> None:
+        """Store a member's offsets; what all groups have read may make room for senders."""
+        self.group(group).commit(member, offsets)
+        for topic in {partition.topic for partition in offsets}:
+            wake(self.topic(topic).senders)
+
+    def lag(self, group: str) -> Mapping[TopicPartition, int]:
+        """How far a group's committed offsets are behind the committed ends."""
+        return {
+            tp: max(0, self.log(tp).stable_end() - offset)
+            for tp, offset in self.group(group).committed.items()
+        }
+
+    def _partition_of(self, topic: TopicLogs, message: Outgoing) -> int:
+        if message.partition is not None:
+            return message.partition
+        if message.key is not None:
+            return key_partition(message.key, len(topic.partitions))
+        topic.keyless += 1
+        return (topic.keyless - 1) % len(topic.partitions)
+
+    def _read_by_all(self, log: PartitionLog) -> int:
+        partition = TopicPartition(log.topic, log.partition)
+        offsets = [g.committed[partition] for g in self.groups.values() if partition in g.committed]
+        return min(offsets, default=log.stable_end())
+
+
+def message_bytes(message: Outgoing) -> int:
+    """Size a message as the log will count it against a topic's bound."""
+    return len(message.key or b"") + len(message.value or b"") + RECORD_OVERHEAD_BYTES

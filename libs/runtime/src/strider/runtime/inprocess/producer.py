@@ -1,0 +1,206 @@
+"""Producers on the broker in memory: the plain one, and the one writer of a shard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Generator, Iterable, Sequence
+
+from strider.runtime.errors import Fenced, RuntimeFailure, Unavailable
+from strider.runtime.ports import Acknowledged, Chance, Outgoing, RawRecord, TopicPartition
+
+from .broker import Broker, message_bytes
+from .log import RECORD_OVERHEAD_BYTES
+from .waiting import wait_on
+
+
+class InProcessProducer:
+    """Appends at once; the acknowledgement comes at once too, or after a delay drawn by chance."""
+
+    def __init__(
+        self, broker: Broker, *, chance: Chance | None = None, ack_seconds: tuple[float, float] | None = None
+    ) -> None:
+        self._broker = broker
+        self._chance = chance
+        self._ack_seconds = ack_seconds
+        self._pending: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    async def send(self, message: Outgoing) -> Awaitable[Acknowledged]:
+        """Append a message; waits while its topic is full."""
+        await self._make_room(message.topic, message_bytes(message))
+        return self._acknowledge(self._broker.append(message))
+
+    async def send_raw(
+        self, topic: str, partition: int, records: Iterable[RawRecord]
+    ) -> Sequence[Awaitable[Acknowledged]]:
+        """Append records as one batch."""
+        batch = tuple(records)
+        size = sum(len(k or b"") + len(v or b"") + RECORD_OVERHEAD_BYTES for k, v in batch)
+        await self._make_room(topic, size)
+        if not batch:
+            return ()
+        return (self._acknowledge(self._broker.append_raw(TopicPartition(topic, partition), batch)),)
+
+    async def flush(self) -> None:
+        """Wait for the acknowledgements that are still out."""
+        while self._pending:
+            await asyncio.wait(set(self._pending))
+
+    async def close(self) -> None:
+        """Flush and refuse what comes after."""
+        self._is_closed = True
+        await self.flush()
+
+    async def _make_room(self, topic_name: str, size_bytes: int) -> None:
+        self._check()
+        topic = self._broker.topic(topic_name)
+        while topic.max_bytes is not None and not self._broker.has_room(topic, size_bytes):
+            await wait_on((topic.senders,), clock=self._broker.clock)
+            self._check()
+
+    def _check(self) -> None:
+        if self._is_closed:
+            raise RuntimeFailure("the producer was closed")
+        self._broker.check()
+
+    def _acknowledge(self, where: Acknowledged) -> asyncio.Future[Acknowledged]:
+        answer: asyncio.Future[Acknowledged] = asyncio.get_running_loop().create_future()
+        if self._chance is None or self._ack_seconds is None:
+            answer.set_result(where)
+            return answer
+        task = asyncio.create_task(self._answer(answer, where, self._chance.uniform(*self._ack_seconds)))
+        self._pending.add(task)
+        task.add_done_callback(self._pending.discard)
+        return answer
+
+    async def _answer(
+        self, answer: asyncio.Future[Acknowledged], where: Acknowledged, seconds: float
+    ) -> None:
+        await self._broker.clock.sleep(seconds)
+        if answer.done():
+            return
+        try:
+            self._broker.check()  # the message is written, but who sent it will never know
+        except Unavailable as failure:
+            answer.set_exception(failure)
+        else:
+            answer.set_result(where)
+
+
+class _Committed:
+    """The end of a group commit, for many who wait: one of them giving up does not end it."""
+
+    __slots__ = ("_future",)
+
+    def __init__(self, future: asyncio.Future[None]) -> None:
+        self._future = future
+
+    def __await__(self) -> Generator[object, None, None]:
+        return asyncio.shield(self._future).__await__()
+
+
+class InProcessShardWriter:
+    """Writes the truth topics of one shard in transactions, group-committed."""
+
+    def __init__(self, broker: Broker, namespace: str, shard: int, *, commit_interval_seconds: float) -> None:
+        self._broker = broker
+        self._id = f"{namespace}-{shard}"
+        self._shard = shard
+        self._interval_seconds = commit_interval_seconds
+        self._epoch = broker.transactions.initialise(self._id)
+        self._group: asyncio.Future[None] | None = None
+        self._timer: asyncio.Task[None] | None = None
+        self._failure: RuntimeFailure | None = None
+        self._is_uncertain = False
+        """A commit was not answered: what is still open must not come along with the next group."""
+
+    @property
+    def shard(self) -> int:
+        """Its number."""
+        return self._shard
+
+    @property
+    def epoch(self) -> int:
+        """The producer epoch that taking the shard was given."""
+        return self._epoch
+
+    def append(self, topic: str, partition: int, record: RawRecord) -> Awaitable[None]:
+        """Add a record to the open group."""
+        future = self._group
+        if future is None or future.done():
+            future = self._group = asyncio.get_running_loop().create_future()
+            future.add_done_callback(_retrieve)
+        try:
+            self._check()
+            self._drop_uncertain()
+            self._broker.transactions.append(
+                self._id, TopicPartition(topic, partition), record, epoch=self._epoch, shard=self._shard
+            )
+        except RuntimeFailure as failure:
+            self._fail(failure)
+        else:
+            if self._timer is None:
+                self._timer = asyncio.create_task(self._commit_later())
+        return _Committed(future)
+
+    async def flush(self) -> None:
+        """Commit the open group now."""
+        self._check()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._commit()
+        if self._failure is not None:
+            raise self._failure
+
+    async def close(self) -> None:
+        """Commit what is open, if this is still the owner, and append nothing more."""
+        if self._failure is None:
+            try:
+                await self.flush()
+            except Fenced:
+                return  # the newer owner has aborted what was open
+            finally:
+                self._failure = self._failure or RuntimeFailure("the shard writer was closed")
+
+    def kill(self) -> None:
+        """End as a killed process does: what is open stays open until somebody takes over."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._failure = RuntimeFailure("the shard writer was killed")
+
+    async def _commit_later(self) -> None:
+        await self._broker.clock.sleep(self._interval_seconds)
+        self._commit()
+
+    def _commit(self) -> None:
+        self._timer = None
+        future = self._group
+        try:
+            self._broker.transactions.commit(self._id, epoch=self._epoch, shard=self._shard)
+        except RuntimeFailure as failure:
+            self._fail(failure)
+        else:
+            if future is not None and not future.done():
+                future.set_result(None)
+
+    def _fail(self, failure: RuntimeFailure) -> None:
+        if isinstance(failure, Fenced):
+            self._failure = failure
+        self._is_uncertain = True
+        if self._group is not None and not self._group.done():
+            self._group.set_exception(failure)
+
+    def _drop_uncertain(self) -> None:
+        if self._is_uncertain:
+            self._broker.transactions.abort(self._id, epoch=self._epoch, shard=self._shard)
+            self._is_uncertain = False
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+def _retrieve(future: asyncio.Future[None]) -> None:
+    """Mark a failure as seen: not everybody who appends waits for the end."""
+    if not future.cancelled():
+        future.exception()

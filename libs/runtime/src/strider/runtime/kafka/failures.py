@@ -1,0 +1,100 @@
+"""What an error of the client library means to us: the one table of translations.
+
+Whatever says "the broker did not do it, but may do so later" is Unavailable, failed logins and
+missing permissions included: they heal without us, and readiness says why. Codes that the library
+does not know arrive as its UnknownError and are treated the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from aiokafka import errors as library
+
+from strider.contracts import EncodeError
+from strider.runtime.errors import Fenced, NotOwned, RuntimeFailure, StartRefused, Unavailable
+
+PART: Final = "kafka"
+
+FENCED: Final[tuple[type[Exception], ...]] = (
+    library.ProducerFenced,
+    library.InvalidProducerEpoch,
+    library.TransactionCoordinatorFenced,
+)
+NOT_OWNED: Final[tuple[type[Exception], ...]] = (
+    library.CommitFailedError,
+    library.IllegalGenerationError,
+    library.UnknownMemberIdError,
+    library.RebalanceInProgressError,
+    library.IllegalStateError,
+)
+UNSENDABLE: Final[tuple[type[Exception], ...]] = (
+    library.MessageSizeTooLargeError,
+    library.RecordListTooLargeError,
+    library.InvalidTimestampError,
+)
+REFUSED: Final[tuple[type[Exception], ...]] = (
+    library.InvalidSessionTimeoutError,
+    library.InvalidGroupIdError,
+    library.InconsistentGroupProtocolError,
+    library.InvalidTopicError,
+    library.InvalidTransactionTimeout,
+    library.UnsupportedVersionError,
+    library.IncompatibleBrokerVersion,
+    library.UnsupportedCodecError,
+    library.KafkaConfigurationError,
+)
+
+UNKNOWN_CODES: Final = {
+    82: "another member uses this group instance id",
+    87: "the broker refused the record",
+    89: "the broker is throttling",
+    90: "a newer producer owns this transactional id",
+}
+"""Codes that the library names UnknownError, said in words where the code is known."""
+
+FENCED_CODES: Final = frozenset({47, 90})
+"""INVALID_PRODUCER_EPOCH and PRODUCER_FENCED; the library knows only the first."""
+
+
+def translate(error: Exception, *, shard: int | None = None) -> Exception:
+    """Give the error of ours that stands for an error of the library."""
+    if isinstance(error, RuntimeFailure | EncodeError):
+        return error
+    if isinstance(error, FENCED):
+        return Unavailable(PART, describe(error)) if shard is None else Fenced(shard)
+    if isinstance(error, NOT_OWNED):
+        return NotOwned(describe(error))
+    if isinstance(error, UNSENDABLE):
+        return EncodeError(f"the broker does not take this message: {describe(error)}")
+    if isinstance(error, REFUSED):
+        return StartRefused(f"kafka refuses: {describe(error)}")
+    return Unavailable(PART, describe(error))
+
+
+def describe(error: BaseException) -> str:
+    """Say an error in one line that is never empty."""
+    text = str(error).strip()
+    name = type(error).__name__
+    return f"{name}: {text}" if text and text != name else name
+
+
+@contextmanager
+def translated(*, shard: int | None = None) -> Iterator[None]:
+    """Turn whatever the library raises within into one of ours; cancellation passes untouched."""
+    try:
+        yield
+    except (library.KafkaError, library.IllegalOperation, library.ConsumerStoppedError) as error:
+        raise translate(error, shard=shard) from error
+    except (TimeoutError, OSError) as error:
+        raise Unavailable(PART, describe(error)) from error
+
+
+def raise_for_code(code: int, *, doing: str) -> None:
+    """Raise Unavailable for an error code in an answer that we read ourselves."""
+    if code:
+        kind: Any = library.for_code(code)
+        words = UNKNOWN_CODES.get(code, kind.__name__)
+        raise Unavailable(PART, f"{doing}: code {code}, {words}")

@@ -1,0 +1,279 @@
+"""The one writer of a shard's truth topics: group commits in transactions, fenced for good.
+
+Decides when a group is committed, what its appenders are told, and what follows an outcome that
+cannot be learned. Knows nothing of what the records mean.
+
+After a failure everything that was appended and not resolved fails with it, the group that was
+still open included: what an appender says again must not come to stand behind what was said later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import zip_longest
+from typing import Any, Final
+
+import structlog
+
+from strider.contracts import EncodeError
+from strider.runtime.errors import Fenced, RuntimeFailure, Unavailable
+from strider.runtime.ports import RawRecord
+
+from . import insides
+from .connection import KafkaConnection
+from .failures import PART, describe, translate, translated
+from .groups import Group
+from .producer import RECORD_OVERHEAD_BYTES
+from .transactions import NO_SESSION, Session, open_session
+
+_GROUP_BYTES: Final = 4 * 1024 * 1024
+"""A group this large is committed before its interval."""
+_MOST_BYTES: Final = 8 * _GROUP_BYTES
+"""Where a group that waits for a slow commit takes no more: memory must not follow an outage."""
+_RENEW_PAUSE_SECONDS: Final = 0.5
+
+log = structlog.get_logger(__name__)
+
+
+class KafkaShardWriter:
+    """The transactional producer of one shard, behind the port."""
+
+    def __init__(
+        self,
+        settings: KafkaConnection,
+        transactional_id: str,
+        *,
+        shard: int,
+        commit_interval_seconds: float,
+        on_epoch: Callable[[int], None] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._id = transactional_id
+        self._shard = shard
+        self._interval = commit_interval_seconds
+        self._on_epoch = on_epoch
+        self._client: Any = None
+        self._session = NO_SESSION
+        self._open: Group | None = None
+        self._committing: Group | None = None
+        self._failure: RuntimeFailure | None = None
+        self._due = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_closing = False
+        self._ended: asyncio.Future[Fenced | None] = asyncio.get_running_loop().create_future()
+
+    async def take(self) -> None:
+        """Fence every earlier owner and begin."""
+        self._client, self._session = await self._new_session(NO_SESSION)
+        self._task = asyncio.create_task(self._run(), name=f"shard-writer-{self._id}")
+
+    @property
+    def shard(self) -> int:
+        """The shard's number."""
+        return self._shard
+
+    @property
+    def epoch(self) -> int:
+        """Larger than that of every earlier owner; it grows when an unknown outcome made us begin anew."""
+        return self._session.epoch
+
+    async def ended(self) -> Fenced | None:
+        """Wait until this writer writes no more; tells Fenced where a newer owner was the reason."""
+        return await asyncio.shield(self._ended)
+
+    def append(self, topic: str, partition: int, record: RawRecord) -> Awaitable[None]:
+        """Add to the open group; the awaitable ends when its transaction is committed, or raises Fenced."""
+        key, value = record
+        size = RECORD_OVERHEAD_BYTES + (len(key) if key else 0) + (len(value) if value else 0)
+        if size > self._settings.message_bytes:
+            raise EncodeError(
+                f"{size} bytes for {topic} are over the limit of {self._settings.message_bytes}"
+            )
+        group = self._open
+        if group is None or group.size_bytes > _MOST_BYTES or self._failure is not None:
+            group = self._begin()
+            if group.done.done():
+                return group
+        batches = group.batches.get((topic, partition))
+        if batches is None:
+            batches = group.batches[topic, partition] = [self._client.create_batch()]
+        if batches[-1].append(timestamp=None, key=key, value=value) is None:
+            batches.append(self._client.create_batch())
+            batches[-1].append(timestamp=None, key=key, value=value)
+        group.size_bytes += size
+        if group.size_bytes > _GROUP_BYTES:
+            self._due.set()
+        return group
+
+    def _begin(self) -> Group:
+        """Open a group, or give one that has failed already where nothing can be taken."""
+        failure = self._failure
+        if failure is None and self._is_closing:
+            failure = RuntimeFailure(f"the writer of shard {self._shard} is closed")
+        if failure is None and self._open is not None:
+            failure = Unavailable(
+                PART, f"shard {self._shard}: {self._open.size_bytes} bytes wait for a commit"
+            )
+        group = Group()
+        if failure is not None:
+            group.fail(failure)
+            return group
+        self._open = group
+        self._timer = asyncio.get_running_loop().call_later(self._interval, self._due.set)
+        return group
+
+    async def flush(self) -> None:
+        """Commit what is open now, without waiting for the group's interval."""
+        if self._open is not None:
+            self._due.set()
+        waiting = self._open or self._committing
+        if waiting is not None:
+            await waiting
+        elif isinstance(self._failure, Fenced):
+            raise self._failure
+
+    async def _run(self) -> None:
+        while self._failure is None:
+            await self._due.wait()
+            self._due.clear()
+            if self._timer is not None:
+                self._timer.cancel()
+            group, self._open = self._open, None
+            if group is not None:
+                self._committing = group
+                await self._settle(group)
+                self._committing = None
+
+    async def _settle(self, group: Group) -> None:
+        try:
+            await self._check(group)
+        except RuntimeFailure as refusal:  # nothing was begun, so the epoch may stay
+            self._fail_groups(refusal)
+            return
+        try:
+            async with asyncio.timeout(self._settings.commit_timeout_seconds):
+                await self._commit(group)
+        except Exception as error:  # noqa: BLE001  # an outcome is unknown whoever it was that could not say it
+            failure = translate(error, shard=self._shard)
+            if isinstance(failure, Fenced):
+                self._fail(failure)
+            else:
+                await self._renew(failure)
+        else:
+            group.succeed()
+
+    async def _check(self, group: Group) -> None:
+        for topic, partition in group.batches:
+            with translated():
+                async with asyncio.timeout(self._settings.commit_timeout_seconds):
+                    known = await self._client.partitions_for(topic)
+            if partition not in known:
+                raise RuntimeFailure(f"{topic} has {len(known)} partitions, there is no {partition}")
+
+    async def _commit(self, group: Group) -> None:
+        client = self._client
+        await client.begin_transaction()
+        acknowledgements: list[asyncio.Future[Any]] = []
+        try:
+            for layer in zip_longest(*group.batches.values()):
+                for (topic, partition), batch in zip(group.batches, layer, strict=True):
+                    if batch is not None:
+                        batch.close()
+                        acknowledgements.append(await client.send_batch(batch, topic, partition=partition))
+            # The library would commit what is left of a transaction that has lost a batch.
+            for acknowledged in acknowledgements:
+                await acknowledged
+        finally:
+            for acknowledged in acknowledgements:
+                acknowledged.cancel()
+                if acknowledged.done() and not acknowledged.cancelled():
+                    acknowledged.exception()
+        await client.commit_transaction()
+
+    async def _renew(self, cause: Exception) -> None:
+        """Discard the producer, whose last outcome nobody knows, and begin a new epoch if we still may."""
+        log.warning("shard_writer_renewed", shard=self._shard, reason=describe(cause))
+        self._fail(Unavailable(PART, f"shard {self._shard}: commit not known to have happened: {cause}"))
+        await insides.close_producer(self._client, within_seconds=0)
+        while True:
+            try:
+                self._client, self._session = await self._new_session(self._session)
+            except Fenced as fenced:
+                self._fail(fenced)
+                return
+            except Unavailable as error:
+                log.info("shard_writer_waits", shard=self._shard, reason=str(error))
+                await asyncio.sleep(_RENEW_PAUSE_SECONDS)
+            else:
+                break
+        self._failure = None
+        if self._on_epoch is not None:
+            self._on_epoch(self.epoch)
+
+    def _fail(self, failure: RuntimeFailure) -> None:
+        self._failure = failure
+        self._fail_groups(failure)
+        if isinstance(failure, Fenced) and not self._ended.done():
+            self._ended.set_result(failure)
+
+    def _fail_groups(self, failure: RuntimeFailure) -> None:
+        groups, self._open = (self._committing, self._open), None
+        for group in groups:
+            if group is not None:
+                group.fail(failure)
+
+    async def _new_session(self, held: Session) -> tuple[Any, Session]:
+        return await open_session(self._settings, self._id, shard=self._shard, held=held)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._is_closing
+
+    async def close(self) -> None:
+        """Commit what is open, within the close timeout, and let go; a second call does nothing."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        try:
+            async with asyncio.timeout(self._settings.close_timeout_seconds):
+                await self.flush()
+        except (RuntimeFailure, TimeoutError) as error:
+            log.info("shard_writer_closed_unflushed", shard=self._shard, reason=describe(error))
+        finally:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        if self._failure is None:
+            self._fail(Unavailable(PART, f"the writer of shard {self._shard} was closed before the commit"))
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._client is not None:
+            await insides.close_producer(self._client, within_seconds=0)
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+
+async def take_shard(
+    settings: KafkaConnection,
+    namespace: str,
+    shard: int,
+    *,
+    commit_interval_seconds: float,
+    on_epoch: Callable[[int], None] | None = None,
+) -> KafkaShardWriter:
+    """Become the one writer of a shard."""
+    writer = KafkaShardWriter(
+        settings,
+        f"{namespace}-{shard}",
+        shard=shard,
+        commit_interval_seconds=commit_interval_seconds,
+        on_epoch=on_epoch,
+    )
+    await writer.take()
+    return writer

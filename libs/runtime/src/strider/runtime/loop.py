@@ -1,0 +1,363 @@
+"""The consumer loop: reads, hands to workers, commits; one for each group of a service.
+
+Decides when to read and when not to. What a message goes through is `loop_stages`, who works is
+`loop_pool`, what comes and goes is `loop_partitions`. It ends when it is told to stop, or with the
+exception of whatever was not a message's fault; it knows no client library and no service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from .effects import Reads
+from .errors import OffsetLost, OffsetMissing, Unavailable
+from .loop_commits import Commits
+from .loop_losses import LOSS, report_loss
+from .loop_partitions import SHARD, Partitions
+from .loop_pauses import Pauses
+from .loop_pool import Pool
+from .loop_ports import Codec
+from .loop_settings import LoopPorts, LoopSettings
+from .loop_stages import Stages
+from .loop_units import Batch, BatchQueue, Partition, Unit, size_of
+from .ports import Bus, Consumer, GroupSpec, Record, TopicPartition
+
+POLL = "poll"
+OFFSETS = "offsets"
+
+RESUME_SHARE = 0.75
+"""Reading goes on when the window has emptied to this: a poll for one message costs as much as for many."""
+
+_log = structlog.get_logger("loop")
+
+
+class ConsumerLoop:
+    """Consumes the topics of one group and does what its handlers answer."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        codec: Codec,
+        reads: Sequence[Reads],
+        spec: GroupSpec,
+        *,
+        ports: LoopPorts,
+        settings: LoopSettings | None = None,
+    ) -> None:
+        self._bus = bus
+        self._spec = spec
+        self._ports = ports
+        self._settings = settings = settings or LoopSettings()
+        self._reads = _by_topic(reads, spec)
+        self._queues = {topic: BatchQueue() for topic, each in self._reads.items() if each.batch}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._stopping = asyncio.Event()
+        self._may_read = asyncio.Event()
+        self._consumer: Consumer | None = None
+        self._messages = 0
+        self._size_bytes = 0
+        self._largest_bytes = max(each.topic.max_bytes for each in reads)
+        self._is_draining = False
+        """The window was full, and has to empty by a quarter before more is read."""
+        self._failures = 0
+        self._helpers: set[asyncio.Task[None]] = set()
+        self._pauses = Pauses(ports.meter)
+        self._pool = Pool(ports=ports, settings=settings, pauses=self._pauses)
+        self._pauses.when_open(self._on_gates_open)
+        self._commits = Commits(ports=ports, settings=settings, pauses=self._pauses)
+        self._partitions = Partitions(
+            self._reads,
+            is_sharded=spec.sharded,
+            ports=ports,
+            settings=settings,
+            pauses=self._pauses,
+            pool=self._pool,
+            spawn=self._spawn,
+            commit=self._commit,
+            on_open=self._admit_deferred,
+            on_gone=self._recount,
+        )
+        self._stages = Stages(
+            codec,
+            spec.group,
+            ports=ports,
+            settings=settings,
+            pauses=self._pauses,
+            pool=self._pool,
+            spawn=self._spawn,
+            on_fenced=self._partitions.on_fenced,
+            on_done=self._on_done,
+        )
+
+    @property
+    def group(self) -> str:
+        """Its consumer group."""
+        return self._spec.group
+
+    @property
+    def last_activity(self) -> float:
+        """Monotonic time of the last step of any message."""
+        return self._stages.last_activity
+
+    @property
+    def paused_reasons(self) -> Mapping[str, str]:
+        """Stated pauses, by one word each; empty while all goes well. Not ready while there is one."""
+        return self._pauses.reasons
+
+    @property
+    def in_flight(self) -> int:
+        """Messages read and not done."""
+        return self._messages
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """The same in bytes."""
+        return self._size_bytes
+
+    @property
+    def running(self) -> int:
+        """Messages that a worker is busy with."""
+        return self._pool.running
+
+    @property
+    def lags(self) -> Mapping[TopicPartition, int]:
+        """Messages from the first open one to the end, for each partition here, as of the last look."""
+        held = self._partitions.held
+        return {name: lag for name, lag in self._commits.lags.items() if name in held}
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that this member has now."""
+        return frozenset(self._partitions.held)
+
+    def request_stop(self) -> None:
+        """Finish what is in hand, commit, leave the group; `run` then returns."""
+        self._stopping.set()
+        self._may_read.set()
+
+    def reset_flood(self) -> None:
+        """Go on after the breaker has tripped: somebody has looked. (A restart does the same.)"""
+        self._stages.reset_flood()
+
+    async def run(self) -> None:
+        """Consume until told to stop. Raises what was not a message's fault."""
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                await self._live()
+                for task in self._helpers:
+                    task.cancel()
+        except BaseExceptionGroup as failures:
+            for also in failures.exceptions[1:]:
+                _log.error("Also Failed", error=repr(also))
+            raise failures.exceptions[0] from None
+        finally:
+            if self._consumer is not None:
+                await self._consumer.close()
+
+    async def on_assigned(self, partitions: frozenset[TopicPartition]) -> None:
+        """Take partitions (the consumer's listener)."""
+        await self._guard(self._partitions.on_assigned(partitions))
+
+    async def on_revoked(self, partitions: frozenset[TopicPartition]) -> None:
+        """Give partitions back (the consumer's listener). Groups are eager: all of them at once."""
+        await self._guard(self._partitions.on_revoked(partitions))
+
+    async def _live(self) -> None:
+        self._pool.start(self._spawn, self._stages.advance)
+        while self._consumer is None and not self._stopping.is_set():
+            await self._trying(self._join())
+        consumer = self._consumer
+        if consumer is None:
+            return
+        while not self._stopping.is_set():
+            await self._trying(self._read(consumer))
+            await asyncio.sleep(0)  # a bus that never waits must not keep the workers from working
+            await self._commits.commit_due(consumer, self._partitions.held)
+            await self._commits.look(consumer, self._partitions.held)
+            self._partitions.check_fenced(self._spec.session_timeout_seconds)
+        await self._partitions.give_back(self.assignment, grace_seconds=self._settings.stop_grace_seconds)
+
+    async def _join(self) -> None:
+        self._consumer = await self._bus.consumer(self._spec, self)
+
+    async def _read(self, consumer: Consumer) -> None:
+        """Poll once: for messages where there is room, else only to stay a member."""
+        if not self._has_room():
+            await self._wait(self._may_read, self._settings.keepalive_seconds)
+        has_room = self._has_room()
+        self._partitions.apply_pauses(consumer, is_full=not has_room)
+        batches = await consumer.poll(
+            max_records=self._room() if has_room else 1,
+            timeout_seconds=self._settings.poll_seconds if has_room else 0.0,
+        )
+        self._admit(batches)
+        self._ports.meter.in_flight(self._messages, self._size_bytes, self._pool.running)
+
+    async def _trying(self, attempt: Coroutine[Any, Any, None]) -> None:
+        """Make one attempt at what needs the broker; state what is wrong with it, and wait."""
+        try:
+            await attempt
+        except Unavailable as failure:
+            await self._rest(POLL, str(failure))
+        except OffsetMissing as failure:
+            await self._rest(OFFSETS, str(failure))
+        except OffsetLost as lost:
+            await self._on_lost(lost)
+        else:
+            self._failures = 0
+            self._pauses.clear(POLL)
+            self._pauses.clear(OFFSETS)
+
+    async def _rest(self, word: str, why: str) -> None:
+        self._pauses.state(word, why)
+        self._failures += 1
+        seconds = self._settings.ladder.wait_seconds(self._failures, self._ports.chance)
+        await self._wait(self._stopping, seconds or 0.0)
+
+    async def _on_lost(self, lost: OffsetLost) -> None:
+        partition = self._partitions.held.get(TopicPartition(lost.topic, lost.partition))
+        if partition is None or LOSS in partition.holds or self._consumer is None:
+            await self._wait(self._stopping, self._settings.keepalive_seconds)
+            return
+        partition.holds.add(LOSS)
+        self._spawn(
+            report_loss(
+                lost,
+                partition,
+                self._consumer,
+                ports=self._ports,
+                settings=self._settings,
+                pauses=self._pauses,
+            )
+        )
+
+    def _admit(self, batches: Mapping[TopicPartition, Sequence[Record]]) -> None:
+        """Let what was read queue for its lane, and hand on what may start."""
+        ready: list[Unit] = []
+        parts: dict[str, list[tuple[Partition, Record]]] = {}
+        for name, records in batches.items():
+            partition = self._partitions.held.get(name)
+            if partition is None:
+                continue  # taken away while it was on its way; somebody else reads it again
+            for record in records:
+                partition.done.take(record.offset)
+                partition.messages += 1
+                partition.size_bytes += size_of(record)
+            if SHARD in partition.holds:
+                partition.deferred.extend(records)
+            elif partition.reads.batch is not None:
+                parts.setdefault(name.topic, []).extend((partition, record) for record in records)
+            else:
+                self._queue(partition, records, ready)
+        for topic, together in parts.items():
+            batch = Batch(together, self._queues[topic])
+            if self._queues[topic].enter(batch):
+                ready.append(batch)
+        self._pool.add_all(ready)
+        self._recount()
+
+    def _queue(self, partition: Partition, records: Sequence[Record], ready: list[Unit]) -> None:
+        enter = partition.lanes.enter
+        for record in records:
+            unit = Unit(partition, record)
+            if enter(record.key, unit):
+                ready.append(unit)
+
+    def _admit_deferred(self, partition: Partition) -> None:
+        """Hand on what was read before the shard was ready."""
+        records, partition.deferred = partition.deferred, []
+        ready: list[Unit] = []
+        if partition.reads.batch is None:
+            self._queue(partition, records, ready)
+        elif records:
+            queue = self._queues[partition.name.topic]
+            batch = Batch([(partition, record) for record in records], queue)
+            ready += [batch] if queue.enter(batch) else []
+        self._pool.add_all(ready)
+
+    def _on_done(self, unit: Unit) -> None:
+        self._messages -= unit.messages
+        self._size_bytes -= unit.size_bytes
+        if self._is_draining and self._has_room():
+            self._may_read.set()
+
+    def _recount(self) -> None:
+        """Count what is in flight anew, after partitions came or went or were read."""
+        held = self._partitions.held.values()
+        self._messages = sum(partition.messages for partition in held)
+        self._size_bytes = sum(partition.size_bytes for partition in held)
+        if not held:
+            for queue in self._queues.values():
+                queue.clear()
+        if self._has_room():
+            self._may_read.set()
+
+    def _has_room(self) -> bool:
+        settings = self._settings
+        share = RESUME_SHARE if self._is_draining else 1.0
+        is_full = (
+            self._messages >= share * settings.window_messages
+            or self._size_bytes >= share * settings.window_bytes
+        )
+        if is_full:
+            self._may_read.clear()
+        self._is_draining = is_full
+        return not is_full and not self._pauses.is_gated
+
+    def _room(self) -> int:
+        free_bytes = self._settings.window_bytes - self._size_bytes
+        by_messages = self._settings.window_messages - self._messages
+        return max(1, min(self._settings.poll_records, by_messages, free_bytes // self._largest_bytes))
+
+    def _on_gates_open(self) -> None:
+        self._pool.open_gates()
+        self._may_read.set()
+
+    async def _commit(self) -> None:
+        if self._consumer is not None:
+            await self._commits.commit(self._consumer, self._partitions.held)
+
+    async def _wait(self, event: asyncio.Event, seconds: float) -> None:
+        waiters = {
+            asyncio.ensure_future(event.wait()),
+            asyncio.ensure_future(self._ports.clock.sleep(seconds)),
+        }
+        try:
+            await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiter in waiters:
+                waiter.cancel()
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let a failure of ours end the loop: a client library may swallow what a listener raises."""
+        try:
+            await work
+        except Exception as failure:
+            self._spawn(_raise(failure))
+            raise
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        assert self._tasks is not None, "nothing runs before `run`"
+        task = self._tasks.create_task(work)
+        self._helpers.add(task)
+        task.add_done_callback(self._helpers.discard)
+        return task
+
+
+async def _raise(failure: Exception) -> None:
+    raise failure
+
+
+def _by_topic(reads: Sequence[Reads], spec: GroupSpec) -> dict[str, Reads]:
+    """Check that every topic of the group has one handler of one kind."""
+    by_topic = {each.topic.name: each for each in reads}
+    if sorted(by_topic) != sorted(spec.topics) or len(by_topic) != len(reads):
+        raise ValueError(f"group {spec.group} reads {sorted(spec.topics)}, handled are {sorted(by_topic)}")
+    for name, each in by_topic.items():
+        if (each.handler is None) == (each.batch is None):
+            raise ValueError(f"{name} needs either a handler or a batch handler")
+    return by_topic

@@ -1,0 +1,100 @@
+"""When and what is committed: each partition's contiguous prefix, one commit for many messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import structlog
+
+from .errors import NotOwned, OffsetLost, OffsetMissing, Unavailable
+from .loop_pauses import Pauses
+from .loop_settings import LoopPorts, LoopSettings
+from .loop_units import Partition
+from .ports import Consumer, TopicPartition
+
+COMMIT = "commit"
+
+_log = structlog.get_logger("loop")
+
+
+class Commits:
+    """Commits what is done, at intervals and when partitions go."""
+
+    def __init__(self, *, ports: LoopPorts, settings: LoopSettings, pauses: Pauses) -> None:
+        self._ports = ports
+        self._settings = settings
+        self._pauses = pauses
+        self._failures = 0
+        self._due_at = ports.clock.monotonic()
+        self._looked_at = ports.clock.monotonic()
+        self.lags: Mapping[TopicPartition, int] = {}
+        """Messages from the first open one to the end, as of the last look."""
+
+    async def commit_due(self, consumer: Consumer, held: Mapping[TopicPartition, Partition]) -> None:
+        """Commit when the interval has passed."""
+        if self._ports.clock.monotonic() >= self._due_at:
+            await self.commit(consumer, held)
+
+    async def commit(self, consumer: Consumer, held: Mapping[TopicPartition, Partition]) -> None:
+        """Commit what is done and was not committed. Never raises for what can be repeated."""
+        self._due_at = self._ports.clock.monotonic() + self._settings.commit_interval_seconds
+        offsets = {
+            name: position
+            for name, partition in held.items()
+            if (position := partition.done.position) is not None and position != partition.committed
+        }
+        if offsets:
+            await self._send(consumer, held, offsets)
+
+    async def _send(
+        self,
+        consumer: Consumer,
+        held: Mapping[TopicPartition, Partition],
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        sent = [(held[name], offset) for name, offset in offsets.items()]
+        try:
+            await consumer.commit(offsets)
+        except NotOwned as failure:
+            # They are somebody else's: what was done here is done there again, and nothing is lost.
+            self._ports.meter.commit_failed("not_owned")
+            _log.info("Commit Refused", why=str(failure))
+        except Unavailable as failure:
+            self._failures += 1
+            wait = self._settings.ladder.wait_seconds(self._failures, self._ports.chance)
+            self._due_at = self._ports.clock.monotonic() + (wait or 0.0)
+            self._ports.meter.commit_failed("unavailable")
+            self._pauses.state(COMMIT, str(failure))
+            return
+        else:
+            for partition, offset in sent:
+                partition.committed = offset
+        self._failures = 0
+        self._pauses.clear(COMMIT)
+
+    async def look(self, consumer: Consumer, held: Mapping[TopicPartition, Partition]) -> None:
+        """At intervals: measure the lag, and commit past what no reader sees (transaction markers)."""
+        now = self._ports.clock.monotonic()
+        if now - self._looked_at < self._settings.lag_interval_seconds:
+            return
+        self._looked_at = now
+        try:
+            ends = await consumer.end_offsets(held.keys())
+            positions = {name: await consumer.position(name) for name in ends if name in held}
+        except (Unavailable, NotOwned, OffsetMissing, OffsetLost):
+            return  # polling meets the same and says so
+        lags, behind = {}, {}
+        for name, position in positions.items():
+            partition = held.get(name)
+            if partition is None or partition.is_leaving:
+                continue
+            first_open = partition.done.first_open
+            at = position if first_open is None else first_open
+            lags[name] = max(0, ends[name] - at)
+            self._ports.meter.lag(*name, lags[name])
+            # Without this a partition that ends in a marker would seem to lag for ever.
+            if first_open is None and position > (partition.done.position or partition.committed or position):
+                behind[name] = position
+        self.lags = lags
+        if behind:
+            await self._send(consumer, held, behind)

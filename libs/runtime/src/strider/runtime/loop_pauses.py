@@ -1,0 +1,131 @@
+"""Stated pauses: why a loop does not move, and the waiting for infrastructure to come back.
+
+While a part is unavailable, one message probes it at growing intervals; the others wait, so that
+what is down is not hammered and nothing good is given up. Whoever watches (readiness, the
+watchdog) reads the reasons; a stall without one is a fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import structlog
+
+from .errors import Unavailable
+from .loop_ports import Meter
+from .loop_settings import LoopPorts, LoopSettings
+from .loop_units import Add, Unit
+
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+"""Starts a task whose failure is the loop's failure."""
+
+_log = structlog.get_logger("loop")
+
+
+class Pauses:
+    """The reasons why a loop does not move, by one word each."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._reasons: dict[str, str] = {}
+        self._gates: set[str] = set()
+        self._on_open: Callable[[], None] = lambda: None
+
+    def when_open(self, callback: Callable[[], None]) -> None:
+        """Name what is called when the last gate opens."""
+        self._on_open = callback
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Word and sentence of each reason; empty while all goes well."""
+        return dict(self._reasons)
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether nothing new may be started or read."""
+        return bool(self._gates)
+
+    def state(self, word: str, why: str, *, gates: bool = False) -> None:
+        """State a reason; with `gates` nothing new is started or read until it is cleared."""
+        if word not in self._reasons:
+            _log.warning("Paused", reason=word, why=why)
+            self._meter.paused(word, is_paused=True)
+        self._reasons[word] = why
+        if gates:
+            self._gates.add(word)
+
+    def clear(self, word: str) -> None:
+        """Take a reason back."""
+        if self._reasons.pop(word, None) is not None:
+            _log.info("Resumed", reason=word)
+            self._meter.paused(word, is_paused=False)
+        if word in self._gates:
+            self._gates.discard(word)
+            if not self._gates:
+                self._on_open()
+
+
+class Outages:
+    """Messages that wait for a part of the infrastructure, by part."""
+
+    def __init__(self, *, ports: LoopPorts, settings: LoopSettings, pauses: Pauses) -> None:
+        self._ports = ports
+        self._settings = settings
+        self._pauses = pauses
+        self._parked: dict[str, deque[Unit]] = {}
+
+    def park(self, unit: Unit, failure: Unavailable, *, add: Add, add_probe: Add, spawn: Spawn) -> None:
+        """Let a unit wait until its part answers again; it goes on with the stage that failed."""
+        self._ports.meter.retried(failure.part)
+        waiting = self._parked.get(failure.part)
+        if waiting is None:
+            waiting = self._parked[failure.part] = deque()
+            spawn(self._probe(failure.part, add=add, add_probe=add_probe))
+        # Who was tried last is tried last again: one bad shard must not hide that others are back.
+        waiting.append(unit)
+        self._pauses.state(failure.part, failure.detail, gates=True)
+        settle_probe(unit, is_back=False)
+
+    async def _probe(self, part: str, *, add: Add, add_probe: Add) -> None:
+        waiting = self._parked[part]
+        attempt = 1
+        while waiting:
+            await pause_before(attempt, ports=self._ports, settings=self._settings)
+            unit = _next_open(waiting)
+            if unit is None:
+                break
+            unit.probe = asyncio.get_running_loop().create_future()
+            add_probe(unit)
+            if await unit.probe:
+                break
+            attempt += 1
+        del self._parked[part]
+        self._pauses.clear(part)
+        for unit in waiting:
+            add(unit)
+
+
+def settle_probe(unit: Unit, *, is_back: bool) -> None:
+    """Tell who waits for this unit whether infrastructure is back."""
+    if unit.probe is not None:
+        if not unit.probe.done():
+            unit.probe.set_result(is_back)
+        unit.probe = None
+
+
+async def pause_before(attempt: int, *, ports: LoopPorts, settings: LoopSettings) -> None:
+    """Sleep before trying again for the nth time."""
+    seconds = settings.ladder.wait_seconds(attempt, ports.chance)
+    assert seconds is not None, "the ladder for infrastructure is endless"
+    await ports.clock.sleep(seconds)
+
+
+def _next_open(waiting: deque[Unit]) -> Unit | None:
+    while waiting:
+        unit = waiting.popleft()
+        if not unit.is_closed:
+            return unit
+    return None

@@ -1,0 +1,167 @@
+"""Who works: a fixed number of workers that take what is ready, and a sweeper for their deadlines.
+
+A handler that does not wait costs no task: one worker goes through all that is ready. When one
+waits, the next worker is woken and goes on. What waits for acknowledgements occupies no worker.
+Decides only who runs next; what is done with a unit is `loop_stages`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+from .loop_pauses import Pauses, Spawn, settle_probe
+from .loop_settings import LoopPorts, LoopSettings
+from .loop_units import Partition, Stage, Unit
+
+UNITS_PER_TURN = 128
+"""After so many units without a wait, a worker lets the others (heartbeats, health) have a turn."""
+
+SECONDS_PER_TURN = 0.02
+
+SWEEPS_PER_DEADLINE = 20
+
+
+class Pool:
+    """Units that are ready, and those that work on them."""
+
+    def __init__(self, *, ports: LoopPorts, settings: LoopSettings, pauses: Pauses) -> None:
+        self._ports = ports
+        self._settings = settings
+        self._pauses = pauses
+        self._fresh: deque[Unit] = deque()
+        self._begun: deque[Unit] = deque()
+        """Probes, and units whose acknowledgements have come: they pass closed gates."""
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._active: dict[Unit, asyncio.Task[None] | None] = {}
+        """Started and neither done nor waiting for infrastructure; with its worker while it has one."""
+        self._changed: asyncio.Future[None] | None = None
+        self._is_waking = False
+        """One worker was woken and has not run yet: it will wake the next one where there is more."""
+
+    def start(self, spawn: Spawn, advance: Callable[[Unit], Awaitable[None]]) -> None:
+        """Start the workers and the sweeper."""
+        for _ in range(self._settings.concurrency):
+            spawn(self._work(advance))
+        spawn(self._sweep())
+
+    def add(self, unit: Unit) -> None:
+        """Take a unit that may start, or start again."""
+        self._fresh.append(unit)
+        self._wake()
+
+    def add_all(self, units: Sequence[Unit]) -> None:
+        """Take many that may start."""
+        if units:
+            self._fresh.extend(units)
+            self._wake()
+
+    def add_begun(self, unit: Unit) -> None:
+        """Take a unit that has to go on whatever is paused."""
+        self._begun.append(unit)
+        self._wake()
+
+    def leave(self, unit: Unit) -> None:
+        """Note that nothing happens to a unit now: it is done, parked or dropped."""
+        self._active.pop(unit, None)
+        if self._changed is not None and not self._changed.done():
+            self._changed.set_result(None)
+
+    @property
+    def running(self) -> int:
+        """How many units have a worker now."""
+        return sum(task is not None for task in self._active.values())
+
+    def open_gates(self) -> None:
+        """Let the workers look again: a pause has ended."""
+        if self._fresh:
+            self._wake()
+
+    async def wait_for_active(self, partitions: frozenset[int], *, seconds: float) -> bool:
+        """Wait until nothing of these partitions (by identity) is in hand; False when time is up."""
+        timer = asyncio.ensure_future(self._ports.clock.sleep(seconds))
+        try:
+            while self._active_of(partitions):
+                self._changed = asyncio.get_running_loop().create_future()
+                await asyncio.wait((self._changed, timer), return_when=asyncio.FIRST_COMPLETED)
+                if timer.done():
+                    return not self._active_of(partitions)
+            return True
+        finally:
+            timer.cancel()
+
+    def abandon(self, partitions: frozenset[int]) -> int:
+        """Cancel what is still in hand of these partitions; says how many units."""
+        units = self._active_of(partitions)
+        for unit in units:
+            task = self._active[unit]
+            if task is None:
+                self.leave(unit)
+                settle_probe(unit, is_back=False)
+            elif unit.cancelled_for is None:
+                unit.cancelled_for = "revoked"
+                task.cancel()
+        return len(units)
+
+    def _active_of(self, partitions: frozenset[int]) -> list[Unit]:
+        return [u for u in self._active if any(id(p) in partitions for p in u.partitions())]
+
+    def _wake(self) -> None:
+        while self._idle and not self._is_waking:
+            waiter = self._idle.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                self._is_waking = True
+                return
+
+    def _next(self) -> Unit | None:
+        if self._begun:
+            return self._begun.popleft()
+        if self._pauses.is_gated:
+            return None
+        while self._fresh:
+            unit = self._fresh.popleft()
+            if not unit.is_leaving:
+                return unit
+        return None
+
+    async def _work(self, advance: Callable[[Unit], Awaitable[None]]) -> None:
+        task = asyncio.current_task()
+        clock = self._ports.clock
+        units, turn_began = 0, clock.monotonic()
+        while True:
+            unit = self._next()
+            if unit is None:
+                waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._idle.append(waiter)
+                await waiter
+                self._is_waking = False
+                units, turn_began = 0, clock.monotonic()
+                continue
+            if self._fresh or self._begun:
+                self._wake()  # in case the handler waits: somebody has to go on with the rest
+            self._active[unit] = task
+            await advance(unit)
+            if unit in self._active:
+                self._active[unit] = None
+            units += 1
+            if units >= UNITS_PER_TURN or clock.monotonic() - turn_began > SECONDS_PER_TURN:
+                await asyncio.sleep(0)
+                units, turn_began = 0, clock.monotonic()
+
+    async def _sweep(self) -> None:
+        clock = self._ports.clock
+        while True:
+            await clock.sleep(min(1.0, self._settings.deadline_seconds / SWEEPS_PER_DEADLINE))
+            now = clock.monotonic()
+            for unit, task in list(self._active.items()):
+                is_late = unit.stage is Stage.HANDLE and now >= unit.deadline > 0.0
+                if task is not None and is_late and unit.cancelled_for is None:
+                    unit.cancelled_for = "deadline"
+                    task.cancel()
+
+
+def identities(partitions: list[Partition]) -> frozenset[int]:
+    """Name partitions by identity: a new assignment of the same partition is another one."""
+    return frozenset(id(partition) for partition in partitions)

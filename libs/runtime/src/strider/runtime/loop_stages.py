@@ -1,0 +1,326 @@
+"""What is done with a unit: handle, say, acknowledged, close, acknowledged, remember, done.
+
+The order of words lives here and nowhere else, and so does the judgement of everything that can go
+wrong on the way: infrastructure waits, a bad message goes to the dead letters, a flood of them
+stops the loop, and what is neither ends the loop with its exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar
+
+import structlog
+
+from strider.contracts import DecodeError, UnknownSchema
+
+from .deadletters import HandlerTimeoutError, reason_of
+from .effects import NOTHING, Effects, Say
+from .errors import Fenced, StartRefused, Unavailable
+from .flood import FloodBreaker
+from .loop_pauses import Outages, Pauses, Spawn, settle_probe
+from .loop_pool import Pool
+from .loop_ports import Codec
+from .loop_schemas import SchemaWaits
+from .loop_settings import LoopPorts, LoopSettings
+from .loop_units import Batch, Stage, Unit, batch_handler_of, handler_of
+from .ports import Record
+from .speaking import check_acknowledged
+
+FLOOD = "flood"
+
+_log = structlog.get_logger("loop")
+
+
+class Stages:
+    """Takes units through their stages."""
+
+    def __init__(
+        self,
+        codec: Codec,
+        group: str,
+        *,
+        ports: LoopPorts,
+        settings: LoopSettings,
+        pauses: Pauses,
+        pool: Pool,
+        spawn: Spawn,
+        on_fenced: Callable[[Fenced], None],
+        on_done: Callable[[Unit], None],
+    ) -> None:
+        self._codec = codec
+        self._group = group
+        self._ports = ports
+        self._settings = settings
+        self._pauses = pauses
+        self._pool = pool
+        self._spawn = spawn
+        self._on_fenced = on_fenced
+        self._on_done = on_done
+        self._outages = Outages(ports=ports, settings=settings, pauses=pauses)
+        self._schemas = SchemaWaits(ports=ports, settings=settings, pauses=pauses)
+        self._breaker = FloodBreaker(settings.flood)
+        self._held: list[Unit] = []
+        """Bad messages that came after the breaker had tripped: neither given up nor committed."""
+        self.last_activity = ports.clock.monotonic()
+
+    def reset_flood(self) -> None:
+        """Go on after a flood: what was held is tried again."""
+        self._breaker.reset()
+        held, self._held = self._held, []
+        for unit in held:
+            unit.failure, unit.stage = None, Stage.HANDLE
+            self._pool.add(unit)
+        self._pauses.clear(FLOOD)
+
+    async def advance(self, unit: Unit) -> None:
+        """Do all that can be done with a unit now; whatever happens, it is accounted for."""
+        self.last_activity = self._ports.clock.monotonic()
+        try:
+            while not unit.is_closed:
+                if not await self._steps[unit.stage](self, unit):
+                    return
+        except asyncio.CancelledError:
+            self._on_cancelled(unit)
+        except Exception as failure:  # noqa: BLE001  # the one place where a handler's exceptions end
+            is_overdue = unit.cancelled_for == "deadline" and unit.stage is Stage.HANDLE
+            if unit.cancelled_for is not None and _take_back_cancel(unit):
+                raise
+            self._on_failure(unit, self._overdue(failure) if is_overdue else failure)
+        else:
+            if unit.cancelled_for is not None and _take_back_cancel(unit):
+                raise asyncio.CancelledError
+        if unit.is_closed:
+            self._drop(unit)
+
+    def _on_cancelled(self, unit: Unit) -> None:
+        """Tell our own cancelling from the worker's end, and both from a handler that lost its way."""
+        reason = unit.cancelled_for
+        if _take_back_cancel(unit):
+            raise asyncio.CancelledError
+        if reason == "deadline":
+            self._on_failure(unit, self._overdue())
+        elif reason is None:
+            self._on_failure(
+                unit, RuntimeError("the handler ended as cancelled, and nobody had cancelled it")
+            )
+
+    async def _handle(self, unit: Unit) -> bool:
+        if isinstance(unit, Batch):
+            return await self._handle_batch(unit)
+        record, reads, ports = unit.record, unit.partition.reads, self._ports
+        event = self._codec.decode(reads.topic, record.value, record.headers)
+        self._begin(unit)
+        with ports.trace.handling(record, group=self._group):
+            unit.headers = ports.trace.headers()
+            effects = await handler_of(reads)(event, record)
+            unit.deadline = 0.0
+            return self._take_effects(unit, effects)
+
+    async def _handle_batch(self, unit: Batch) -> bool:
+        reads, ports = unit.partition.reads, self._ports
+        decode, topic = self._codec.decode, reads.topic
+        try:
+            items = [(decode(topic, record.value, record.headers), record) for _, record in unit.parts]
+        except DecodeError as failure:
+            if isinstance(failure, UnknownSchema) or unit.messages == 1:
+                raise
+            return self._split(unit)
+        self._begin(unit)
+        with ports.trace.handling(unit.record, group=self._group):
+            unit.headers = ports.trace.headers()
+            effects = await batch_handler_of(reads)(items)
+            unit.deadline = 0.0
+            return self._take_effects(unit, effects)
+
+    def _begin(self, unit: Unit) -> None:
+        unit.attempts += 1
+        unit.started_at = self._ports.clock.monotonic()
+        unit.deadline = unit.started_at + self._settings.deadline_seconds
+
+    def _take_effects(self, unit: Unit, effects: Effects) -> bool:
+        unit.effects = effects
+        if effects is NOTHING or not (effects.say or effects.close or effects.remember):
+            return self._finish(unit)
+        unit.stage = Stage.SAY
+        return True
+
+    async def _give_up(self, unit: Unit) -> bool:
+        failure = unit.failure
+        assert failure is not None
+        reason = reason_of(failure)
+        letter = await self._ports.dead_letters.letter(
+            unit.record, failure, attempts=max(1, unit.attempts), headers=unit.headers
+        )
+        also = await self._last_words(unit.record, reason)
+        unit.effects = Effects(
+            (letter, *also.say), also.close, remember=also.remember, outcome="dead_lettered"
+        )
+        unit.stage = Stage.SAY
+        return True
+
+    async def _last_words(self, record: Record, reason: str) -> Effects:
+        try:
+            return await self._ports.on_given_up(record, reason)
+        except (Unavailable, Fenced):
+            raise
+        except Exception:
+            # The dead letter must be written all the same; who waits for the page gives it up later.
+            _log.exception("Last Words Failed", topic=record.topic, offset=record.offset)
+            return NOTHING
+
+    async def _say(self, unit: Unit) -> bool:
+        if not await self._speak(unit, unit.effects.say, part=""):
+            return False
+        unit.stage = Stage.CLOSE
+        return True
+
+    async def _close(self, unit: Unit) -> bool:
+        if not await self._speak(unit, unit.effects.close, part=":close"):
+            return False
+        unit.stage = Stage.REMEMBER
+        return True
+
+    async def _speak(self, unit: Unit, says: Sequence[Say], *, part: str) -> bool:
+        """Send, or judge what was sent before; False while acknowledgements are out."""
+        if unit.acknowledgements is None:
+            if not says:
+                return True
+            unit.acknowledgements = await self._ports.speaker.send(
+                says, cause=unit.cause + part, headers=unit.headers
+            )
+            if self._wait_for_acknowledgements(unit):
+                return False
+        acknowledgements, unit.acknowledgements = unit.acknowledgements, None
+        check_acknowledged(acknowledgements)
+        return True
+
+    def _wait_for_acknowledgements(self, unit: Unit) -> bool:
+        waiting = [each for each in unit.acknowledgements or () if not each.done()]
+        left = len(waiting)
+
+        def count(_acknowledgement: object) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                self._pool.add_begun(unit)
+
+        for acknowledgement in waiting:
+            acknowledgement.add_done_callback(count)
+        return bool(waiting)
+
+    async def _remember(self, unit: Unit) -> bool:
+        if unit.effects.remember is not None:
+            await unit.effects.remember()
+        return self._finish(unit)
+
+    _steps: ClassVar[tuple[Callable[[Stages, Unit], Awaitable[bool]], ...]] = (
+        _handle,
+        _give_up,
+        _say,
+        _close,
+        _remember,
+    )
+    """By number of the stage. Each answers whether there is more to do now."""
+
+    def _finish(self, unit: Unit) -> bool:
+        if unit.is_closed:
+            return True  # nothing is done for partitions that have gone; `advance` drops it
+        now = self._ports.clock.monotonic()
+        topic, outcome = unit.record.topic, unit.effects.outcome
+        for _ in range(unit.messages):
+            self._ports.meter.handled(topic, outcome, now - unit.started_at)
+        if unit.failure is None:
+            self._breaker.good(now)
+        else:
+            self._ports.meter.dead_lettered(topic, reason_of(unit.failure))
+        self._schemas.forget(unit)
+        self._leave(unit, is_back=True)
+        successor = unit.finish()
+        if successor is not None:
+            self._pool.add(successor)
+        self._on_done(unit)
+        self.last_activity = now
+        return False
+
+    def _on_failure(self, unit: Unit, failure: Exception) -> None:
+        unit.deadline = 0.0
+        unit.acknowledgements = None
+        if unit.is_closed:
+            return
+        if isinstance(failure, Unavailable):
+            if unit.stage is Stage.CLOSE:
+                unit.stage = Stage.SAY  # what is sent fails as a whole
+            self._pool.leave(unit)
+            self._outages.park(
+                unit, failure, add=self._pool.add, add_probe=self._pool.add_begun, spawn=self._spawn
+            )
+        elif isinstance(failure, Fenced):
+            self._leave(unit, is_back=False)
+            self._on_fenced(failure)
+        elif unit.failure is not None and _is_more_than_letter(unit):
+            _log.error("Last Words Failed", error=repr(failure)[:500], offset=unit.record.offset)
+            unit.effects = Effects(unit.effects.say[:1], outcome=unit.effects.outcome)
+            unit.stage = Stage.SAY
+            self._pool.add_begun(unit)
+        elif isinstance(failure, StartRefused) or unit.failure is not None:
+            raise failure  # not a message's fault: a dead letter that cannot be written, for one
+        elif isinstance(failure, UnknownSchema) and self._schemas.wait(
+            unit, failure, add=self._pool.add, spawn=self._spawn
+        ):
+            self._leave(unit, is_back=True)
+        elif isinstance(unit, Batch) and unit.messages > 1:
+            self._split(unit)
+        else:
+            self._on_bad(unit, failure)
+
+    def _on_bad(self, unit: Unit, failure: Exception) -> None:
+        record = unit.record
+        where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+        if not self._breaker.bad(self._ports.clock.monotonic()):
+            why = f"{self._breaker.reason}, the last one {record.topic}[{record.partition}]@{record.offset}"
+            self._pauses.state(FLOOD, f"{why}: {failure!r:.200}", gates=True)
+            self._held.append(unit)
+            self._leave(unit, is_back=True)
+            return
+        _log.error("Message Given Up", reason=reason_of(failure), error=repr(failure)[:500], **where)
+        unit.failure = failure
+        unit.stage = Stage.GIVE_UP
+        self._pool.add_begun(unit)
+
+    def _split(self, unit: Batch) -> bool:
+        """Go through a batch one by one, because something in it is bad."""
+        self._leave(unit, is_back=True)
+        successor = unit.queue.replace(list(unit.split()))
+        assert successor is not None
+        self._pool.add(successor)
+        return False
+
+    def _drop(self, unit: Unit) -> None:
+        self._schemas.forget(unit)
+        self._leave(unit, is_back=False)
+
+    def _leave(self, unit: Unit, *, is_back: bool) -> None:
+        self._pool.leave(unit)
+        settle_probe(unit, is_back=is_back)
+
+    def _overdue(self, cause: Exception | None = None) -> Exception:
+        failure = HandlerTimeoutError(f"no answer within {self._settings.deadline_seconds:g} s")
+        failure.__cause__ = cause
+        return failure
+
+
+def _is_more_than_letter(unit: Unit) -> bool:
+    effects = unit.effects
+    return len(effects.say) > 1 or bool(effects.close) or effects.remember is not None
+
+
+def _take_back_cancel(unit: Unit) -> bool:
+    """Undo our own cancelling of this task; True where somebody else wants it to end as well."""
+    task = asyncio.current_task()
+    assert task is not None
+    if unit.cancelled_for is not None:
+        unit.cancelled_for = None
+        return task.uncancel() > 0
+    return task.cancelling() > 0

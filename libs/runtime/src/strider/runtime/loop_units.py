@@ -1,0 +1,235 @@
+"""What the loop keeps of partitions and messages while it has them.
+
+A unit is what is handled, spoken and remembered as one: a message, or what one poll brought for a
+batch handler. Units know where they belong and who comes after them; they decide nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from hashlib import blake2b
+
+from .effects import NOTHING, BatchHandler, Effects, Handler, Reads
+from .lanes import Lanes
+from .offsets import DonePrefix
+from .ports import Header, Record, TopicPartition
+from .speaking import Acknowledgement
+
+
+class Stage(IntEnum):
+    """How far a unit has come. Each stage is repeated as a whole when it fails."""
+
+    HANDLE = 0
+    GIVE_UP = 1
+    """Write the dead letter; its sending is then the unit's effects."""
+    SAY = 2
+    CLOSE = 3
+    REMEMBER = 4
+
+
+@dataclass(slots=True, eq=False)
+class Partition:
+    """A partition for as long as this member has it; a new assignment makes a new one."""
+
+    name: TopicPartition
+    reads: Reads
+    done: DonePrefix = field(default_factory=DonePrefix)
+    lanes: Lanes[Unit] = field(default_factory=Lanes)
+    committed: int | None = None
+    """What this assignment has committed."""
+    messages: int = 0
+    """In flight."""
+    size_bytes: int = 0
+    holds: set[str] = field(default_factory=set)
+    """Why nothing of it is read now: a shard that is not ready, an unknown schema, a loss …"""
+    deferred: list[Record] = field(default_factory=list)
+    """Read before the shard was ready."""
+    is_leaving: bool = False
+    """Nothing of it is started any more."""
+    is_closed: bool = False
+    """Nothing of it may be finished any more: it belongs to somebody else."""
+
+
+class Unit:
+    """One message on its way from its handler's call to its offset."""
+
+    __slots__ = (
+        "acknowledgements",
+        "attempts",
+        "cancelled_for",
+        "deadline",
+        "effects",
+        "failure",
+        "headers",
+        "partition",
+        "probe",
+        "record",
+        "size_bytes",
+        "stage",
+        "started_at",
+    )
+
+    def __init__(self, partition: Partition, record: Record) -> None:
+        self.partition = partition
+        self.record = record
+        self.size_bytes = size_of(record)
+        self.stage = Stage.HANDLE
+        self.effects: Effects = NOTHING
+        self.headers: tuple[Header, ...] = ()
+        """The trace that what is said carries on."""
+        self.acknowledgements: list[Acknowledgement] | None = None
+        self.failure: BaseException | None = None
+        """Why it is given up."""
+        self.attempts = 0
+        self.started_at = 0.0
+        self.deadline = 0.0
+        self.cancelled_for: str | None = None
+        """Why its task was cancelled: `deadline` or `revoked`."""
+        self.probe: asyncio.Future[bool] | None = None
+        """Who waits to learn whether infrastructure is back."""
+
+    @property
+    def messages(self) -> int:
+        """How many messages this is."""
+        return 1
+
+    @property
+    def cause(self) -> str:
+        """Name what its events follow from; the same when it is handled again."""
+        name = self.partition.name
+        return f"{name.topic}:{name.partition}:{self.record.offset}"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is somebody else's now."""
+        return self.partition.is_closed
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it may not be started any more."""
+        return self.partition.is_leaving
+
+    def partitions(self) -> tuple[Partition, ...]:
+        """Where it came from."""
+        return (self.partition,)
+
+    def finish(self) -> Unit | None:
+        """Note it as done; returns who may start now."""
+        partition, record = self.partition, self.record
+        partition.done.finish(record.offset)
+        partition.messages -= 1
+        partition.size_bytes -= self.size_bytes
+        return partition.lanes.leave(record.key)
+
+
+class Batch(Unit):
+    """What one poll brought for a batch handler."""
+
+    __slots__ = ("parts", "queue")
+
+    def __init__(self, parts: Sequence[tuple[Partition, Record]], queue: BatchQueue) -> None:
+        super().__init__(*parts[0])
+        self.parts = parts
+        self.queue = queue
+        self.size_bytes = sum(size_of(record) for _, record in parts)
+
+    @property
+    def messages(self) -> int:
+        """How many messages this is."""
+        return len(self.parts)
+
+    @property
+    def cause(self) -> str:
+        """Name all messages that its events follow from."""
+        digest = blake2b(digest_size=16)
+        for partition, record in self.parts:
+            digest.update(f"{partition.name.partition}:{record.offset},".encode())
+        return f"{self.partition.name.topic}:{digest.hexdigest()}"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is somebody else's now."""
+        return any(partition.is_closed for partition, _ in self.parts)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it may not be started any more."""
+        return any(partition.is_leaving for partition, _ in self.parts)
+
+    def partitions(self) -> tuple[Partition, ...]:
+        """Where it came from."""
+        return tuple({id(partition): partition for partition, _ in self.parts}.values())
+
+    def split(self) -> Iterator[Batch]:
+        """Make one unit of each message, so that the bad one can be told from the others."""
+        for part in self.parts:
+            yield Batch((part,), self.queue)
+
+    def finish(self) -> Unit | None:
+        """Note it as done; returns who may start now."""
+        for partition, record in self.parts:
+            partition.done.finish(record.offset)
+            partition.messages -= 1
+            partition.size_bytes -= size_of(record)
+        return self.queue.leave()
+
+
+class BatchQueue:
+    """Batches of one topic, one after the other: that keeps the order of every key."""
+
+    __slots__ = ("_is_held", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: deque[Batch] = deque()
+        self._is_held = False
+
+    def enter(self, batch: Batch) -> bool:
+        """Begin with a batch; False where it has to queue."""
+        if self._is_held:
+            self._waiting.append(batch)
+            return False
+        self._is_held = True
+        return True
+
+    def replace(self, batches: Sequence[Batch]) -> Batch | None:
+        """Put other batches in the place of the one that was begun; returns the one to begin with."""
+        self._waiting.extendleft(reversed(batches))
+        return self.leave()
+
+    def leave(self) -> Batch | None:
+        """End the batch that was begun; returns the next one."""
+        if self._waiting:
+            return self._waiting.popleft()
+        self._is_held = False
+        return None
+
+    def clear(self) -> None:
+        """Forget everything: all partitions were given back."""
+        self._waiting.clear()
+        self._is_held = False
+
+
+def size_of(record: Record) -> int:
+    """Count what a record holds of the window."""
+    key, value = record.key, record.value
+    return (0 if key is None else len(key)) + (0 if value is None else len(value))
+
+
+def handler_of(reads: Reads) -> Handler:
+    """Return the handler of an input that has no batch handler."""
+    assert reads.handler is not None
+    return reads.handler
+
+
+def batch_handler_of(reads: Reads) -> BatchHandler:
+    """Return the batch handler of an input that has one."""
+    assert reads.batch is not None
+    return reads.batch
+
+
+Add = Callable[[Unit], None]
+"""Hands a unit to whoever works."""

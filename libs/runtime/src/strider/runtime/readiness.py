@@ -1,0 +1,126 @@
+"""Whether this process can do its work, and if not, why not.
+
+Gathers what others know: the phase of life, the state of each dependency, the stated pauses of the
+consumers. Decides one thing, ready or not, and says the reasons. Knows nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .errors import Unavailable
+from .ports import Clock
+
+STARTING: Final = "starting"
+RUNNING: Final = "running"
+STOPPING: Final = "stopping"
+
+
+PROBE_TIMEOUT_SECONDS: Final = 5.0
+"""A dependency that takes longer to say that it is there is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """Something outside that this process cannot work without, and how to ask after it."""
+
+    part: str
+    ping: Callable[[], Awaitable[None]]
+    """Returns where it answers (`SELECT 1`, PING, metadata), raises Unavailable where it does not."""
+    reconnect: Callable[[], Awaitable[None]] | None = None
+    """Throws away connections that may be dead and makes new ones; raises Unavailable where it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyState:
+    """How a dependency was when it was last asked."""
+
+    part: str
+    ok: bool
+    why: str
+    since: float
+    """Monotonic time of the last change."""
+
+
+class Readiness:
+    """The state of the process, for its probes and for the watchdog."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._dependencies: dict[str, DependencyState] = {}
+        self._pauses: list[Callable[[], Iterable[str]]] = []
+        self.phase = STARTING
+        self.step = ""
+        """What the current phase waits for, in words."""
+
+    def expect(self, part: str) -> None:
+        """Name a dependency before it was asked for the first time: unknown is not ready."""
+        self._dependencies.setdefault(
+            part, DependencyState(part, ok=False, why="not asked yet", since=self._clock.monotonic())
+        )
+
+    def record(self, part: str, *, ok: bool, why: str = "") -> bool:
+        """Note how a dependency is; True where that is news."""
+        before = self._dependencies.get(part)
+        changed = before is None or before.ok != ok
+        since = self._clock.monotonic() if changed or before is None else before.since
+        self._dependencies[part] = DependencyState(part, ok=ok, why=why, since=since)
+        return changed
+
+    def watch_pauses(self, stated: Callable[[], Iterable[str]]) -> None:
+        """Ask this for the reasons of pauses, whenever somebody wants to know."""
+        self._pauses.append(stated)
+
+    def pauses(self) -> tuple[str, ...]:
+        """Reasons for which consumption is paused now."""
+        return tuple(dict.fromkeys(reason for stated in self._pauses for reason in stated()))
+
+    def dependencies(self) -> Mapping[str, DependencyState]:
+        """List the dependencies, by name."""
+        return dict(self._dependencies)
+
+    def reasons(self) -> list[str]:
+        """Why the process is not ready; nothing where it is."""
+        reasons = []
+        if self.phase != RUNNING:
+            reasons.append(f"{self.phase}: {self.step}" if self.step else self.phase)
+        reasons += [
+            f"{state.part}: {state.why or 'does not answer'}"
+            for state in self._dependencies.values()
+            if not state.ok
+        ]
+        return reasons + [f"paused: {reason}" for reason in self.pauses()]
+
+    def report(self) -> dict[str, Any]:
+        """Say everything, as `/readyz` answers it."""
+        now = self._clock.monotonic()
+        reasons = self.reasons()
+        return {
+            "ready": not reasons,
+            "phase": self.phase,
+            "reasons": reasons,
+            "dependencies": {
+                state.part: {
+                    "ok": state.ok,
+                    "why": state.why,
+                    "for_seconds": round(now - state.since, 1),
+                }
+                for state in self._dependencies.values()
+            },
+            "pauses": list(self.pauses()),
+        }
+
+
+async def probe(dependency: Dependency) -> str:
+    """Ask a dependency how it is: empty where it answers in time, else what is wrong."""
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
+            await dependency.ping()
+    except Unavailable as error:
+        return error.detail
+    except TimeoutError:
+        return f"no answer within {PROBE_TIMEOUT_SECONDS:g} s"
+    return ""

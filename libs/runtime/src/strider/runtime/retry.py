@@ -1,0 +1,76 @@
+"""Try again, up a ladder, until it works, the ladder ends, or its deadline has passed.
+
+Which errors deserve another try is the caller's to say (by default: Unavailable, which adapters
+make of every library error of that kind). Cancelling is never mistaken for a failure, and no
+attempt outlives the deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from math import isinf
+from typing import Protocol, TypeVar
+
+from .errors import Unavailable
+from .ports import Chance, Clock
+
+T = TypeVar("T")
+
+
+class Ladder(Protocol):
+    """What is climbed; `strider.politeness` has the ladders of this house."""
+
+    @property
+    def deadline_seconds(self) -> float:
+        """Seconds from the first attempt to the last answer."""
+
+    def wait_seconds(self, attempt: int, chance: Chance) -> float | None:
+        """Seconds to wait after this attempt (1 is the first) failed; None after the last."""
+
+
+def is_unavailable(failure: Exception) -> bool:
+    """Say whether a failure is one that time may heal."""
+    return isinstance(failure, Unavailable)
+
+
+async def retry(
+    ladder: Ladder,
+    attempt: Callable[[], Awaitable[T]],
+    *,
+    clock: Clock,
+    chance: Chance,
+    part: str = "dependency",
+    retryable: Callable[[Exception], bool] = is_unavailable,
+) -> T:
+    """Give the first answer; raise Unavailable when the ladder or its time is used up.
+
+    A failure that is not retryable passes at once, as it is. `part` names the dependency where the
+    last failure was not an Unavailable of its own.
+    """
+    end = clock.monotonic() + ladder.deadline_seconds
+    number = 0
+    while True:
+        number += 1
+        try:
+            async with asyncio.timeout(_left(end, clock)) as limit:
+                return await attempt()
+        except Exception as failure:  # what is not retryable is raised again unchanged
+            # Only our own limit is the deadline: a TimeoutError of the attempt is the caller's to judge.
+            is_late = limit.expired() and isinstance(failure, TimeoutError)
+            if not is_late and not retryable(failure):
+                raise
+            wait = None if is_late else ladder.wait_seconds(number, chance)
+            if wait is None or clock.monotonic() + wait >= end:
+                raise _as_unavailable(failure, part=part, tries=number) from failure
+        await clock.sleep(wait)
+
+
+def _left(end: float, clock: Clock) -> float | None:
+    return None if isinf(end) else max(0.0, end - clock.monotonic())
+
+
+def _as_unavailable(failure: Exception, *, part: str, tries: int) -> Unavailable:
+    detail = failure.detail if isinstance(failure, Unavailable) else str(failure) or type(failure).__name__
+    times = "once" if tries == 1 else f"{tries} times"
+    return Unavailable(failure.part if isinstance(failure, Unavailable) else part, f"tried {times}: {detail}")

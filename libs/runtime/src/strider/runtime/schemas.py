@@ -1,0 +1,172 @@
+"""One rule for schemas: declared before first use, looked for before a message is called bad.
+
+A writer has every schema that it writes with acknowledged by the `schemas` topic (and by the
+registry, where there is one) before it says its first event. A reader that meets a schema unknown
+to it reads that topic to where it ends *now*, and only then is the schema known to be absent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
+
+from strider.contracts import DecodeError, Topic, UnknownSchema
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import SchemaDeclared
+from strider.contracts.generated.topics import SCHEMAS
+
+from .errors import StartRefused, Unavailable
+from .logs import logger
+from .ports import Bus, Clock, Consumer, Outgoing, Producer, Record, TopicPartition
+
+POLL_SECONDS: Final = 0.5
+SILENT_POLLS: Final = 20
+"""Polls without a record, although the end is not reached, before the broker counts as unavailable."""
+
+_log = logger("schemas")
+
+
+class Registry(Protocol):
+    """A registry's part in both directions."""
+
+    async def id_of(self, topic: str, definition: str) -> int:
+        """Find or register the id of what a topic is written with."""
+
+    async def definition_of(self, registry_id: int) -> str | None:
+        """Find what an id stands for."""
+
+
+class SchemaPublisher:
+    """Declares the schemas that this process writes with."""
+
+    def __init__(self, service: str, *, codec: Codec, clock: Clock, registry: Registry | None = None) -> None:
+        self._service = service
+        self._codec = codec
+        self._clock = clock
+        self._registry = registry
+
+    async def publish(self, producer: Producer, topics: Iterable[Topic[Any]]) -> None:
+        """Have the schema of each topic acknowledged; raises Unavailable where that cannot be had now."""
+        book = self._codec.book
+        written = {topic.name: topic for topic in (*topics, SCHEMAS)}
+        names = sorted({topic.schema_name for topic in written.values()})
+        waiting = [await producer.send(self._message(book, name)) for name in names]
+        await asyncio.gather(*waiting)
+        if self._registry is not None:
+            for topic in written.values():
+                registry_id = await self._registry.id_of(topic.name, book.definition(topic.schema_name))
+                book.write_as(topic.name, topic.schema_name, registry_id)
+        _log.debug("Schemas Declared", schemas=names)
+
+    def _message(self, book: SchemaBook, name: str) -> Outgoing:
+        fingerprint = book.ours(name).fingerprint.hex()
+        event = SchemaDeclared(
+            fingerprint=fingerprint,
+            name=name,
+            schema=book.definition(name),
+            declared_by=self._service,
+            declared_at_ms=round(self._clock.now().timestamp() * 1000),
+        )
+        encoded = self._codec.encode(SCHEMAS, event)
+        return Outgoing(SCHEMAS.name, SCHEMAS.key_of(event), encoded.value, headers=encoded.headers)
+
+
+class SchemaFinder:
+    """Finds the schemas of other writers, and teaches them to the book."""
+
+    def __init__(self, bus: Bus, *, codec: Codec, registry: Registry | None = None) -> None:
+        self._bus = bus
+        self._codec = codec
+        self._registry = registry
+        self._reader: Consumer | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._readings_begun = 0
+
+    async def find(self, unknown: UnknownSchema) -> bool:
+        """Look for a schema wherever it may be by now; True where the message is worth another look."""
+        if unknown.registry_id is not None and self._registry is not None:
+            definition = await self._definition_of(unknown.registry_id)
+            if definition is not None:
+                self._learn(definition, registry_id=unknown.registry_id)
+                return True
+        if unknown.fingerprint is None:
+            return False
+        if self._codec.book.find(unknown.fingerprint) is None:
+            await self._read_what_is_there()
+        return self._codec.book.find(unknown.fingerprint) is not None
+
+    async def close(self) -> None:
+        """Stop reading."""
+        if self._reader is not None:
+            reader, self._reader = self._reader, None
+            await reader.close()
+
+    async def _definition_of(self, registry_id: int) -> str | None:
+        assert self._registry is not None
+        try:
+            return await self._registry.definition_of(registry_id)
+        except StartRefused as error:  # not at the start any more: wait for the person who repairs it
+            raise Unavailable("registry", str(error)) from error
+
+    async def _read_what_is_there(self) -> None:
+        """Read on to where the topic ends now. Who came while it was read joins the next reading."""
+        arrived = self._readings_begun
+        async with self._one_at_a_time:
+            if self._readings_begun > arrived:
+                return
+            self._readings_begun += 1
+            try:
+                await self._read_to_end()
+            except BaseException:
+                await self.close()  # where the reader stands is not known any more
+                raise
+
+    async def _read_to_end(self) -> None:
+        if self._reader is None:
+            self._reader = await self._bus.reader(await self._partitions())
+        ends = await self._reader.end_offsets(self._reader.assignment())
+        silent = 0
+        while await _is_before(self._reader, ends):
+            found = await self._reader.poll(max_records=500, timeout_seconds=POLL_SECONDS)
+            silent = 0 if found else silent + 1
+            if silent > SILENT_POLLS:
+                raise Unavailable("kafka", f"{SCHEMAS.name} has an end that cannot be read up to")
+            for records in found.values():
+                for record in records:
+                    self._take(record)
+
+    async def _partitions(self) -> list[TopicPartition]:
+        count = await self._bus.partition_count(SCHEMAS.name)
+        if not count:
+            raise Unavailable("kafka", f"topic {SCHEMAS.name} does not exist; run: strider topics apply")
+        return [TopicPartition(SCHEMAS.name, number) for number in range(count)]
+
+    def _take(self, record: Record) -> None:
+        if record.value is None:
+            return
+        try:
+            declared = self._codec.decode(SCHEMAS, record.value, record.headers)
+            claimed = bytes.fromhex(declared.fingerprint)
+        except (DecodeError, ValueError) as error:
+            _log.warning("Schema Unreadable", offset=record.offset, why=str(error))
+            return
+        self._learn(declared.schema, claimed=claimed)
+
+    def _learn(
+        self, definition: str, *, claimed: bytes | None = None, registry_id: int | None = None
+    ) -> None:
+        try:
+            self._codec.book.learn(definition, claimed=claimed, registry_id=registry_id)
+        except (
+            DecodeError
+        ) as error:  # the book remembers the refusal, and the message gets its reason from it
+            _log.warning("Schema Refused", why=str(error), registry_id=registry_id)
+
+
+async def _is_before(reader: Consumer, ends: Any) -> bool:
+    for partition, end in ends.items():
+        if await reader.position(partition) < end:
+            return True
+    return False

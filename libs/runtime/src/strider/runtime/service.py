@@ -1,0 +1,96 @@
+"""How a process starts: the one entrance of every service.
+
+    raise SystemExit(run_service("echo", EchoSettings, build))
+
+Reads the command line and the settings, and says in one line what is wrong with them; then lives
+its `service_life` on an event loop, and answers with the exit code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TextIO
+
+from .exits import ExitCode
+from .kafka import KafkaBus, KafkaConnection
+from .service_life import Life
+from .service_start import Start
+from .service_wiring import Build, Consumption, Process, S, Wiring, consume
+from .settings import ServiceSettings
+from .settings_rendering import render_config, render_help
+from .settings_sources import Loaded, SettingsError, load
+
+__all__ = ["Consumption", "Process", "Wiring", "consume", "run_service"]
+
+
+def run_service(
+    name: str,
+    settings_class: type[S],
+    build: Build[S],
+    *,
+    argv: Sequence[str] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> int:
+    """Run a service until it is asked to stop or cannot go on; returns the exit code."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if {"-h", "--help"} & set(arguments):
+        return _say(render_help(name, settings_class))
+    unknown = [argument for argument in arguments if argument != "--print-config"]
+    if unknown:
+        return _refuse(name, [f"there is no option {unknown[0]}; see --help"])
+    try:
+        loaded = load(settings_class, os.environ if environ is None else environ)
+    except SettingsError as error:
+        return _refuse(name, error.problems)
+    if arguments:
+        return _say(render_config(loaded))
+    return _live(name, loaded, build)
+
+
+def _live(name: str, loaded: Loaded[S], build: Build[S]) -> int:
+    async def live() -> ExitCode:
+        has_no_color = bool(os.environ.get("NO_COLOR"))
+        start = Start(name, loaded, build, make_bus=_kafka_bus, stream=sys.stderr, has_no_color=has_no_color)
+        return await Life(start).run()
+
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return int(runner.run(live()))
+
+
+def _kafka_bus(settings: ServiceSettings) -> KafkaBus:
+    kafka = settings.kafka
+    return KafkaBus(
+        KafkaConnection(
+            bootstrap_servers=kafka.bootstrap_servers,
+            security_protocol=kafka.security_protocol,
+            sasl_mechanism=kafka.sasl_mechanism,
+            sasl_username=kafka.sasl_username,
+            sasl_password=kafka.sasl_password.get_secret_value(),
+            ssl_ca_file=kafka.ssl_ca_file,
+            ssl_cert_file=kafka.ssl_cert_file,
+            ssl_key_file=kafka.ssl_key_file,
+            ssl_key_password=kafka.ssl_key_password.get_secret_value(),
+        )
+    )
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415  # absent on some platforms, where asyncio's own loop serves
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _say(text: str, stream: TextIO | None = None) -> int:
+    (stream or sys.stdout).write(text)
+    return ExitCode.OK
+
+
+def _refuse(name: str, problems: list[str]) -> int:
+    for problem in problems:
+        _say(f"{name}: {problem}\n", sys.stderr)
+    return ExitCode.SETTINGS

@@ -1,0 +1,67 @@
+"""What must hold before a process may consume, and the waiting for it.
+
+Infrastructure that is not there yet is waited for (parts start in any order); a fact that only a
+person can change refuses the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from math import inf
+from typing import Any, Final, TypeVar
+
+from strider.contracts import Topic
+from strider.politeness.ladder import RetryLadder
+
+from .errors import StartRefused, Unavailable
+from .logs import logger
+from .ports import Bus, Chance, Clock
+from .readiness import Readiness
+
+T = TypeVar("T")
+_log = logger("service")
+
+STARTING: Final = RetryLadder(
+    tries=inf, first_seconds=0.25, factor=2, cap_seconds=4, jitter_seconds=0.5, deadline_seconds=inf
+)
+"""Waits for infrastructure at the start: shorter than while running, nothing else is held up by them."""
+
+
+class Patience:
+    """Tries something until what it needs is there, saying meanwhile what it waits for."""
+
+    def __init__(self, readiness: Readiness, *, clock: Clock, chance: Chance) -> None:
+        self._readiness = readiness
+        self._clock = clock
+        self._chance = chance
+
+    async def until_done(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do something; where infrastructure is down do it again, with growing waits, for ever."""
+        attempt = 1
+        while True:
+            try:
+                done = await work()
+            except Unavailable as error:
+                if self._readiness.record(error.part, ok=False, why=error.detail) or attempt == 1:
+                    _log.warning("Waiting", part=error.part, why=error.detail)
+                self._readiness.step = f"waiting for {error.part}"
+                await self._clock.sleep(STARTING.wait_seconds(attempt, self._chance) or 0)
+                attempt += 1
+            else:
+                self._readiness.step = ""
+                return done
+
+
+async def check_partitions(bus: Bus, topics: Iterable[Topic[Any]], *, shards: int) -> None:
+    """Compare partition counts with what is declared: a key would else lead to the wrong shard."""
+    for topic in topics:
+        wanted = topic.partitions or shards
+        found = await bus.partition_count(topic.name)
+        if found is None:
+            raise Unavailable("kafka", f"topic {topic.name} does not exist; run: strider topics apply")
+        if found != wanted:
+            source = "declared" if topic.partitions else "set by STRIDER_SHARDS"
+            raise StartRefused(
+                f"topic {topic.name} has {found} partitions on the broker, but {wanted} are {source}; "
+                "the count is fixed for the life of the topics"
+            )

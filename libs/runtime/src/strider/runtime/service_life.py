@@ -1,0 +1,107 @@
+"""How a process lives and ends: by a signal, by the watchdog, by a task that died, or refused at the start.
+
+The first wish to end decides the exit code. Ending is orderly within the grace; a second signal ends
+at once. What the process is made of is `service_start`'s matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from .errors import RuntimeFailure, StartRefused
+from .exits import ExitCode
+from .logs import logger
+from .readiness import RUNNING, STOPPING
+from .service_start import Running, Start
+
+CANCEL_SECONDS: Final = 2.0
+"""How long tasks may take to go after they were cancelled."""
+SIGNAL_CODES: Final = {signal.SIGTERM: ExitCode.TERMINATED, signal.SIGINT: ExitCode.INTERRUPTED}
+_log = logger("service")
+
+
+class Life:
+    """One run of one process."""
+
+    def __init__(self, start: Start[Any], *, exit_now: Callable[[int], Any] = os._exit) -> None:
+        self._start = start
+        self._exit_now = exit_now
+        self._ending = asyncio.Event()
+        self._code: ExitCode | None = None
+        self._late_code = ExitCode.FAILED
+        """What it ends with where the grace runs out."""
+        start.on_end = self.end
+
+    async def run(self) -> ExitCode:
+        """Live until something ends it; the exit code says what."""
+        self._listen_to_signals()
+        running: Running | None = None
+        try:
+            running = await self._unless_ending(self._start.run())
+            if running is not None:
+                self._start.readiness.phase = RUNNING
+                _log.info("Running")
+                await self._ending.wait()
+        except StartRefused as refusal:
+            _log.critical("Start Refused", why=str(refusal))
+            self.end(ExitCode.REFUSED)
+        except RuntimeFailure as failure:
+            _log.critical("Start Failed", why=str(failure))
+            self.end(ExitCode.FAILED)
+        except Exception:  # noqa: BLE001  # outside of a message: told, closed, and started again from outside
+            _log.critical("Start Failed", exc_info=True)
+            self.end(ExitCode.FAILED)
+        return await self._stop()
+
+    def end(self, code: ExitCode) -> None:
+        """Wish for the end; the first wish counts."""
+        if self._code is None:
+            self._code = code
+            self._ending.set()
+
+    async def _unless_ending(self, work: Awaitable[Running]) -> Running | None:
+        """Do the work, or leave it where the process has to end meanwhile."""
+        doing = asyncio.ensure_future(work)
+        ending = asyncio.ensure_future(self._ending.wait())
+        try:
+            await asyncio.wait({doing, ending}, return_when=asyncio.FIRST_COMPLETED)
+            return doing.result() if doing.done() else None
+        finally:
+            ending.cancel()
+            if not doing.done():
+                doing.cancel()
+                await asyncio.wait({doing}, timeout=CANCEL_SECONDS)
+
+    async def _stop(self) -> ExitCode:
+        readiness, tasks = self._start.readiness, self._start.tasks
+        readiness.phase = STOPPING
+        _log.info("Stopping", code=self._code, grace_seconds=self._start.grace_seconds)
+        if self._start.running is not None:
+            self._start.running.stop()
+        tasks.expect_ends()
+        if not await tasks.wait_for_consumers(self._start.grace_seconds):
+            _log.warning("Grace Over", why="work in hand is left to be redelivered")
+            self._code = self._late_code if self._code == ExitCode.OK else self._code
+        await tasks.cancel_all(CANCEL_SECONDS)
+        await self._start.closing.close_all()
+        code = self._code or ExitCode.OK
+        _log.info("Stopped", code=int(code), meaning=code.name)
+        return code
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in SIGNAL_CODES:
+            loop.add_signal_handler(number, self._on_signal, number)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if self._code is None:
+            _log.info("Signal", name=number.name)
+            self._late_code = SIGNAL_CODES[number]
+            self.end(ExitCode.OK)
+        else:
+            _log.warning("Second Signal", name=number.name, why="ending at once")
+            self._exit_now(int(self._code or SIGNAL_CODES[number]))

@@ -1,0 +1,152 @@
+"""The process as the watchdog sees and treats it.
+
+Keeps what the watchdog's thread may look at: when the event loop last turned, how much waits, which
+pauses are stated. A loop that has partitions and cannot learn what waits in them does not count as
+idle: a client that is stuck is the last to know what it misses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from . import metrics as declared
+from .exits import ExitCode
+from .logs import logger
+from .metrics import Metrics
+from .metrics_meter import LoopMeter
+from .ports import Clock, TopicPartition
+from .readiness import Dependency, Readiness, probe
+from .watchdog_diagnosis import ask_loop, check_all, reconnect_all, task_stacks, thread_stacks
+from .watchdog_heartbeat import Heartbeat
+
+TURN_SECONDS: Final = 1.0
+"""How often the event loop shows that it turns."""
+PROBE_INTERVAL_SECONDS: Final = 5.0
+LAG_VALID_SECONDS: Final = 60.0
+"""An older answer says nothing about what waits now."""
+LAST_WORDS_SECONDS: Final = 5.0
+"""How long an orderly end may take after a stall, beyond the grace."""
+_log = logger("watchdog")
+
+
+class Watched(Protocol):
+    """A consumer loop, as far as the watchdog looks at it."""
+
+    @property
+    def last_activity(self) -> float:
+        """When anything of it last moved, in monotonic seconds."""
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that it has now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ward:
+    """One loop, and the meter that it tells what waits."""
+
+    loop: Watched
+    meter: LoopMeter
+
+
+class Vitals:
+    """What can be seen of this process, and what can be done to it."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        heartbeat: Heartbeat,
+        readiness: Readiness,
+        metrics: Metrics,
+        dependencies: Iterable[Dependency],
+        wards: Iterable[Ward],
+        stop: Callable[[ExitCode], None],
+        grace_seconds: float,
+        exit_now: Callable[[int], Any] = os._exit,
+    ) -> None:
+        self._clock = clock
+        self._heartbeat = heartbeat
+        self._readiness = readiness
+        self._metrics = metrics
+        self._dependencies = tuple(dependencies)
+        self._wards = tuple(wards)
+        self._stop = stop
+        self._grace_seconds = grace_seconds
+        self._exit_now = exit_now
+        self._loop = asyncio.get_running_loop()
+        self._turn = clock.monotonic()
+
+    # What the watchdog's thread asks.
+
+    def lag(self) -> int | None:
+        """Messages that wait; None where a loop has not been able to learn that lately."""
+        oldest = self._clock.monotonic() - LAG_VALID_SECONDS
+        if any(ward.loop.assignment and ward.meter.looked_at < oldest for ward in self._wards):
+            return None
+        return sum(ward.meter.waiting for ward in self._wards)
+
+    def pauses(self) -> tuple[str, ...]:
+        """Everything that states why the process need not move."""
+        return tuple(self._readiness.reasons())
+
+    def last_turn(self) -> float:
+        """When the event loop last had a turn."""
+        return self._turn
+
+    def diagnose(self) -> dict[str, Any]:
+        """Ask everything that can be asked."""
+        before = self._clock.monotonic()
+        answers = ask_loop(self._loop, check_all(self._dependencies))
+        took = self._clock.monotonic() - before
+        return {
+            "dependencies": answers or "the event loop does not answer",
+            "loop_answer_seconds": round(took, 3),
+            "tasks": task_stacks(self._loop),
+            "threads": thread_stacks(),
+        }
+
+    def reconnect(self) -> dict[str, str]:
+        """Make new connections wherever a dependency knows how."""
+        return ask_loop(self._loop, reconnect_all(self._dependencies)) or {}
+
+    def end(self, code: ExitCode) -> None:
+        """End the process: in order if the loop answers, at once if it does not get to it in time."""
+        last_words = threading.Timer(
+            self._grace_seconds + LAST_WORDS_SECONDS, self._exit_now, args=(int(code),)
+        )
+        last_words.daemon = True
+        last_words.start()
+        try:
+            self._loop.call_soon_threadsafe(self._stop, code)
+        except RuntimeError:  # the loop is closed: the process ends anyway
+            return
+
+    # What keeps it up to date, on the event loop.
+
+    async def turn(self) -> None:
+        """Show that the event loop turns, and how late it was."""
+        while True:
+            before = self._clock.monotonic()
+            await self._clock.sleep(TURN_SECONDS)
+            self._turn = self._clock.monotonic()
+            self._metrics.set(declared.LOOP_DELAY, value=max(0.0, self._turn - before - TURN_SECONDS))
+            for ward in self._wards:
+                self._heartbeat.observe(ward.loop.last_activity)
+            self._metrics.set(declared.LAST_ACTIVITY, value=self._turn - self._heartbeat.last_activity)
+
+    async def probe_dependencies(self) -> None:
+        """Ask every dependency how it is, again and again."""
+        while True:
+            for dependency in self._dependencies:
+                why = await probe(dependency)
+                if self._readiness.record(dependency.part, ok=not why, why=why):
+                    tell = _log.warning if why else _log.info
+                    tell("Dependency Changed", part=dependency.part, ok=not why, why=why)
+                self._metrics.set(declared.DEPENDENCY_UP, dependency.part, value=int(not why))
+            await self._clock.sleep(PROBE_INTERVAL_SECONDS)

@@ -1,0 +1,105 @@
+"""What a service is made of, in the words of its `__main__`: what it gets, and what it answers.
+
+`build` gets a `Process` (settings, bus, clock and all that is there once) and answers a `Wiring`:
+what is consumed by whom, what is written, what it depends on. Wiring happens once, by constructor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from strider.contracts import Topic
+from strider.contracts.codec import Codec
+
+from .effects import Reads
+from .logs_jobs import JobLogSink
+from .loop_ports import GivenUp, NoShards, ObjectStore, ShardHooks, say_nothing
+from .loop_settings import LoopSettings
+from .metrics import Metrics
+from .ports import Bus, Chance, Clock, GroupSpec
+from .readiness import Dependency, Readiness
+from .settings import ServiceSettings
+from .tracing import Traces
+from .watchdog_heartbeat import Heartbeat
+
+S = TypeVar("S", bound=ServiceSettings)
+
+Step: TypeAlias = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Process(Generic[S]):
+    """What there is once in a process, for adapters and topologies to be built with."""
+
+    name: str
+    settings: S
+    bus: Bus
+    codec: Codec
+    clock: Clock
+    chance: Chance
+    metrics: Metrics
+    heartbeat: Heartbeat
+    readiness: Readiness
+    traces: Traces
+
+
+@dataclass(frozen=True, slots=True)
+class Consumption:
+    """One consumer loop: a group, its topics, and who answers."""
+
+    spec: GroupSpec
+    reads: tuple[Reads, ...]
+    settings: LoopSettings = field(default_factory=LoopSettings)
+    shards: ShardHooks = field(default_factory=NoShards)
+    on_given_up: GivenUp = say_nothing
+
+
+def consume(
+    group: str,
+    *reads: Reads,
+    settings: LoopSettings | None = None,
+    shards: ShardHooks | None = None,
+    on_given_up: GivenUp = say_nothing,
+) -> Consumption:
+    """Read topics as this group, in the way in which their declarations say that it reads them."""
+    readers = [reader for each in reads for reader in each.topic.read_by if reader.group == group]
+    if len(readers) != len(reads):
+        named = ", ".join(each.topic.name for each in reads)
+        raise ValueError(f"not every one of {named} declares {group} as a group that reads it")
+    if len({reader.sharded for reader in readers}) != 1:
+        raise ValueError(f"{group} reads either all of its topics by shard or none")
+    return Consumption(
+        GroupSpec(group, tuple(each.topic.name for each in reads), sharded=readers[0].sharded),
+        reads,
+        settings=settings or LoopSettings(),
+        shards=shards or NoShards(),
+        on_given_up=on_given_up,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What a service consists of."""
+
+    consumes: tuple[Consumption, ...] = ()
+    produces: Sequence[Topic[Any]] = ()
+    """Every topic that it writes; dead letters and schemas go without saying."""
+    dead_letters: Topic[Any] | None = None
+    """Where messages go that cannot be handled; needed by whoever consumes."""
+    dependencies: tuple[Dependency, ...] = ()
+    """What it needs besides the broker, and how to ask after it."""
+    connect: tuple[Step, ...] = ()
+    """Opens stores, in this order; may raise Unavailable, and is then tried again until it works."""
+    background: tuple[Step, ...] = ()
+    """Work besides the consumers. None of it may end while the process runs."""
+    close: tuple[Step, ...] = ()
+    """Closes stores, in this order, after the last message is done with."""
+    objects: ObjectStore | None = None
+    """Where large dead letters go."""
+    job_logs: JobLogSink | None = None
+    """Who keeps the log lines of jobs."""
+
+
+Build: TypeAlias = Callable[[Process[S]], Wiring]

@@ -1,0 +1,224 @@
+"""Where the values of settings come from, and what is wrong with them.
+
+Layers, the later ones winning: the class's defaults, the file that `STRIDER_CONFIG` names (YAML or
+TOML, one table per area), the environment, in which `NAME_FILE` gives the file that holds the
+value of `NAME`. The environment is an argument. Everything wrong is said at once, a line each,
+with the variable's name and never with a secret value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from .settings import Area, ServiceSettings
+from .settings_types import Variable
+
+S = TypeVar("S", bound=ServiceSettings)
+
+CONFIG_VARIABLE: Final = "STRIDER_CONFIG"
+
+COMMAND_VARIABLES: Final = MappingProxyType(
+    {
+        CONFIG_VARIABLE: "Settings file, YAML or TOML, one table per area; the environment wins over it.",
+        "STRIDER_HOME": "Folder of the local stack's data, logs and state, instead of .strider.",
+        "STRIDER_CACHE": "Folder of what the local stack has downloaded, shared by checkouts.",
+    }
+)
+"""Names beginning like a setting that are no setting of a service: no process may trip over them."""
+
+
+class SettingsError(Exception):
+    """Settings that no process may start with; each of `problems` is one line that names a variable."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One setting: its variable, and where it stands in the settings and in the settings file."""
+
+    variable: str
+    area: str
+    field: str
+    info: FieldInfo
+    owner: type[BaseModel]
+
+    @property
+    def sentence(self) -> str:
+        """Its description on one line."""
+        return " ".join((self.info.description or "").split())
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded(Generic[S]):
+    """Settings, and what each variable's value came from."""
+
+    settings: S
+    origins: Mapping[str, str]
+    """Variable → `default`, `environment`, or the path of a file."""
+
+
+def knobs(settings_class: type[ServiceSettings]) -> Iterator[Knob]:
+    """Every setting of a service: those of the areas first, then its own."""
+    own = settings_class.PREFIX.lower().rstrip("_")
+    for name, info in settings_class.model_fields.items():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, Area):
+            for field, inner in kind.model_fields.items():
+                yield Knob(_variable(kind.PREFIX, field, inner), name, field, inner, kind)
+        else:
+            yield Knob(_variable(settings_class.PREFIX, name, info), own, name, info, settings_class)
+
+
+def _variable(prefix: str, field: str, info: FieldInfo) -> str:
+    for mark in info.metadata:
+        if isinstance(mark, Variable):
+            return mark.name
+    return prefix + field.upper()
+
+
+def load(settings_class: type[S], environ: Mapping[str, str]) -> Loaded[S]:
+    """Gather the layers and build the settings. Raises SettingsError with everything that is wrong."""
+    reading = _Reading(settings_class, environ)
+    layers = (reading.config_file(), reading.environment())
+    values = {variable: found for layer in layers for variable, found in layer.items()}
+    origins = {knob.variable: "default" for knob in reading.knobs}
+    origins |= {variable: found.origin for variable, found in values.items()}
+    try:
+        settings = settings_class(**reading.nested(values))
+    except ValidationError as error:
+        reading.problems += [reading.explain(problem, origins) for problem in error.errors()]
+    if reading.problems:
+        raise SettingsError(reading.problems)
+    return Loaded(settings, MappingProxyType(origins))
+
+
+class _Found(NamedTuple):
+    value: Any
+    origin: str
+
+
+class _Reading:
+    """One reading of the layers, and what was found wrong on the way."""
+
+    def __init__(self, settings_class: type[ServiceSettings], environ: Mapping[str, str]) -> None:
+        self.knobs = tuple(knobs(settings_class))
+        self.problems: list[str] = []
+        self._class = settings_class
+        self._environ = environ
+        self._names = {knob.variable for knob in self.knobs}
+
+    def environment(self) -> dict[str, _Found]:
+        """Values by variable. An empty variable counts as one that is not set."""
+        found: dict[str, _Found] = {}
+        for variable in self._names:
+            in_file = f"{variable}_FILE"
+            direct = self._environ.get(variable, "")
+            path = "" if in_file in self._names else self._environ.get(in_file, "")
+            if direct and path:
+                self.problems.append(f"{variable}: set twice, as {variable} and as {in_file}; keep one")
+            elif direct:
+                found[variable] = _Found(direct, "environment")
+            elif path and (text := self._text_of(in_file, path)) is not None:
+                found[variable] = _Found(text.rstrip("\r\n"), path)
+        self.problems += self._unknown_variables()
+        return found
+
+    def config_file(self) -> dict[str, _Found]:
+        """Values by variable from the settings file, if one is named."""
+        path = self._environ.get(CONFIG_VARIABLE, "")
+        if not path or (text := self._text_of(CONFIG_VARIABLE, path)) is None:
+            return {}
+        try:
+            tables = _parse_config(text, is_toml=path.endswith(".toml"))
+        except (ValueError, yaml.YAMLError) as error:
+            self.problems.append(f"{CONFIG_VARIABLE}: cannot read {path}: {_cause(error)}")
+            return {}
+        own = self._class.PREFIX.lower().rstrip("_")
+        services = tables.pop("services", None) or {}
+        if isinstance(services, dict) and own in services:
+            tables[own] = services[own]
+        return {
+            variable: _Found(value, path)
+            for area, table in tables.items()
+            for variable, value in self._table(area, table, path=path)
+        }
+
+    def _table(self, area: str, table: object, *, path: str) -> Iterator[tuple[str, Any]]:
+        places = {knob.field: knob.variable for knob in self.knobs if knob.area == area}
+        if not isinstance(table, dict) or not places:
+            areas = sorted({knob.area for knob in self.knobs})
+            self.problems.append(f"{path}: {area} is no table of settings; there are {', '.join(areas)}")
+            return
+        for field, value in table.items():
+            if field not in places:
+                self.problems.append(f"{path}: there is no setting {area}.{field}{_near(str(field), places)}")
+            elif value is not None:
+                yield places[field], value
+
+    def nested(self, values: Mapping[str, _Found]) -> dict[str, Any]:
+        """Arrange values as the settings class takes them: own ones flat, the others below their area."""
+        tree: dict[str, Any] = {}
+        for knob in self.knobs:
+            if knob.variable in values:
+                inside = tree if knob.owner is self._class else tree.setdefault(knob.area, {})
+                inside[knob.field] = values[knob.variable].value
+        return tree
+
+    def explain(self, problem: Mapping[str, Any], origins: Mapping[str, str]) -> str:
+        """Say one of pydantic's problems in the words of who has set the variable."""
+        place = tuple(str(part) for part in problem["loc"])
+        message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        for knob in self.knobs:
+            here = (knob.field,) if knob.owner is self._class else (knob.area, knob.field)
+            if place[: len(here)] != here:
+                continue
+            if problem["type"] == "missing":
+                return f"{knob.variable}: must be set: {knob.sentence}"
+            return f"{knob.variable}: {message} (from {origins[knob.variable]})"
+        return str(message)
+
+    def _text_of(self, variable: str, path: str) -> str | None:
+        try:
+            return Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            self.problems.append(f"{variable}: cannot read {path}: {_cause(error)}")
+            return None
+
+    def _unknown_variables(self) -> Iterator[str]:
+        """Name what looks like ours and is not: most often a slip of the pen, which must not go unseen."""
+        prefixes = tuple(prefix for prefix in ("STRIDER_", self._class.PREFIX) if prefix)
+        known = self._names | COMMAND_VARIABLES.keys()
+        for variable in sorted(self._environ):
+            is_known = variable in known or variable.removesuffix("_FILE") in self._names
+            if variable.startswith(prefixes) and not is_known:
+                yield f"{variable}: there is no such setting{_near(variable, known)}"
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _parse_config(text: str, *, is_toml: bool) -> dict[str, Any]:
+    tables = tomllib.loads(text) if is_toml else (yaml.safe_load(text) or {})
+    if not isinstance(tables, dict):
+        raise ValueError("it must hold one table per area")  # noqa: TRY004  # the reader's, not the caller's mistake
+    return tables
+
+
+def _cause(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split())

@@ -1,0 +1,177 @@
+"""A broker's topics, settings and committed offsets, by way of the client library's admin.
+
+Does what it is told and says what is there; what should be there is not known here. Every error of
+the library leaves as one of the runtime's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as LibraryPlace
+from aiokafka import errors as library
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from strider.runtime.errors import NotOwned, StartRefused, Unavailable
+from strider.runtime.kafka.connection import KafkaConnection
+from strider.runtime.kafka.failures import raise_for_code, translated
+from strider.runtime.ports import TopicPartition
+
+from .plans import Alteration, Declared, Found
+
+BROKER_DEFAULT: Final = -1
+"""As many replicas as the broker is set to make."""
+
+_EXISTS: Final = 36
+_NO_ERROR: Final = 0
+_OWN_SETTING: Final = 1
+_TOPIC: Final = 2
+_PAUSE_SECONDS: Final = 0.1
+_STARTING: Final = (
+    library.GroupCoordinatorNotAvailableError,
+    library.GroupLoadInProgressError,
+    library.NotCoordinatorForGroupError,
+)
+"""A broker that has just begun to keep offsets answers with these for a moment."""
+
+_new_admin: Any = AIOKafkaAdminClient
+_new_consumer: Any = AIOKafkaConsumer
+_new_topic: Any = NewTopic
+_new_resource: Any = ConfigResource
+"""The library's classes, without the types that they do not have."""
+
+
+class BrokerTopics:
+    """The administrator's view of one broker, open for one piece of work."""
+
+    def __init__(self, connection: KafkaConnection, admin: Any) -> None:
+        self._connection = connection
+        self._admin = admin
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, connection: KafkaConnection) -> AsyncIterator[BrokerTopics]:
+        """Connect; raises Unavailable when nobody answers within the connection's patience."""
+        admin = _new_admin(**connection.client_arguments())
+        try:
+            with translated():
+                async with asyncio.timeout(connection.request_timeout_seconds):
+                    await admin.start()
+            yield cls(connection, admin)
+        finally:
+            await admin.close()
+
+    async def describe(self) -> tuple[Found, ...]:
+        """List every topic with its settings."""
+        with translated():
+            metadata = await self._admin.describe_topics()
+            counts = {topic["topic"]: len(topic["partitions"]) for topic in metadata}
+            asked = [_new_resource(ConfigResourceType.TOPIC, name) for name in sorted(counts)]
+            answers = await self._admin.describe_configs(asked) if asked else []
+        return tuple(
+            _found(name, counts[name], entries)
+            for answer in answers
+            for code, _message, kind, name, entries in answer.resources
+            if code == _NO_ERROR and kind == _TOPIC
+        )
+
+    async def create(self, topics: Sequence[Declared], *, replication: int = BROKER_DEFAULT) -> None:
+        """Create topics; one that somebody else created meanwhile is fine."""
+        wanted = [
+            _new_topic(topic.name, topic.partitions, replication, {}, dict(topic.config)) for topic in topics
+        ]
+        with translated():
+            answer = await self._admin.create_topics(wanted)
+        for name, code, message in answer.topic_errors:
+            if code not in (_NO_ERROR, _EXISTS):
+                raise_for_refusal(code, f"creating {name}: {message}")
+
+    async def alter(self, alterations: Sequence[Alteration]) -> None:
+        """Set the settings of topics."""
+        wanted = [
+            _new_resource(ConfigResourceType.TOPIC, change.topic, dict(change.config))
+            for change in alterations
+        ]
+        with translated():
+            answers = await self._admin.alter_configs(wanted)
+        for answer in answers:
+            for code, message, _kind, name in answer.resources:
+                if code != _NO_ERROR:
+                    raise_for_refusal(code, f"changing {name}: {message}")
+
+    async def committed(self, group: str) -> Mapping[TopicPartition, int]:
+        """Tell where a group has committed."""
+        with translated():
+            async with asyncio.timeout(self._connection.request_timeout_seconds):
+                offsets = await self._committed(group)
+        return {TopicPartition(*place): found.offset for place, found in offsets.items() if found.offset >= 0}
+
+    async def begin_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Tell where partitions begin, once they have a leader."""
+        async with self._consumer(None) as consumer:
+            wanted = [LibraryPlace(*place) for place in partitions]
+            consumer.assign(wanted)
+            offsets = await consumer.beginning_offsets(wanted)
+        return {TopicPartition(*place): offset for place, offset in offsets.items()}
+
+    async def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Commit for a group from the outside; False where it has members, which alone may do so."""
+        places = {LibraryPlace(*place): offset for place, offset in offsets.items()}
+        try:
+            async with self._consumer(group) as consumer:
+                consumer.assign(list(places))
+                await consumer.commit(places)
+        except NotOwned:
+            return False
+        return True
+
+    async def _committed(self, group: str) -> Mapping[Any, Any]:
+        while True:
+            try:
+                offsets: Mapping[Any, Any] = await self._admin.list_consumer_group_offsets(group)
+            except _STARTING:
+                await asyncio.sleep(_PAUSE_SECONDS)
+            else:
+                return offsets
+
+    @asynccontextmanager
+    async def _consumer(self, group: str | None) -> AsyncIterator[Any]:
+        arguments = self._connection.client_arguments()
+        consumer = _new_consumer(group_id=group, enable_auto_commit=False, **arguments)
+        try:
+            with translated():
+                async with asyncio.timeout(self._connection.request_timeout_seconds):
+                    await consumer.start()
+                    yield consumer
+        finally:
+            await consumer.stop()
+
+
+def raise_for_refusal(code: int, what: str) -> None:
+    """Raise for an answer that says no: for good where the request itself is wrong, else for now."""
+    try:
+        raise_for_code(code, doing=what)
+    except Unavailable as failure:
+        if code in _WRONG_REQUESTS:
+            raise StartRefused(f"kafka refuses {what}") from failure
+        raise
+
+
+_WRONG_REQUESTS: Final = frozenset({17, 29, 31, 37, 38, 39, 40, 42, 44})
+"""Invalid name, no permission (topic, cluster), invalid partitions, replication, assignment, setting,
+request, and a policy of the broker's: repeating them changes nothing."""
+
+
+def _found(name: str, partitions: int, entries: Iterable[Sequence[Any]]) -> Found:
+    listed = [(entry[0], entry[1], entry[3]) for entry in entries if entry[1] is not None]
+    return Found(
+        name=name,
+        partitions=partitions,
+        config={setting: value for setting, value, _source in listed},
+        own={setting: value for setting, value, source in listed if source == _OWN_SETTING},
+    )

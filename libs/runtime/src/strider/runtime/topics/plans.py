@@ -1,0 +1,143 @@
+"""What must change on a broker so that it has the topics that are declared.
+
+Pure: takes the registry and what a broker has, answers with a plan. A partition count is never
+changed, because keys and shards are bound to it; a topic that nobody declared is named and left
+alone; settings that somebody else put on a topic are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from strider.contracts import Topic
+from strider.contracts.generated.topics import TOPICS
+
+CLEANUP: Final = "cleanup.policy"
+MESSAGE_LIMIT: Final = "max.message.bytes"
+BROKER_MESSAGE_BYTES: Final = 1_048_588
+"""A broker's own limit for a batch. Topics need one of their own only above it."""
+BATCH_ROOM_BYTES: Final = 16 * 1024
+"""Key, headers and the batch's frame around the largest value."""
+_INTERNAL: Final = "__"
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A topic as it is wanted."""
+
+    name: str
+    partitions: int
+    config: Mapping[str, str]
+    groups: tuple[str, ...]
+    """Consumer groups that read it, and therefore need an offset to begin at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A topic as a broker has it."""
+
+    name: str
+    partitions: int
+    config: Mapping[str, str]
+    """What holds for it, defaults of the broker included."""
+    own: Mapping[str, str]
+    """What was set on the topic itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """Settings of one topic that differ, and the whole set that it is to have afterwards."""
+
+    topic: str
+    changes: tuple[tuple[str, str, str], ...]
+    """Setting, what it is, what it should be."""
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedChange:
+    """A difference that no command repairs."""
+
+    topic: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All differences between what is declared and what is there."""
+
+    create: tuple[Declared, ...] = ()
+    alter: tuple[Alteration, ...] = ()
+    refused: tuple[RefusedChange, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """Topics that nobody declared. No drift: other systems may live on the same broker."""
+
+    @property
+    def has_drift(self) -> bool:
+        """Whether the broker differs from the declaration."""
+        return bool(self.create or self.alter or self.refused)
+
+
+def choose_topics(*, examples: bool) -> tuple[Topic[Any], ...]:
+    """Choose from the registry what a deployment needs: all, or all but those of the examples."""
+    return tuple(topic for topic in TOPICS.values() if examples or topic.profile == "core")
+
+
+def declare(topics: Iterable[Topic[Any]], *, shards: int) -> tuple[Declared, ...]:
+    """Say what the registry's topics look like on a broker with so many shards."""
+    return tuple(
+        Declared(
+            name=topic.name,
+            partitions=topic.partitions or shards,
+            config=_config(topic),
+            groups=tuple(sorted({reader.group for reader in topic.read_by if reader.group})),
+        )
+        for topic in sorted(topics, key=lambda topic: topic.name)
+    )
+
+
+def make_plan(declared: Sequence[Declared], found: Iterable[Found]) -> Plan:
+    """Compare what is wanted with what is there."""
+    there = {topic.name: topic for topic in found}
+    wanted = {topic.name for topic in declared}
+    pairs = [(topic, there[topic.name]) for topic in declared if topic.name in there]
+    altered = (_alteration(topic, present) for topic, present in pairs)
+    refused = (_refusal(topic, present) for topic, present in pairs)
+    return Plan(
+        create=tuple(topic for topic in declared if topic.name not in there),
+        alter=tuple(change for change in altered if change is not None),
+        refused=tuple(refusal for refusal in refused if refusal is not None),
+        unknown=tuple(sorted(name for name in there.keys() - wanted if not name.startswith(_INTERNAL))),
+    )
+
+
+def _config(topic: Topic[Any]) -> Mapping[str, str]:
+    config = {CLEANUP: topic.cleanup, **topic.config}
+    needed = topic.max_bytes + BATCH_ROOM_BYTES
+    if needed > BROKER_MESSAGE_BYTES:
+        config.setdefault(MESSAGE_LIMIT, str(needed))
+    return config
+
+
+def _alteration(wanted: Declared, found: Found) -> Alteration | None:
+    changes = tuple(
+        (name, found.config.get(name, ""), value)
+        for name, value in sorted(wanted.config.items())
+        if found.config.get(name) != value
+    )
+    if not changes:
+        return None
+    # Brokers replace the whole set, so that what others have set must be sent along.
+    return Alteration(wanted.name, changes, {**found.own, **wanted.config})
+
+
+def _refusal(wanted: Declared, found: Found) -> RefusedChange | None:
+    if wanted.partitions == found.partitions:
+        return None
+    return RefusedChange(
+        wanted.name,
+        f"has {found.partitions} partitions, {wanted.partitions} are declared; a partition count is fixed "
+        "for the life of a topic (set STRIDER_SHARDS to what it has, or move to new topics)",
+    )

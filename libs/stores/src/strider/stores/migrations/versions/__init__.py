@@ -1,0 +1,1 @@
+"""One module and two SQL files for each revision."""

@@ -1,0 +1,147 @@
+"""The way to Redis (or Valkey): bounded waits, errors in our words, scripts by name.
+
+The library's own retries are off: it would spend ten times the timeout on a server that does not
+answer. Trying again is `strider.runtime.retry`'s, up the ladder for Redis operations. A command
+that is cancelled while its answer is on the way closes its connection, so that the answer can
+never be taken for another command's; a canary test holds the library to that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from redis import exceptions
+from redis.asyncio import BlockingConnectionPool
+from redis.asyncio import Redis as Client
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from strider.runtime.errors import StartRefused, Unavailable
+
+from .errors import Rejected
+from .scripts import Script
+
+PART: Final = "redis"
+
+_STATES_OF_THE_SERVER: Final = (
+    "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOPERM", "NOREPLICAS", "OOM",
+    "READONLY", "TRYAGAIN", "UNKILLABLE", "WRONGPASS",
+)  # fmt: skip
+"""First words of answers that speak of the server, not of the command: time may heal them, or a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedisOptions:
+    """How to reach a server."""
+
+    url: str = field(repr=False)
+    """redis://, rediss:// (encrypted) or unix://, with user, password and database as usual."""
+    timeout_seconds: float = 1.0
+    """Longest wait for a connection, and for an answer."""
+    max_connections: int = 32
+    """A command waits for a free one, as long as for an answer."""
+    health_check_seconds: int = 30
+    """A connection idle for longer is asked before it is used."""
+    ca_file: str = ""
+    """Authorities to trust (PEM) with rediss://; the system's where empty."""
+
+
+class Redis:
+    """A pool of connections. Every error of the library leaves as Unavailable or Rejected."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def run(
+        self, script: Script, *, keys: Sequence[str], args: Sequence[str | bytes | int] = ()
+    ) -> Any:
+        """Run a script by its hash; a server that does not know it (any more) is told."""
+        values: list[Any] = [*keys, *args]
+        async with translated():
+            try:
+                return await self._client.evalsha(script.sha, len(keys), *values)
+            except exceptions.NoScriptError:
+                return await self._client.eval(script.text, len(keys), *values)
+
+    async def command(self, *words: str | bytes | float) -> Any:
+        """Send one command as it would be typed."""
+        async with translated():
+            return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]  # the library's
+
+    async def ping(self) -> None:
+        """Raise Unavailable when the server does not answer."""
+        await self.command("PING")
+
+    async def close(self) -> None:
+        """Close all connections; commands under way fail."""
+        await self._client.aclose()
+
+
+def connect(options: RedisOptions) -> Redis:
+    """Make a pool; the first command opens the first connection. Raises StartRefused for no address."""
+    url = options.url
+    if urlsplit(url).scheme not in {"redis", "rediss", "unix"}:
+        raise StartRefused("REDIS_URL must begin with redis://, rediss:// or unix://")
+    more: dict[str, Any] = {}
+    if url.startswith("rediss://"):
+        more = {"ssl_cert_reqs": "required", "ssl_check_hostname": True}
+        if options.ca_file:
+            more["ssl_ca_certs"] = options.ca_file
+    try:
+        pool = BlockingConnectionPool.from_url(
+            url,
+            timeout=options.timeout_seconds,
+            socket_timeout=options.timeout_seconds,
+            socket_connect_timeout=options.timeout_seconds,
+            socket_keepalive=True,
+            health_check_interval=options.health_check_seconds,
+            max_connections=options.max_connections,
+            retry=Retry(NoBackoff(), 0),
+            client_name="strider",
+            **more,
+        )
+    except ValueError as failure:
+        raise StartRefused(f"REDIS_URL is no address: {failure}") from failure
+    return Redis(Client.from_pool(pool))
+
+
+@asynccontextmanager
+async def translated() -> AsyncIterator[None]:
+    """Turn the library's errors into ours."""
+    try:
+        yield
+    except (exceptions.AuthenticationError, exceptions.ConnectionError, exceptions.TimeoutError) as failure:
+        raise Unavailable(PART, _words(failure)) from failure
+    except exceptions.RedisError as failure:
+        raise _judged(failure) from failure
+    except (OSError, asyncio.IncompleteReadError) as failure:
+        raise Unavailable(PART, _words(failure)) from failure
+
+
+def _judged(failure: exceptions.RedisError) -> Exception:
+    # The library strips the first word of answers that it has a class for, and keeps it in others.
+    code = str(failure).split(" ", 1)[0]
+    is_state = code in _STATES_OF_THE_SERVER or isinstance(
+        failure,
+        (
+            exceptions.BusyLoadingError,
+            exceptions.ClusterDownError,
+            exceptions.MasterDownError,
+            exceptions.NoPermissionError,
+            exceptions.OutOfMemoryError,
+            exceptions.ReadOnlyError,
+            exceptions.TryAgainError,
+        ),
+    )
+    if is_state:
+        return Unavailable(PART, _words(failure))
+    return Rejected(PART, cast("str", getattr(failure, "status_code", None)) or code, str(failure))
+
+
+def _words(failure: BaseException) -> str:
+    return str(failure) or type(failure).__name__

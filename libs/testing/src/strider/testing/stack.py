@@ -1,0 +1,288 @@
+"""A real Kafka, PostgreSQL and Valkey for tests: started once a session, each when it is first asked for.
+
+What the environment names (KAFKA_BOOTSTRAP_SERVERS, POSTGRES_DSN, REDIS_URL) is used instead. As a
+pytest plugin this module gives the fixtures `stack`, `kafka_bootstrap`, `postgres_dsn`,
+`redis_url`; its functions serve scripts and benches as well. It knows no topic and no table.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from strider.localstack.addresses import choose_ports
+from strider.localstack.building import PORT_NAMES, build_kafka, build_postgres, build_valkey
+from strider.localstack.errors import NotReady, StackFailure
+from strider.localstack.parts import Part
+from strider.localstack.probes import Probe, ask_kafka, ask_postgres, ask_redis, run_now, wait_until
+from strider.localstack.process import Child, start, tail
+
+READY_SECONDS: Final = 60.0
+"""Far more than any start takes (Kafka: 3 s), because test machines are busy ones."""
+VARIABLES: Final = {"kafka": "KAFKA_BOOTSTRAP_SERVERS", "postgres": "POSTGRES_DSN", "redis": "REDIS_URL"}
+
+
+class NotOurs(StackFailure):
+    """A test wanted to kill or stop a server that the environment named."""
+
+
+class RunningPart:
+    """One server, which a test may kill, stop, freeze and start again at the same address."""
+
+    def __init__(self, name: str, address: str, *, probe: Probe, part: Part | None = None) -> None:
+        self.name = name
+        self.address = address
+        self._probe = probe
+        self._part = part
+        self._child: Child | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """False for a server that the environment named: tests that break it must be skipped."""
+        return self._part is not None
+
+    @property
+    def pid(self) -> int:
+        """Number of its process."""
+        return self._process().identity.pid
+
+    @property
+    def log(self) -> Path:
+        """What it wrote so far."""
+        return self._ours().directory.with_suffix(".log")
+
+    def start(self, *, seconds: float = READY_SECONDS) -> None:
+        """Start it on the data that it has, and wait until it answers."""
+        part = self._ours()
+        if self._child is None or not self._child.is_alive():
+            part.prepare()
+            number = part.directory.with_suffix(".pid")
+            self._child = start(part.launch(log=self.log, number=number))
+        self.wait_ready(seconds=seconds)
+
+    def wait_ready(self, *, seconds: float = READY_SECONDS) -> None:
+        """Wait until it answers; NotReady with its last words when it does not."""
+        try:
+            run_now(wait_until(self._probe, seconds=seconds, gone=self._gone))
+        except NotReady as failure:
+            said = tail(self.log, lines=20) if self.is_ours else ""
+            raise NotReady(self.name, f"{failure.reason}\n{said}".strip()) from None
+
+    def kill(self) -> None:
+        """SIGKILL: no goodbye, no flush. `start` brings it back."""
+        self._process().kill()
+
+    def stop(self, *, grace_seconds: float = 20.0) -> None:
+        """End it as an administrator would."""
+        launch = self._ours().launch(log=self.log, number=self.log)
+        self._process().stop(launch.stop_signal, grace_seconds=grace_seconds)
+
+    def restart(self) -> None:
+        """Stop it and start it again."""
+        self.stop()
+        self.start()
+
+    def freeze(self) -> None:
+        """SIGSTOP: connections stay open and nothing answers."""
+        self._process().signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        self._process().signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        """End it for good, also when it is frozen."""
+        if self._child is not None and self._child.is_alive():
+            self.thaw()
+            self.stop()
+
+    def _ours(self) -> Part:
+        if self._part is None:
+            raise NotOurs(f"{self.name} at {self.address} was named by the environment")
+        return self._part
+
+    def _process(self) -> Child:
+        self._ours()
+        if self._child is None:
+            raise NotOurs(f"{self.name} was not started yet")
+        return self._child
+
+    def _gone(self) -> str | None:
+        if self._child is None or self._child.is_alive():
+            return None
+        return f"{self.name} ended with status {self._child.exit_code}"
+
+
+def start_kafka(
+    directory: Path, *, environment: Mapping[str, str] | None = None, extra: Mapping[str, str] | None = None
+) -> RunningPart:
+    """Start a broker of one's own in that directory; `extra` are broker settings. Close it at the end."""
+    variables = os.environ if environment is None else environment
+    ports = choose_ports(PORT_NAMES["kafka"], directory, remembered={})
+    part = build_kafka(directory, ports=ports, environment=variables, fast_start=True, extra=extra)
+    return _started(part)
+
+
+def start_postgres(directory: Path) -> RunningPart:
+    """Start a PostgreSQL of one's own that trusts everybody and does not wait for disks."""
+    ports = choose_ports(PORT_NAMES["postgres"], directory, remembered={})
+    return _started(build_postgres(directory, ports=ports, durable=False))
+
+
+def start_valkey(directory: Path) -> RunningPart:
+    """Start a Valkey of one's own."""
+    ports = choose_ports(PORT_NAMES["redis"], directory, remembered={})
+    return _started(build_valkey(directory, ports=ports))
+
+
+@contextmanager
+def own_directory() -> Iterator[Path]:
+    """Make a directory that other accounts can pass through, which pytest's own ones forbid."""
+    place = Path(tempfile.mkdtemp(prefix="strider-"))
+    place.chmod(0o755)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+class Stack:
+    """The servers of a test session, each started when it is first asked for."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._environment = environment
+        self._running: dict[str, RunningPart] = {}
+
+    @property
+    def kafka(self) -> RunningPart:
+        """The broker."""
+        return self._get("kafka", start_kafka, ask_kafka)
+
+    @property
+    def postgres(self) -> RunningPart:
+        """The database server. Tests want `postgres_dsn`, a database of their own."""
+        return self._get("postgres", start_postgres, ask_postgres)
+
+    @property
+    def redis(self) -> RunningPart:
+        """Valkey."""
+        return self._get("redis", start_valkey, ask_redis)
+
+    def close(self) -> None:
+        """End what was started."""
+        for running in reversed(self._running.values()):
+            running.close()
+
+    def _get(
+        self, name: str, starter: Callable[[Path], RunningPart], ask: Callable[[str], Any]
+    ) -> RunningPart:
+        running = self._running.get(name)
+        if running is None:
+            if address := self._environment.get(VARIABLES[name]):
+                running = RunningPart(name, address, probe=partial(ask, address))
+            else:
+                running = starter(self._directory / name)
+            self._running[name] = running
+        # A test before this one may have killed it.
+        if running.is_ours:
+            running.start()
+        return running
+
+
+def create_database(dsn: str) -> str:
+    """Make a new, empty database on that server; returns its DSN."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    run_now(_execute(dsn, f'CREATE DATABASE "{name}" TEMPLATE template0'))
+    return urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
+
+
+def drop_database(dsn: str) -> None:
+    """Drop it, whoever is still connected."""
+    address = urlsplit(dsn)
+    server = urlunsplit(address._replace(path="/postgres"))
+    run_now(_execute(server, f'DROP DATABASE IF EXISTS "{address.path[1:]}" WITH (FORCE)'))
+
+
+async def _execute(dsn: str, statement: str) -> None:
+    from strider.stores.postgres import connect_once  # noqa: PLC0415  # only who uses it pays for it
+
+    connection = await connect_once(dsn, application="strider-testing")
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def _flush(url: str) -> None:
+    from strider.stores.redis import RedisOptions, connect  # noqa: PLC0415  # only who uses it pays for it
+
+    store = connect(RedisOptions(url))
+    try:
+        await store.command("FLUSHALL")
+        await store.command("FUNCTION", "FLUSH")
+    finally:
+        await store.close()
+
+
+def _started(part: Part) -> RunningPart:
+    running = RunningPart(part.name, part.address, probe=part.probe, part=part)
+    try:
+        running.start()
+    except BaseException:
+        running.close()
+        raise
+    return running
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """All servers of this session; asking for one starts it."""
+    with own_directory() as directory:
+        servers = Stack(directory, os.environ)
+        try:
+            yield servers
+        finally:
+            servers.close()
+
+
+@pytest.fixture
+def kafka_bootstrap(stack: Stack) -> str:
+    """Bootstrap server of the session's broker: tests share it, so they name their topics apart."""
+    return stack.kafka.address
+
+
+@pytest.fixture
+def postgres_dsn(stack: Stack) -> Iterator[str]:
+    """Make a fresh, empty database for this test."""
+    dsn = create_database(stack.postgres.address)
+    yield dsn
+    drop_database(dsn)
+
+
+@pytest.fixture(scope="module")
+def postgres_module_dsn(stack: Stack) -> Iterator[str]:
+    """One fresh database for the tests of a module."""
+    dsn = create_database(stack.postgres.address)
+    yield dsn
+    drop_database(dsn)
+
+
+@pytest.fixture
+def redis_url(stack: Stack) -> str:
+    """Name the session's Valkey, emptied for this test (a server of the environment is never emptied)."""
+    running = stack.redis
+    if running.is_ours:
+        run_now(_flush(running.address))
+    return running.address

@@ -1,0 +1,86 @@
+"""Patterns by which people say which URLs they want.
+
+A glob by default, `re:` for an expression. Both run on RE2, whose time is linear in the URL's
+length whatever the pattern says; so nobody can stop a crawl with one. What RE2 does not know
+(look-around, back-references) is refused when the pattern is read, with its own sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import re2  # type: ignore[import-untyped]  # the wheel has no types
+
+MAX_PATTERN_CHARACTERS: Final = 512
+"""Longest pattern; with the memory limit it bounds what compiling one can cost."""
+
+MAX_PATTERNS: Final = 256
+"""Most patterns in one list."""
+
+_MEMORY_BYTES: Final = 1 << 20
+"""What one compiled pattern may take, its caches included."""
+
+_EXPRESSION_MARK: Final = "re:"
+
+
+@dataclass(frozen=True, slots=True)
+class BadPattern:
+    """A pattern that cannot be used, and the sentence for the person who wrote it."""
+
+    pattern: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """Any of several patterns."""
+
+    texts: tuple[str, ...] = ()
+    _searches: tuple[Any, ...] = ()
+
+    def matches(self, found: str) -> bool:
+        """Say whether one of them fits a URL as found."""
+        return any(search(found) is not None for search in self._searches)
+
+
+NO_PATTERNS: Final = Patterns()
+
+
+def compile_patterns(texts: Iterable[str]) -> Patterns | BadPattern:
+    """Read patterns; the first bad one is what comes back."""
+    wanted = tuple(texts)
+    if len(wanted) > MAX_PATTERNS:
+        return BadPattern(wanted[MAX_PATTERNS], f"more than {MAX_PATTERNS} patterns in one list")
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY_BYTES
+    searches = []
+    for text in wanted:
+        if not text or len(text) > MAX_PATTERN_CHARACTERS:
+            return BadPattern(text[:80], f"a pattern has 1 to {MAX_PATTERN_CHARACTERS} characters")
+        try:
+            searches.append(re2.compile(_expression(text), options).search)
+        except (re2.error, ValueError) as failure:  # ValueError: lone surrogates
+            return BadPattern(text, _sentence(failure))
+    return Patterns(wanted, tuple(searches))
+
+
+def _expression(text: str) -> str:
+    """Turn a glob into an expression: on the whole URL if it names a scheme, else on path and query."""
+    if text.startswith(_EXPRESSION_MARK):
+        return text.removeprefix(_EXPRESSION_MARK)
+    body = "".join(_GLOB.get(character) or re2.escape(character) for character in text)
+    before = "" if "://" in text else "[a-z]+://[^/]+" if text.startswith("/") else "[a-z]+://[^/]+/.*"
+    if text.startswith("*") and "://" not in text:
+        before = "[a-z]+://[^/]+"
+    return f"^{before}{body}$"
+
+
+_GLOB: Final = {"*": ".*", "?": "."}
+
+
+def _sentence(failure: Exception) -> str:
+    detail = failure.args[0] if failure.args else failure
+    return detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)

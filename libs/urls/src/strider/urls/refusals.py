@@ -1,0 +1,73 @@
+"""Why a text is no URL that may be fetched: a word, never an exception.
+
+The reasons are words of `decision-reason` in the contracts, so that they stand in events as they
+are; `detail` says it closer, and is a closed list as well. This module knows the words only: who
+says which of them stands where the decision is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+BAD_URL: Final = "bad_url"
+"""The WHATWG parser refuses it, UTF-8 cannot carry it, or no name server can know its host."""
+
+TOO_LONG: Final = "url_too_long"
+"""Longer than MAX_URL_BYTES as found, or so long a text that it is not even parsed."""
+
+REFUSED_SCHEME: Final = "refused_scheme"
+"""Neither http nor https; the detail is one of the three below."""
+
+POLICY_BLOCKED: Final = "policy_blocked"
+"""The host means this machine, the network around it, or a vault; the detail says which."""
+
+REASONS: Final = (BAD_URL, TOO_LONG, REFUSED_SCHEME, POLICY_BLOCKED)
+
+NO_PAGE: Final = "no_page"
+"""A link that leads to no document: mailto, tel, javascript, data and their like. Not worth an event."""
+
+LOCAL: Final = "local"
+"""A link into the reader's own machine: file and the browsers' inner pages."""
+
+OTHER: Final = "other"
+"""A scheme that nobody here fetches: ftp, gopher, ws, magnet …"""
+
+BAD_HOST: Final = "bad_host"
+"""An empty label, a label over 63 or a name over 253 characters."""
+
+PRIVATE_ADDRESS: Final = "private_address"
+"""Loopback, private, link-local, shared, reserved, or a name that means one of them."""
+
+METADATA_ADDRESS: Final = "metadata_address"
+"""A cloud's metadata service: refused whatever is allowed."""
+
+DETAILS: Final = ("", NO_PAGE, LOCAL, OTHER, BAD_HOST, PRIVATE_ADDRESS, METADATA_ADDRESS)
+
+_LOCAL_WORDS: Final = (
+    "about chrome chrome-extension edge file filesystem jar moz-extension ms-settings resource "
+    "safari-web-extension shell view-source"
+)
+
+_NO_PAGE_WORDS: Final = (
+    "blob callto cid data facetime fax geo intent itms-apps javascript market maps mailto mid mms skype "
+    "sip sips sms smsto tel telegram tg vbscript viber webcal whatsapp xmpp"
+)
+
+_LOCAL_SCHEMES: Final = frozenset(_LOCAL_WORDS.split())
+_NO_PAGE_SCHEMES: Final = frozenset(_NO_PAGE_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A text that will not be fetched, and the words for why."""
+
+    reason: str
+    detail: str = ""
+
+
+def scheme_detail(scheme: str) -> str:
+    """Say what kind of link has a scheme other than http and https (without the colon, lower case)."""
+    if scheme in _LOCAL_SCHEMES:
+        return LOCAL
+    return NO_PAGE if scheme in _NO_PAGE_SCHEMES else OTHER

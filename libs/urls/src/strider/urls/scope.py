@@ -1,0 +1,111 @@
+"""Does a URL belong to this crawl?
+
+Hosts, domains and paths first, then what people asked for and asked to leave out. Takes URLs as
+found; knows nothing of depth, budgets and of what was seen before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from .found import as_found, path_start
+from .hosts import host, registrable_domain
+from .normal import key_rest
+from .patterns import NO_PATTERNS, BadPattern, Patterns, compile_patterns
+from .refusals import Refused
+
+HOST: Final = "host"
+DOMAIN: Final = "domain"
+ANY: Final = "any"
+LISTED: Final = "listed"
+SCOPE_KINDS: Final = (HOST, DOMAIN, ANY, LISTED)
+"""The words of `scope` in the contracts."""
+
+OUT_OF_SCOPE: Final = "out_of_scope"
+"""Another host, domain or path than the crawl's."""
+NOT_INCLUDED: Final = "not_included"
+"""There are patterns for what is wanted, and none fits."""
+EXCLUDED: Final = "excluded"
+"""A pattern for what is not wanted fits; it wins over those for what is."""
+SCOPE_REASONS: Final = (OUT_OF_SCOPE, NOT_INCLUDED, EXCLUDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The bounds of one crawl. Scheme and port do not matter to them."""
+
+    is_anywhere: bool = False
+    hosts: frozenset[str] = frozenset()
+    domains: frozenset[str] = frozenset()
+    path_prefixes: tuple[str, ...] = ()
+    """Folders in their normal form, with a slash at the end; none: every path."""
+    include: Patterns = NO_PATTERNS
+    exclude: Patterns = NO_PATTERNS
+
+    def refusal(self, found: str, url_host: str | None = None) -> str:
+        """Give the word for why a URL stays out, or an empty one; `links` knows the host already."""
+        if not self._is_at_home(host(found) if url_host is None else url_host):
+            return OUT_OF_SCOPE
+        if self.path_prefixes and not folder(found[path_start(found) :]).startswith(self.path_prefixes):
+            return OUT_OF_SCOPE
+        if self.exclude.matches(found):
+            return EXCLUDED
+        return NOT_INCLUDED if self.include.texts and not self.include.matches(found) else ""
+
+    def _is_at_home(self, url_host: str) -> bool:
+        if self.is_anywhere or url_host in self.hosts:
+            return True
+        return bool(self.domains) and registrable_domain(url_host) in self.domains
+
+    def with_seed(self, kind: str, found: str) -> Scope:
+        """Give the scope that a seed, as found, adds its host or its domain to."""
+        if kind == HOST:
+            return replace(self, hosts=self.hosts | {host(found)})
+        if kind == DOMAIN:
+            return replace(self, domains=self.domains | {registrable_domain(host(found))})
+        return self
+
+
+def scope_of(
+    kind: str,
+    seeds: Iterable[str] = (),
+    *,
+    hosts: Iterable[str] = (),
+    domains: Iterable[str] = (),
+    path_prefixes: Iterable[str] = (),
+    include: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+) -> Scope | BadPattern | Refused:
+    """Bound a crawl; a seed, name or pattern that cannot be read is what comes back."""
+    if kind not in SCOPE_KINDS:
+        return BadPattern(kind, f"a scope is one of {', '.join(SCOPE_KINDS)}")
+    wanted, unwanted = compile_patterns(include), compile_patterns(exclude)
+    for patterns in (wanted, unwanted):
+        if isinstance(patterns, BadPattern):
+            return patterns
+    assert isinstance(wanted, Patterns)
+    assert isinstance(unwanted, Patterns)
+    scope = Scope(
+        is_anywhere=kind == ANY,
+        path_prefixes=tuple(sorted({folder(prefix) for prefix in path_prefixes})),
+        include=wanted,
+        exclude=unwanted,
+    )
+    for texts, how in ((seeds, kind), (map(_as_url, hosts), HOST), (map(_as_url, domains), DOMAIN)):
+        for text in texts:
+            found = as_found(text)
+            if isinstance(found, Refused):
+                return found
+            scope = scope.with_seed(how, found)
+    return scope
+
+
+def folder(path: str) -> str:
+    """Give a path in its normal form, without query and with a slash at its end: `/docs` begins `/docs/a`."""
+    return key_rest("/" + path.partition("?")[0].lstrip("/"), drop_slash=True).rstrip("/") + "/"
+
+
+def _as_url(name: str) -> str:
+    return f"http://{name}/"

@@ -1,0 +1,23 @@
+"""What the broker says about itself."""
+
+from __future__ import annotations
+
+from .worlds import World
+
+
+async def test_the_partition_count_is_the_brokers(world: World) -> None:
+    topic = await world.create_topic(5)
+    assert await world.bus().partition_count(topic) == 5
+
+
+async def test_a_missing_topic_has_no_partition_count(world: World) -> None:
+    """Asking must not create it, which brokers do by default."""
+    bus, name = world.bus(), world.unique("missing")
+    assert await bus.partition_count(name) is None
+    assert await bus.partition_count(name) is None
+
+
+async def test_a_broker_that_answers_passes_the_ping(world: World) -> None:
+    bus = world.bus()
+    await bus.ping()
+    await bus.ping()

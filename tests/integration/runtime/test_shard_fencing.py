@@ -1,0 +1,117 @@
+"""Who has lost a shard writes nothing any more: frozen owners, unknown outcomes, renewed epochs."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import uuid
+from collections import Counter
+
+import pytest
+
+from strider.runtime.clocks import SystemClock
+from strider.runtime.errors import Fenced, Unavailable
+from strider.runtime.kafka import KafkaBus, KafkaConnection
+from strider.runtime.kafka.insides import close_producer
+from strider.runtime.kafka.transactions import NO_SESSION, open_session
+from strider.runtime.ports import RawRecord, TopicPartition
+from strider.runtime.tables import TableReader
+from strider.testing.stack import RunningPart
+
+from .conftest import create_topic
+from .processes import Program, until
+
+RECORDS = 20_000
+
+
+async def visible(bus: KafkaBus, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+    found: list[tuple[bytes | None, bytes | None]] = []
+    reader = TableReader(bus, clock=SystemClock())
+    await reader.read([TopicPartition(topic, 0)], lambda key, value: found.append((key, value)))
+    return found
+
+
+async def test_an_owner_that_wakes_with_full_buffers_makes_nothing_visible(
+    kafka_bootstrap: str, bus: KafkaBus
+) -> None:
+    """SIGSTOP beyond a take-over: the broker refuses everything that the owner still holds."""
+    topic, namespace = await create_topic(kafka_bootstrap, 1), f"shards-{uuid.uuid4().hex[:8]}"
+    arguments = (kafka_bootstrap, namespace, topic, str(RECORDS))
+    owner = await Program.start("owner", "shard_owner.py", *arguments)
+    try:
+        await until(lambda: any(line.startswith("full") for line in owner.lines), what="buffers are full")
+        epoch = int(owner.lines[0].split()[1])
+        owner.send(signal.SIGSTOP)
+        writer = await bus.take_shard(namespace, 0)
+        assert writer.epoch > epoch
+        await writer.append(topic, 0, RawRecord(b"k", b"new"))
+        await owner.say("go on")
+        owner.send(signal.SIGCONT)
+        await until(lambda: len(owner.lines) >= 4, what="the old owner has heard its fate")
+        await writer.append(topic, 0, RawRecord(b"k", b"newer"))
+    finally:
+        await owner.end()
+    assert owner.lines[1:] == ["fenced", "Fenced", "Fenced('shard 0 has a newer owner')"]
+    assert Counter(value for _, value in await visible(bus, topic)) == {b"owner": 1, b"new": 1, b"newer": 1}
+
+
+async def test_an_old_session_cannot_be_renewed_and_disturbs_nobody(kafka_bootstrap: str) -> None:
+    """Who does not know how its last commit ended begins anew, but never over a newer owner's head."""
+    settings = KafkaConnection((kafka_bootstrap,))
+    name = f"shards-{uuid.uuid4().hex[:8]}-0"
+    topic = await create_topic(kafka_bootstrap, 1)
+    first, old = await open_session(settings, name, shard=0, held=NO_SESSION)
+    again, renewed = await open_session(settings, name, shard=0, held=old)
+    newer, newest = await open_session(settings, name, shard=0, held=NO_SESSION)
+    assert old.epoch < renewed.epoch < newest.epoch
+    for held in (old, renewed):
+        with pytest.raises(Fenced):
+            await open_session(settings, name, shard=0, held=held)
+    await newer.begin_transaction()
+    await newer.send_and_wait(topic, b"v", key=b"k", partition=0)
+    await newer.commit_transaction()
+    for producer in (first, again, newer):
+        await close_producer(producer, within_seconds=0)
+
+
+async def test_an_unknown_outcome_renews_the_epoch_and_tears_no_group(own_kafka: RunningPart) -> None:
+    """The broker hangs in the middle of commits: groups are whole or absent, and writing goes on."""
+    bus = KafkaBus(KafkaConnection((own_kafka.address,), commit_timeout_seconds=1.5, close_timeout_seconds=5))
+    topic = await create_topic(own_kafka.address, 1)
+    epochs: list[int] = []
+    writer = await bus.take_shard("shards", 0, commit_interval_seconds=0.01, on_epoch=epochs.append)
+    first = writer.epoch
+    acknowledged: list[int] = []
+    failures: list[BaseException] = []
+
+    async def write(group: int) -> None:
+        for part in range(5):
+            committed = writer.append(topic, 0, RawRecord(b"%d" % group, b"%d" % part))
+        try:
+            await writer.flush()
+            await committed
+        except Unavailable as failure:
+            failures.append(failure)
+        else:
+            acknowledged.append(group)
+
+    number = 0
+    for _ in range(3):
+        for _ in range(20):
+            await write(number)
+            number += 1
+        writing = asyncio.create_task(write(number))
+        number += 1
+        await asyncio.sleep(0)  # its commit is on the way
+        own_kafka.freeze()
+        await writing
+        own_kafka.thaw()
+        await until(lambda: len(epochs) == len(failures), what="the writer has a new epoch")
+    await write(number)
+    found = Counter(key for key, _ in await visible(bus, topic))
+    await bus.close()
+    assert len(failures) == 3
+    assert epochs == sorted(epochs)
+    assert (epochs[0] > first, writer.epoch, acknowledged[-1]) == (True, epochs[-1], number)
+    assert set(found.values()) == {5}
+    assert {b"%d" % group for group in acknowledged} <= found.keys()

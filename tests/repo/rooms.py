@@ -1,0 +1,195 @@
+"""The rules of the house as functions of a folder: each takes a root and returns what breaks a rule.
+
+They take the root as an argument so that every rule can be shown a small tree that it must reject.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+LAYERS = ("contracts", "urls", "politeness", "runtime", "stores", "localstack", "testing")
+"""Libraries from the innermost outwards; each may import only what stands before it."""
+
+SERVICE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "runtime", "stores"})
+
+CORE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness"})
+
+PURE_STDLIB = frozenset(
+    "__future__ abc base64 bisect collections copy dataclasses datetime decimal difflib enum fractions functools "
+    "hashlib heapq html ipaddress itertools json math operator re statistics string struct textwrap types typing "
+    "unicodedata zlib".split()
+)
+"""Standard library modules that neither wait nor look at clock, chance, files or network."""
+
+CLIENTS = {
+    "aiokafka": ("libs/runtime/src/strider/runtime/kafka/", "libs/runtime/src/strider/runtime/topics/"),
+    "asyncpg": ("libs/stores/",),
+    "redis": ("libs/stores/",),
+    "obstore": ("libs/stores/",),
+    "confluent_kafka": (),
+}
+"""Client library → the only folders that may import it."""
+
+SERVICE_FILES = ("__init__", "__main__", "settings", "core", "topology", "adapters")
+
+MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:home|root|Users|work)/[\w.]")
+
+REGISTRY_HOST = re.compile(r"pythonhosted\.|pypi\.(?:org|python)|repo1\.maven|registry\.npmjs|crates\.io|proxy\.golang")
+
+
+def tracked(root: Path) -> list[Path]:
+    """Every file that git tracks (or would), or every file where there is no git."""
+    command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    if found.returncode == 0 and (root / ".git").exists():
+        return [root / line for line in found.stdout.splitlines() if (root / line).is_file()]
+    return [path for path in root.rglob("*") if path.is_file()]
+
+
+def sources(root: Path) -> Iterator[Path]:
+    """Python files that ship: those below a `src` folder."""
+    yield from sorted(path for path in tracked(root) if path.suffix == ".py" and "src" in path.parts)
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Absolute names of what a file imports; relative imports are resolved below `strider`."""
+    package = path.parts[path.parts.index("strider") :] if "strider" in path.parts else ()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            for alias in node.names:
+                yield node.lineno, f"{module}.{alias.name}" if module == "strider" or node.level else module
+
+
+def room(path: Path, root: Path) -> tuple[str, str]:
+    """(kind, name) of the member that a file belongs to: ('libs', 'runtime'), ('cli', 'cli') …"""
+    parts = path.relative_to(root).parts
+    name = parts[parts.index("strider") + 1] if "strider" in parts else parts[0]
+    return parts[0], name.removesuffix(".py")
+
+
+def _allowed(kind: str, name: str) -> frozenset[str]:
+    if kind == "libs":
+        return frozenset(LAYERS[: LAYERS.index(name) + 1]) if name in LAYERS else frozenset({name})
+    if kind in {"services", "examples"}:
+        return SERVICE_MAY_IMPORT | {name}
+    return frozenset(LAYERS) - {"testing"} | {name}
+
+
+def wrong_directions(root: Path) -> list[str]:
+    """Imports that point outwards, or from one service into another."""
+    found = []
+    for path in sources(root):
+        kind, name = room(path, root)
+        for line, module in imports(path):
+            parts = module.split(".")
+            if parts[0] == "strider" and len(parts) > 1 and parts[1] not in _allowed(kind, name):
+                found.append(f"{path.relative_to(root)}:{line}: {kind}/{name} may not import {module}")
+    return found
+
+
+def _is_core(path: Path) -> bool:
+    return path.name == "core.py" or "core" in path.parts[:-1]
+
+
+def impure_cores(root: Path) -> list[str]:
+    """Imports of a core that are neither pure standard library nor one of the pure libraries."""
+    found = []
+    for path in sources(root):
+        if not _is_core(path) or room(path, root)[0] not in {"services", "examples"}:
+            continue
+        own = room(path, root)[1]
+        for line, module in imports(path):
+            parts = module.split(".")
+            pure = parts[0] in PURE_STDLIB
+            inner = parts[0] == "strider" and (parts[1] in CORE_MAY_IMPORT or parts[1:3] == [own, "core"])
+            if not pure and not inner:
+                found.append(f"{path.relative_to(root)}:{line}: a core may not import {module}")
+    return found
+
+
+def stray_clients(root: Path) -> list[str]:
+    """Client libraries imported outside of the folder that wraps them."""
+    found = []
+    for path in sources(root):
+        where = path.relative_to(root).as_posix()
+        for line, module in imports(path):
+            homes = CLIENTS.get(module.split(".")[0])
+            if homes is not None and not where.startswith(homes):
+                found.append(f"{where}:{line}: {module} may be imported only in {', '.join(homes) or 'tests'}")
+    return found
+
+
+def missing_service_files(root: Path) -> list[str]:
+    """Services without the five files that make a service."""
+    found = []
+    for project in sorted([*root.glob("services/*/pyproject.toml"), *root.glob("examples/*/pyproject.toml")]):
+        packages = list(project.parent.glob("src/strider/*/"))
+        for package in packages:
+            names = SERVICE_FILES if package.name != "api" else (*SERVICE_FILES[:4], "routes", "adapters")
+            for name in names:
+                if not (package / f"{name}.py").exists() and not (package / name / "__init__.py").exists():
+                    found.append(f"{package.relative_to(root)} has no {name}.py")
+    return found
+
+
+def _docstrings(tree: ast.AST) -> set[int]:
+    """Identities of the string nodes that only document."""
+    return {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+
+
+def spelled_topics(root: Path, names: frozenset[str]) -> list[str]:
+    """Topic names written in code; one-word names are left out, for they are words of the language too."""
+    telling = {name for name in names if "-" in name}
+    found = []
+    for path in sources(root):
+        if "generated" in path.parts:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        documentation = _docstrings(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and node.value in telling and id(node) not in documentation:
+                found.append(f"{path.relative_to(root)}:{node.lineno}: the topic {node.value} is spelled out")
+    return found
+
+
+def _text_lines(root: Path) -> Iterator[tuple[Path, int, str]]:
+    for path in tracked(root):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            yield path.relative_to(root), number, line
+
+
+def machine_paths(root: Path) -> list[str]:
+    """Lines that name a folder of somebody's machine."""
+    return [f"{path}:{number}" for path, number, line in _text_lines(root) if MACHINE_PATH.search(line)]
+
+
+def registry_hosts(root: Path) -> list[str]:
+    """Lines that name the host of a package registry: the lock and the tools go by package name alone."""
+    own = Path("tests/repo/rooms.py")
+    return [f"{path}:{number}" for path, number, line in _text_lines(root) if REGISTRY_HOST.search(line) and path != own]
+
+
+def namespace_breakers(root: Path) -> list[str]:
+    """A `strider/__init__.py` would hide every other member."""
+    return [str(path.relative_to(root)) for path in tracked(root) if path.parts[-2:] == ("strider", "__init__.py")]
+
+
+def spelled_versions(root: Path) -> list[str]:
+    """Members that name a version of their own instead of taking the one in VERSION."""
+    members = [path for path in tracked(root) if path.name == "pyproject.toml" and path.parent != root]
+    return [str(path.relative_to(root)) for path in members if re.search(r"(?m)^version\s*=", path.read_text())]

@@ -1,0 +1,31 @@
+"""Generated files are current, and the check can tell when they are not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_generated_files_are_current() -> None:
+    run = subprocess.run(
+        [sys.executable, "tools/generated.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_a_page_without_its_place_is_refused() -> None:
+    """A table that silently vanishes from the README would never be missed."""
+    run = subprocess.run(
+        [sys.executable, "-c", "import generated; generated.between('no place', 'topics', 'x')"],
+        cwd=ROOT / "tools",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 1
+    assert "no place for topics" in run.stderr

@@ -1,0 +1,86 @@
+"""The house holds its own rules; each rule is also shown a tree that it must reject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from strider.contracts import TOPICS
+
+from . import rooms
+
+ROOT = Path(__file__).parents[2]
+
+Rule = Callable[[Path], list[str]]
+
+
+def spelled_topics(root: Path) -> list[str]:
+    return rooms.spelled_topics(root, frozenset(TOPICS))
+
+
+RULES: dict[Rule, dict[str, str]] = {
+    rooms.wrong_directions: {
+        "services/a/src/strider/a/topology.py": "from strider.b.core import decide",
+    },
+    rooms.impure_cores: {"services/a/src/strider/a/core.py": "import time"},
+    rooms.stray_clients: {"services/a/src/strider/a/adapters.py": "import aiokafka"},
+    rooms.missing_service_files: {
+        "services/a/pyproject.toml": "",
+        "services/a/src/strider/a/core.py": "",
+    },
+    spelled_topics: {"services/a/src/strider/a/topology.py": "INPUT = 'seeds-submitted'"},
+    rooms.machine_paths: {"docs/x.md": "see /ho" + "me/somebody/strider"},
+    rooms.registry_hosts: {"docs/x.md": "get it from py" + "pi.org"},
+    rooms.namespace_breakers: {"libs/a/src/strider/__init__.py": ""},
+    rooms.spelled_versions: {"libs/a/pyproject.toml": 'version = "1.0"'},
+}
+"""Every rule, with the smallest tree that breaks it."""
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_house_keeps_the_rule(rule: Rule) -> None:
+    assert rule(ROOT) == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_rule_rejects_what_breaks_it(rule: Rule, tmp_path: Path) -> None:
+    """A checker that cannot fail checks nothing."""
+    for name, text in RULES[rule].items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    assert len(rule(tmp_path)) > 0
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        pytest.param("libs/contracts/src/strider/contracts/x.py", "import strider.runtime.ports", id="inner-to-outer"),
+        pytest.param("libs/urls/src/strider/urls/x.py", "from strider import runtime", id="from-the-namespace"),
+        pytest.param("services/a/src/strider/a/x.py", "from strider.testing import stack", id="service-to-testing"),
+        pytest.param("services/a/src/strider/a/x.py", "from ..b import core", id="relative-into-another"),
+        pytest.param("cli/src/strider/cli/x.py", "from strider.testing import stack", id="cli-to-testing"),
+    ],
+)
+def test_every_wrong_direction_is_seen(where: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / where
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+
+    assert len(rooms.wrong_directions(tmp_path)) == 1
+
+
+def test_no_foreign_lock_file_is_kept() -> None:
+    """uv.lock would write registry addresses into the repository."""
+    assert [path for path in rooms.tracked(ROOT) if path.name in {"uv.lock", "poetry.lock", "Pipfile.lock"}] == []
+
+
+def test_every_locked_package_has_a_hash() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    blocks = [block for block in lock.replace("\\\n", " ").splitlines() if "==" in block]
+
+    assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
+    assert len(blocks) > 50

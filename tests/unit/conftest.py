@@ -1,0 +1,20 @@
+"""Unit tests are values in, values out: a socket here is a mistake, said at once."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import NoReturn
+
+import pytest
+
+
+def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
+    pytest.fail("a unit test opened a connection; tests that need one live in tests/integration")
+
+
+@pytest.fixture(autouse=True)
+def _no_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("connect", "connect_ex", "bind", "listen"):
+        monkeypatch.setattr(socket.socket, name, _refuse)
+    yield

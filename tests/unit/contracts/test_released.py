@@ -1,0 +1,101 @@
+"""What was released stays as it was, and stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from strider.contracts.generator import DeclarationError, read_declarations
+from strider.contracts.generator.__main__ import main
+from strider.contracts.generator.releases import fingerprint_of
+from strider.contracts.generator.writing import render
+
+from .small_house import ROOT, THING, build_house, thing, write
+
+FILE = "released/thing-happened.v1.avsc"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """Build a house with one release behind it."""
+    schemas = build_house(tmp_path)
+    assert main(["--root", str(tmp_path), "--release", "1.0.0"]) == 0
+    return schemas
+
+
+def test_a_release_keeps_each_schema_and_its_fingerprint(house: Path) -> None:
+    manifest = json.loads((house / "released/manifest.json").read_text())
+
+    assert json.loads((house / FILE).read_text()) == THING
+    assert manifest["thing-happened.v1"] == {"fingerprint": fingerprint_of(THING), "since": "1.0.0"}
+    assert list(manifest) == ["dead-letter.v1", "thing-happened.v1"]
+
+
+def test_a_new_version_joins_the_old_one(house: Path) -> None:
+    """The old one is still in topics, so it ships with the code, and its day of birth stays."""
+    (house / "avro/thing-happened.v1.avsc").unlink()
+    write(house / "avro/thing-happened.v2.avsc", thing(late={"type": "int", "default": 0, "doc": "Late."}))
+    full = '{"host": "a.test", "outcome": "red", "sizes": [1], "note": "x", "late": 1}'
+    write(house / "examples/thing-happened/full.json", full)
+    topic = house / "topics/things.yaml"
+    write(topic, topic.read_text().replace("happened.v1", "happened.v2"))
+
+    assert main(["--root", str(house.parent), "--release", "1.1.0"]) == 0
+
+    manifest = json.loads((house / "released/manifest.json").read_text())
+    assert {name: entry["since"] for name, entry in manifest.items()} == {
+        "dead-letter.v1": "1.0.0",
+        "thing-happened.v1": "1.0.0",
+        "thing-happened.v2": "1.1.0",
+    }
+    shipped = next(text for path, text in render(house).items() if path.name == "schemas.json")
+    assert json.loads(shipped)["released"] == [THING]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "problem"),
+    [
+        pytest.param(
+            "avro/thing-happened.v1.avsc",
+            thing(note={"type": "string", "default": ""}),
+            "thing-happened.v1.avsc: was released: a change needs a new version",
+            id="current-moved",
+        ),
+        pytest.param(
+            FILE, thing(note={"type": "string", "default": ""}), "was released, and has changed", id="moved"
+        ),
+        pytest.param("released/other.v1.avsc", thing(), "is not in manifest.json", id="smuggled"),
+        pytest.param(
+            "released/manifest.json", '{"a.v1": {"fingerprint": "0"}}', "since: is missing", id="manifest"
+        ),
+    ],
+)
+def test_what_was_released_does_not_move(house: Path, file: str, content: str, problem: str) -> None:
+    """Messages written with it may still be read, by its fingerprint."""
+    write(house / file, content)
+
+    with pytest.raises(DeclarationError, match=problem):
+        read_declarations(house)
+
+
+def test_what_was_released_does_not_go(house: Path) -> None:
+    (house / FILE).unlink()
+
+    with pytest.raises(DeclarationError, match="was released, and is gone"):
+        read_declarations(house)
+
+
+def test_a_better_sentence_is_no_change(house: Path) -> None:
+    """Docs are no part of what readers and writers agree on."""
+    write(house / "avro/thing-happened.v1.avsc", thing(host={"doc": "Where it happened."}))
+
+    assert "Where it happened." in str(read_declarations(house).schemas["thing-happened.v1"].resolved)
+
+
+def test_every_current_schema_is_released() -> None:
+    """The first release is today's set: from here on a change is a new version."""
+    declarations = read_declarations(ROOT / "schemas")
+
+    assert set(declarations.release.manifest) >= set(declarations.schemas)

@@ -1,0 +1,96 @@
+"""What each error of the client library becomes; the loop acts on these and on nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aiokafka import errors as library
+
+from strider.contracts import EncodeError
+from strider.runtime.errors import Fenced, NotOwned, OffsetLost, RuntimeFailure, StartRefused, Unavailable
+from strider.runtime.kafka.failures import describe, raise_for_code, translate, translated
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(library.KafkaConnectionError("gone"), Unavailable, id="connection"),
+        pytest.param(library.NodeNotReadyError(), Unavailable, id="node"),
+        pytest.param(library.KafkaTimeoutError(), Unavailable, id="buffer-full"),
+        pytest.param(library.RequestTimedOutError(), Unavailable, id="timeout"),
+        pytest.param(library.NotEnoughReplicasError(), Unavailable, id="replicas"),
+        pytest.param(library.UnknownTopicOrPartitionError(), Unavailable, id="topic"),
+        pytest.param(library.TopicAuthorizationFailedError("t"), Unavailable, id="permission"),
+        pytest.param(library.SaslAuthenticationFailed(), Unavailable, id="login"),
+        pytest.param(library.OutOfOrderSequenceNumber(), Unavailable, id="sequence"),
+        pytest.param(library.UnknownError(), Unavailable, id="unknown-code"),
+        pytest.param(library.KafkaError("whatever"), Unavailable, id="root"),
+        pytest.param(library.CommitFailedError(), NotOwned, id="commit"),
+        pytest.param(library.IllegalGenerationError(), NotOwned, id="generation"),
+        pytest.param(library.UnknownMemberIdError(), NotOwned, id="member"),
+        pytest.param(library.RebalanceInProgressError(), NotOwned, id="rebalance"),
+        pytest.param(library.IllegalStateError("not assigned"), NotOwned, id="unassigned"),
+        pytest.param(library.MessageSizeTooLargeError(), EncodeError, id="size"),
+        pytest.param(library.RecordListTooLargeError(), EncodeError, id="batch-size"),
+        pytest.param(library.InvalidSessionTimeoutError(), StartRefused, id="session"),
+        pytest.param(library.InconsistentGroupProtocolError(), StartRefused, id="protocol"),
+        pytest.param(library.UnsupportedVersionError(), StartRefused, id="version"),
+    ],
+)
+def test_each_error_of_the_library_has_one_meaning(error: Exception, expected: type[Exception]) -> None:
+    assert type(translate(error)) is expected
+
+
+@pytest.mark.parametrize("error", [library.ProducerFenced(), library.InvalidProducerEpoch()])
+def test_fencing_is_about_a_shard_or_else_an_outage(error: Exception) -> None:
+    """A plain idempotent producer owns no shard that somebody could take."""
+    fenced = translate(error, shard=7)
+    assert isinstance(fenced, Fenced)
+    assert fenced.shard == 7
+    assert type(translate(error)) is Unavailable
+
+
+def test_our_own_errors_pass_unchanged() -> None:
+    lost = OffsetLost("t", 0, wanted=1, available=5)
+    assert translate(lost) is lost
+
+
+def test_a_translation_names_its_part_and_keeps_the_cause() -> None:
+    with pytest.raises(Unavailable, match="gone") as raised, translated():
+        raise library.KafkaConnectionError("gone")
+    assert raised.value.part == "kafka"
+    assert isinstance(raised.value.__cause__, library.KafkaConnectionError)
+
+
+@pytest.mark.parametrize("error", [TimeoutError(), ConnectionResetError("reset"), OSError(113, "no route")])
+def test_the_systems_errors_are_outages(error: Exception) -> None:
+    with pytest.raises(Unavailable), translated():
+        raise error
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), KeyError("a bug"), AssertionError("a bug")])
+def test_cancellation_and_bugs_pass_untouched(error: BaseException) -> None:
+    with pytest.raises(type(error)), translated():
+        raise error
+
+
+def test_no_description_is_empty() -> None:
+    assert describe(TimeoutError()) == "TimeoutError"
+    assert describe(OSError("no route")) == "OSError: no route"
+
+
+def test_an_error_code_is_said_in_words() -> None:
+    raise_for_code(0, doing="nothing")
+    with pytest.raises(Unavailable, match="asking: code 3, UnknownTopicOrPartitionError"):
+        raise_for_code(3, doing="asking")
+    with pytest.raises(Unavailable, match="code 90, a newer producer owns"):
+        raise_for_code(90, doing="taking")
+
+
+def test_everything_that_comes_out_is_in_our_trees() -> None:
+    """Whatever class the library has: nobody above the adapter ever meets one of them."""
+    classes = [c for c in vars(library).values() if isinstance(c, type) and issubclass(c, Exception)]
+    raised = [c.__new__(c) for c in classes if c is not library.BrokerResponseError]  # the root is abstract
+    assert len(raised) > 90
+    assert all(isinstance(translate(error), RuntimeFailure | EncodeError) for error in raised)

@@ -1,0 +1,189 @@
+"""Climbing a ladder: what is tried again, how long, and what passes untouched."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+
+from strider.runtime.errors import Unavailable
+from strider.runtime.retry import retry
+
+
+@dataclass
+class Steps:
+    """A ladder of plain numbers."""
+
+    waits: tuple[float, ...]
+    deadline_seconds: float = 100.0
+
+    def wait_seconds(self, attempt: int, chance: object) -> float | None:
+        return self.waits[attempt - 1] if attempt <= len(self.waits) else None
+
+
+class NoChance:
+    """Chance that nobody should need."""
+
+    def uniform(self, low: float, high: float) -> float:
+        return low
+
+
+class JumpingClock:
+    """Sleeping moves it on at once."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return self._seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self._seconds += seconds
+
+
+class StandingClock(JumpingClock):
+    """Who sleeps by it never wakes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_slept_by = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        self.is_slept_by.set()
+        await asyncio.Event().wait()
+
+
+class Failing:
+    """Fails as often as told, and notes when it was asked."""
+
+    def __init__(self, clock: JumpingClock, *failures: BaseException) -> None:
+        self._clock = clock
+        self._failures = list(failures)
+        self.asked_at: list[float] = []
+
+    async def __call__(self) -> str:
+        self.asked_at.append(self._clock.monotonic())
+        if self._failures:
+            raise self._failures.pop(0)
+        return "done"
+
+
+def _down() -> Unavailable:
+    return Unavailable("redis", "connection refused")
+
+
+@pytest.mark.req("S3.19.6", "S3.19.7")
+async def test_tries_again_after_each_wait() -> None:
+    """Short trouble is over before anybody hears of it."""
+    clock = JumpingClock()
+    attempt = Failing(clock, _down(), _down())
+
+    assert await retry(Steps((1, 2, 4)), attempt, clock=clock, chance=NoChance()) == "done"
+    assert attempt.asked_at == [0.0, 1.0, 3.0]
+
+
+async def test_the_last_failure_is_unavailable_with_the_count() -> None:
+    """The reader of a log sees what failed, and that it was not given up at once."""
+    clock = JumpingClock()
+    attempt = Failing(clock, *(_down() for _ in range(9)))
+
+    with pytest.raises(Unavailable, match=r"redis is unavailable: tried 3 times: connection refused"):
+        await retry(Steps((1, 2)), attempt, clock=clock, chance=NoChance())
+    assert attempt.asked_at == [0.0, 1.0, 3.0]
+
+
+async def test_no_try_begins_after_the_deadline() -> None:
+    """A wait that would end too late is not begun."""
+    clock = JumpingClock()
+    attempt = Failing(clock, *(_down() for _ in range(9)))
+
+    with pytest.raises(Unavailable):
+        await retry(Steps((1, 1, 1, 1), deadline_seconds=2.5), attempt, clock=clock, chance=NoChance())
+    assert attempt.asked_at == [0.0, 1.0, 2.0]
+
+
+async def test_a_bug_is_raised_at_once_as_it_is() -> None:
+    """Trying again would not help, and would hide it."""
+    clock = JumpingClock()
+    attempt = Failing(clock, KeyError("x"), _down())
+
+    with pytest.raises(KeyError):
+        await retry(Steps((1,)), attempt, clock=clock, chance=NoChance())
+    assert len(attempt.asked_at) == 1
+
+
+async def test_the_caller_says_what_is_retryable() -> None:
+    """Libraries without an adapter have errors of their own."""
+    clock = JumpingClock()
+    attempt = Failing(clock, ConnectionResetError("reset"), ConnectionResetError("reset"))
+
+    with pytest.raises(Unavailable, match="registry is unavailable: tried 2 times: reset") as raised:
+        await retry(
+            Steps((1,)),
+            attempt,
+            clock=clock,
+            chance=NoChance(),
+            part="registry",
+            retryable=lambda failure: isinstance(failure, OSError),
+        )
+    assert isinstance(raised.value.__cause__, ConnectionResetError)
+
+
+async def test_a_hanging_attempt_ends_with_the_deadline() -> None:
+    """A server that accepts and never answers must not hold its caller for ever."""
+    was_cancelled = asyncio.Event()
+
+    async def hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            was_cancelled.set()
+
+    with pytest.raises(Unavailable, match="postgres is unavailable: tried once"):
+        await retry(
+            Steps((1,), deadline_seconds=0.02), hang, clock=JumpingClock(), chance=NoChance(), part="postgres"
+        )
+    assert was_cancelled.is_set()
+
+
+async def test_cancelling_between_tries_is_no_failure() -> None:
+    """Shutting down must not become one more try, nor an Unavailable."""
+    clock = StandingClock()
+    attempt = Failing(clock, _down())
+    task = asyncio.create_task(retry(Steps((1, 1)), attempt, clock=clock, chance=NoChance()))
+    await clock.is_slept_by.wait()
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(attempt.asked_at) == 1
+
+
+async def test_cancelling_within_a_try_is_no_failure() -> None:
+    """The same, with the connection in hand."""
+    begun = asyncio.Event()
+
+    async def hang() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(retry(Steps((1, 1)), hang, clock=JumpingClock(), chance=NoChance()))
+    await begun.wait()
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_timeout_of_the_attempt_is_the_callers_to_judge() -> None:
+    """Only our own limit is the deadline."""
+    clock = JumpingClock()
+    attempt = Failing(clock, TimeoutError("its own"))
+
+    with pytest.raises(TimeoutError, match="its own"):
+        await retry(Steps((1,)), attempt, clock=clock, chance=NoChance())

@@ -1,0 +1,92 @@
+"""Settings: what is built when nothing is said, and what is hidden."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from strider.runtime.settings import KafkaSettings, ServiceSettings, secrets_of
+from strider.runtime.settings_types import hide_password, parse_duration
+
+
+@pytest.mark.req("S1.2.2")
+def test_there_is_one_frozen_structure_per_area() -> None:
+    """A service takes the areas that it needs, and nobody changes them on the way."""
+    settings = ServiceSettings()
+
+    assert settings.kafka == KafkaSettings(bootstrap_servers=("localhost:9092",))
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.kafka.security_protocol = "SSL"
+
+
+def test_building_settings_reads_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests and the embedded mode must not depend on what the machine happens to have set."""
+    monkeypatch.setenv("STRIDER_SHARDS", "77")
+    monkeypatch.setenv("RUN", '{"shards": 78}')
+
+    assert ServiceSettings().run.shards == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        pytest.param("300", 300.0, id="plain"),
+        pytest.param("2.5s", 2.5, id="seconds"),
+        pytest.param(" 5m ", 300.0, id="minutes"),
+        pytest.param("250ms", 0.25, id="milliseconds"),
+        pytest.param("1h", 3600.0, id="hours"),
+        pytest.param("1d", 86400.0, id="days"),
+        pytest.param(7, 7, id="a-number-already"),
+    ],
+)
+def test_durations_take_a_unit(text: object, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "five", "-1", "5 weeks", "1e3", "inf", "nan", "٣"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="must be a duration"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_stall_threshold_must_be_a_time_that_passes(seconds: float) -> None:
+    """A threshold of nothing would end every process at its first look."""
+    with pytest.raises(ValidationError):
+        ServiceSettings(run={"stall_threshold_seconds": seconds})
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        pytest.param({"security_protocol": "SASL_SSL"}, "KAFKA_SASL_PASSWORD", id="login-without-password"),
+        pytest.param({"ssl_key_file": "k.pem"}, "KAFKA_SSL_CERT_FILE", id="key-without-certificate"),
+    ],
+)
+def test_half_a_login_is_refused_with_the_missing_name(values: dict[str, str], names: str) -> None:
+    with pytest.raises(ValidationError, match=names):
+        KafkaSettings(**values)
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        pytest.param("postgresql://a:b@h:1/d", "postgresql://a:***@h:1/d", id="user-and-password"),
+        pytest.param("redis://:b@h", "redis://:***@h", id="password-only"),
+        pytest.param("redis://a:b@c@h", "redis://a:***@h", id="at-within-the-password"),
+        pytest.param("http://h/?x=a:b@c", "http://h/?x=a:b@c", id="at-within-the-query"),
+        pytest.param("http://h:80/p", "http://h:80/p", id="port-is-no-password"),
+    ],
+)
+def test_a_password_is_taken_out_of_an_address(address: str, shown: str) -> None:
+    assert hide_password(address) == shown
+
+
+def test_neither_repr_nor_str_shows_a_secret() -> None:
+    """Settings stand in tracebacks."""
+    settings = ServiceSettings(
+        postgres={"dsn": "postgresql://u:hidden1@h/d"}, kafka={"sasl_password": "hidden2"}
+    )
+
+    assert "hidden" not in f"{settings!r} {settings} {settings.postgres.dsn}"
+    assert secrets_of(settings) == {"hidden1", "hidden2"}

@@ -1,0 +1,32 @@
+"""Who a URL belongs to."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.urls import as_found, domain, host, origin
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        pytest.param(
+            "https://WWW.Example.co.uk.:8443/x",
+            ("www.example.co.uk", "https://www.example.co.uk:8443", "example.co.uk"),
+            id="name",
+        ),
+        pytest.param("http://[::1]:8080/", ("[::1]", "http://[::1]:8080", "[::1]"), id="ipv6-and-port"),
+        pytest.param("http://[::1]/", ("[::1]", "http://[::1]", "[::1]"), id="ipv6"),
+        pytest.param("http://10.0.0.1:81/", ("10.0.0.1", "http://10.0.0.1:81", "10.0.0.1"), id="ipv4"),
+        pytest.param("http://localhost/", ("localhost", "http://localhost", "localhost"), id="single-label"),
+        pytest.param(
+            "http://a.github.io/", ("a.github.io", "http://a.github.io", "a.github.io"), id="private-suffix"
+        ),
+    ],
+)
+def test_host_origin_and_domain(url: str, expected: tuple[str, str, str]) -> None:
+    """Politeness is about the host, robots.txt about the origin, shards are about the domain."""
+    found = as_found(url)
+    assert isinstance(found, str)
+
+    assert (host(found), origin(found), domain(found)) == expected

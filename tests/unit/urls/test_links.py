@@ -1,0 +1,57 @@
+"""All links of a page at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.urls import Links, links
+
+PAGE = "https://www.example.org/a/b.html?x#y"
+
+
+@pytest.mark.req("S3.9.7", "S3.9.8", "S3.9.9")
+def test_lists_are_parallel_to_the_links() -> None:
+    """Whoever gave the anchors must find each answer at its place."""
+    hrefs = ["/c/?b=1&a=2&utm_id=3#z", "mailto:x@y", "//other.test", "http://[", "http://10.0.0.1/", "d"]
+
+    assert links(PAGE, hrefs) == Links(
+        urls=[
+            "https://www.example.org/c/?b=1&a=2",
+            "",
+            "https://other.test/",
+            "",
+            "",
+            "https://www.example.org/a/d",
+        ],
+        keys=[
+            "https://www.example.org/c?a=2&b=1",
+            "",
+            "https://other.test/",
+            "",
+            "",
+            "https://www.example.org/a/d",
+        ],
+        hosts=["www.example.org", "", "other.test", "", "", "www.example.org"],
+        reasons=["", "refused_scheme", "", "bad_url", "policy_blocked", ""],
+        details=["", "no_page", "", "", "private_address", ""],
+    )
+
+
+def test_private_links_can_be_allowed_and_metadata_never() -> None:
+    """A crawl of one's own network is a setting."""
+    found = links(PAGE, ["http://127.0.0.1:8000/", "http://169.254.169.254/"], allow_private=True)
+
+    assert found.urls == ["http://127.0.0.1:8000/", ""]
+    assert found.details == ["", "metadata_address"]
+
+
+def test_no_links_are_no_links() -> None:
+    """Most pages of some sites have none."""
+    assert links(PAGE, []) == Links([], [], [], [], [])
+
+
+def test_hostile_links_cost_a_word_each() -> None:
+    """S13: a page may hold links of 100 KB and texts that are no text."""
+    found = links(PAGE, ["x" * 100_000, "\ud800", "https://" + "a" * 3000 + "/", "/" + "a" * 3000])
+
+    assert found.reasons == ["url_too_long", "bad_url", "url_too_long", "url_too_long"]

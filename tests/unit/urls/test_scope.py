@@ -1,0 +1,124 @@
+"""Which URLs belong to a crawl."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.urls import BadPattern, Refused, Scope, scope_of
+from strider.urls.patterns import MAX_PATTERNS
+
+
+def _scope(kind: str, *seeds: str, **more: list[str]) -> Scope:
+    scope = scope_of(kind, seeds, **more)  # type: ignore[arg-type]  # lists of texts
+    assert isinstance(scope, Scope)
+    return scope
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "refusal"),
+    [
+        pytest.param("host", "https://www.example.co.uk:8443/x", "", id="host-any-port-and-scheme"),
+        pytest.param("host", "http://www.example.co.uk./x", "", id="host-last-dot"),
+        pytest.param("host", "http://example.co.uk/", "out_of_scope", id="host-is-not-its-parent"),
+        pytest.param("domain", "http://news.example.co.uk/", "", id="domain-has-hosts"),
+        pytest.param("domain", "http://other.co.uk/", "out_of_scope", id="a-public-suffix-is-no-domain"),
+        pytest.param("any", "http://elsewhere.test/", "", id="any"),
+        pytest.param(
+            "listed", "http://www.example.co.uk/", "out_of_scope", id="listed-does-not-ask-the-seed"
+        ),
+    ],
+)
+def test_a_scope_begins_at_its_seeds(kind: str, url: str, refusal: str) -> None:
+    """The four words of the contracts."""
+    assert _scope(kind, "http://www.example.co.uk/a").refusal(url) == refusal
+
+
+def test_lists_add_to_the_seeds() -> None:
+    """A crawl spec may name more hosts and domains."""
+    scope = _scope("host", "http://a.test/", hosts=["B.test"], domains=["example.org"])
+
+    assert [scope.refusal(url) for url in ("http://b.test/", "http://x.example.org/", "http://c.test/")] == [
+        "",
+        "",
+        "out_of_scope",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "refusal"),
+    [
+        pytest.param("http://a.test/docs", "", id="the-folder"),
+        pytest.param("http://a.test/docs/x?y", "", id="within"),
+        pytest.param("http://a.test/%64ocs/x", "", id="escaped"),
+        pytest.param("http://a.test/docsearch", "out_of_scope", id="only-begins-alike"),
+        pytest.param("http://a.test/?/docs/", "out_of_scope", id="in-the-query"),
+    ],
+)
+def test_a_prefix_is_a_folder(url: str, refusal: str) -> None:
+    """`/docs` means that folder and not every path that begins with these letters."""
+    assert _scope("host", "http://a.test/", path_prefixes=["/docs"]).refusal(url) == refusal
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "fits"),
+    [
+        pytest.param("/blog/*", "http://a.test/blog/x", True, id="path"),
+        pytest.param("/blog/*", "http://a.test/en/blog/x", False, id="path-from-its-start"),
+        pytest.param("*.pdf", "http://a.test/x/y.pdf", True, id="ending"),
+        pytest.param("*.pdf", "http://a.test/y.pdf?dl=1", False, id="ending-includes-query"),
+        pytest.param("page=?", "http://a.test/list/page=3", True, id="one-letter"),
+        pytest.param("http://*.test/x", "http://b.test/x", True, id="whole-url"),
+        pytest.param("http://a.test/", "http://a.test/x", False, id="whole-url-to-its-end"),
+        pytest.param("/a.b", "http://a.test/axb", False, id="a-dot-is-a-dot"),
+        pytest.param(r"re:/\d{4}/\d{2}/", "http://a.test/x/2024/05/y", True, id="expression-anywhere"),
+        pytest.param(r"re:^https://", "http://a.test/", False, id="expression-anchored"),
+    ],
+)
+def test_patterns_fit(pattern: str, url: str, fits: bool) -> None:
+    """Globs for everyone, expressions for who wants them."""
+    assert (_scope("any", include=[pattern]).refusal(url) == "") is fits
+
+
+def test_what_is_excluded_wins() -> None:
+    """Somebody who writes both means: these, but not those."""
+    scope = _scope("any", include=["/blog/*"], exclude=["*draft*"])
+
+    assert scope.refusal("http://a.test/blog/draft-1") == "excluded"
+    assert scope.refusal("http://a.test/shop") == "not_included"
+    assert scope.refusal("http://a.test/blog/1") == ""
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        pytest.param("re:(", id="open-group"),
+        pytest.param("re:(?=a)", id="look-ahead"),
+        pytest.param(r"re:(a)\1", id="back-reference"),
+        pytest.param("re:((a{100}){100}){100}", id="too-large-compiled"),
+        pytest.param("", id="empty"),
+        pytest.param("a" * 513, id="long"),
+        pytest.param("\ud800", id="no-text"),
+    ],
+)
+def test_a_bad_pattern_comes_back(pattern: str) -> None:
+    """The person who wrote it gets a sentence; the crawl spec is refused, nothing is raised."""
+    answer = scope_of("any", exclude=[pattern])
+
+    assert isinstance(answer, BadPattern)
+    assert answer.detail
+
+
+def test_other_bad_words_come_back() -> None:
+    """Kind, seed and number of patterns."""
+    assert scope_of("planet") == BadPattern("planet", "a scope is one of host, domain, any, listed")
+    assert scope_of("host", ["tel:1"]) == Refused("refused_scheme", "no_page")
+    assert isinstance(scope_of("any", include=["a"] * (MAX_PATTERNS + 1)), BadPattern)
+
+
+@pytest.mark.parametrize("pattern", ["re:(a|aa)+$", "re:(.*)*(.*)*(.*)*x$", "*a*a*a*a*a*a*a*a*a*a*a*b"])
+@pytest.mark.timeout(5)
+def test_no_pattern_can_stop_the_crawl(pattern: str) -> None:
+    """S20: backtracking would take longer than the universe here; RE2 reads the URL once."""
+    scope = _scope("any", include=[pattern])
+
+    assert scope.refusal("http://a.test/" + "a" * 2000 + "!") == "not_included"

@@ -1,0 +1,85 @@
+"""Writes every generated file anew, or says which are not current: `tools/generated.py [--check]`.
+
+One list, so that `make contracts`, the repository's tests and people mean the same files.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).parent))
+
+Render = Callable[[], dict[Path, str]]
+
+
+def _contracts() -> dict[Path, str]:
+    from strider.contracts import generator  # noqa: PLC0415  # the classes below depend on what this writes
+
+    return generator.render(ROOT / "schemas")
+
+
+def _requirements() -> dict[Path, str]:
+    import requirements  # noqa: PLC0415  # a neighbour of this file
+
+    return {ROOT / "docs" / "requirements.md": requirements.render()}
+
+
+def _topic_documents() -> dict[Path, str]:
+    from strider.contracts import rendering  # noqa: PLC0415
+
+    readme = ROOT / "README.md"
+    return {
+        ROOT / "deploy" / "kafka" / "topics.yaml": rendering.strimzi(),
+        ROOT / "docs" / "asyncapi.yaml": rendering.asyncapi(),
+        readme: between(readme.read_text(encoding="utf-8"), "topics", rendering.markdown()),
+    }
+
+
+def _settings() -> dict[Path, str]:
+    from strider.runtime import settings  # noqa: PLC0415
+
+    return {ROOT / ".env.example": settings.env_example()}
+
+
+RENDERERS: tuple[Render, ...] = (_contracts, _topic_documents, _settings, _requirements)
+
+
+def between(text: str, name: str, content: str) -> str:
+    """The text with what stands between `<!-- name -->` and `<!-- /name -->` replaced."""
+    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    if not pattern.search(text):
+        raise SystemExit(f"the page has no place for {name}")
+    return pattern.sub(lambda match: f"{match[1]}{content.strip()}\n{match[2]}", text)
+
+
+def stale() -> dict[Path, str]:
+    """Files that are not as they would be written now, with the difference."""
+    found = {}
+    for render in RENDERERS:
+        for path, text in render().items():
+            old = path.read_text(encoding="utf-8") if path.exists() else ""
+            if old != text:
+                found[path] = "".join(difflib.unified_diff(old.splitlines(True), text.splitlines(True), "old", "new"))
+    return found
+
+
+def main() -> int:
+    """Write or check."""
+    if "--check" in sys.argv[1:]:
+        for path, difference in stale().items():
+            print(f"{path.relative_to(ROOT)} is not current; run: make contracts\n{difference[:2000]}")
+        return 1 if stale() else 0
+    for render in RENDERERS:
+        for path, text in render().items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
