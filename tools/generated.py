@@ -64,7 +64,9 @@ def stale() -> dict[Path, str]:
         for path, text in render().items():
             old = path.read_text(encoding="utf-8") if path.exists() else ""
             if old != text:
-                found[path] = "".join(difflib.unified_diff(old.splitlines(True), text.splitlines(True), "old", "new"))
+                found[path] = "".join(
+                    difflib.unified_diff(old.splitlines(True), text.splitlines(True), "old", "new")
+                )
     return found
 
 

@@ -1,8 +1,8 @@
 """docs/requirements.md: each acceptance line with its state, as the tests' own marks say.
 
-A line is `shown` when a test carries its id in `@pytest.mark.req(...)`; nothing else can make it so, and a mark
-that names no line is refused. The wording comes from the design's acceptance page where that stands beside the
-project, else from the page written before, so the file can be checked anywhere.
+A line is `shown` when a test that runs in CI carries its id in `@pytest.mark.req(...)`; nothing else can
+make it so, and a mark that names no line is refused. The wording comes from the design's acceptance page
+where that stands beside the project, else from the page written before, so it can be checked anywhere.
 """
 
 from __future__ import annotations
@@ -42,7 +42,12 @@ def _marked_ids(node: ast.AST) -> list[str]:
 
 def _runs_in_ci(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
     """False where a decorator takes the test out of the run that CI makes."""
-    words = {name.attr for call in node.decorator_list for name in ast.walk(call) if isinstance(name, ast.Attribute)}
+    words = {
+        name.attr
+        for call in node.decorator_list
+        for name in ast.walk(call)
+        if isinstance(name, ast.Attribute)
+    }
     return not words & {"slow", "skip", "skipif", "xfail"}
 
 
@@ -66,7 +71,11 @@ def marks(tests: Path) -> dict[str, list[str]]:
 
 def unknown(marked: dict[str, list[str]], lines: dict[str, tuple[str, str]]) -> list[str]:
     """Marks that name no acceptance line."""
-    return [f"{tests[0]} marks {name}, which is no acceptance line" for name, tests in marked.items() if name not in lines]
+    return [
+        f"{tests[0]} marks {name}, which is no acceptance line"
+        for name, tests in marked.items()
+        if name not in lines
+    ]
 
 
 def _state(tests: list[str]) -> str:
@@ -86,8 +95,8 @@ def page(lines: dict[str, tuple[str, str]], marked: dict[str, list[str]]) -> str
     head = [
         "# Requirements",
         "",
-        "Written by `make docs` from the marks of the tests (`@pytest.mark.req`); do not edit. A line is *shown* when a",
-        "test that runs in CI carries its id, and *open* otherwise.",
+        "Written by `make docs` from the marks of the tests (`@pytest.mark.req`); do not edit. A line is",
+        "*shown* when a test that runs in CI carries its id, and *open* otherwise.",
         "",
         f"Shown: {shown} of {len(lines)}.",
         "",

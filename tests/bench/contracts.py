@@ -24,9 +24,15 @@ LINKS = 80
 def a_page() -> PageParsed:
     """The page event of the design's budget: 24 KB of text and 80 links."""
     chance = random.Random(3)
-    words = [bytes(chance.choices(b"abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 11))).decode() for _ in range(900)]
+    words = [
+        bytes(chance.choices(b"abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 11))).decode()
+        for _ in range(900)
+    ]
     text = " ".join(chance.choices(words, k=TEXT_BYTES // 7))[:TEXT_BYTES].ljust(TEXT_BYTES, "x")
-    paths = [f"https://www.example.org/{chance.choice(words)}/{chance.choice(words)}-{number}" for number in range(LINKS)]
+    paths = [
+        f"https://www.example.org/{chance.choice(words)}/{chance.choice(words)}-{number}"
+        for number in range(LINKS)
+    ]
     return PageParsed(
         url="https://www.example.org/articles/2026/streams",
         url_key="c0ffee" * 10 + "abcd",

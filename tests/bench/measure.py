@@ -1,7 +1,7 @@
 """How things are measured here: CPU time, interleaved rounds, medians with their spread, ratios in one run.
 
-A figure alone says what machine it was measured on; a ratio of two things measured in turn says something about
-the code. So every row compares with something: a bare library, or a bar of the design.
+A figure alone says what machine it was measured on; a ratio of two things measured in turn says
+something about the code. So every row compares with something: a bare library, or a bar of the design.
 """
 
 from __future__ import annotations

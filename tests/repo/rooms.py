@@ -19,9 +19,22 @@ SERVICE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "runtime", "s
 CORE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness"})
 
 PURE_STDLIB = frozenset(
-    "__future__ abc base64 bisect collections copy dataclasses datetime decimal difflib enum fractions functools "
-    "hashlib heapq html ipaddress itertools json math operator re statistics string struct textwrap types typing "
-    "unicodedata zlib".split()
+    [
+        *(
+            "__future__",
+            "abc",
+            "base64",
+            "bisect",
+            "collections",
+            "copy",
+            "dataclasses",
+            "datetime",
+            "decimal",
+        ),
+        *("difflib", "enum", "fractions", "functools", "hashlib", "heapq", "html", "ipaddress", "itertools"),
+        *("json", "math", "operator", "re", "statistics", "string", "struct", "textwrap", "types", "typing"),
+        *("unicodedata", "zlib"),
+    ]
 )
 """Standard library modules that neither wait nor look at clock, chance, files or network."""
 
@@ -38,7 +51,9 @@ SERVICE_FILES = ("__init__", "__main__", "settings", "core", "topology", "adapte
 
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:home|root|Users|work)/[\w.]")
 
-REGISTRY_HOST = re.compile(r"pythonhosted\.|pypi\.(?:org|python)|repo1\.maven|registry\.npmjs|crates\.io|proxy\.golang")
+REGISTRY_HOST = re.compile(
+    r"pythonhosted\.|pypi\.(?:org|python)|repo1\.maven|registry\.npmjs|crates\.io|proxy\.golang"
+)
 
 
 def tracked(root: Path) -> list[Path]:
@@ -124,7 +139,9 @@ def stray_clients(root: Path) -> list[str]:
         for line, module in imports(path):
             homes = CLIENTS.get(module.split(".")[0])
             if homes is not None and not where.startswith(homes):
-                found.append(f"{where}:{line}: {module} may be imported only in {', '.join(homes) or 'tests'}")
+                found.append(
+                    f"{where}:{line}: {module} may be imported only in {', '.join(homes) or 'tests'}"
+                )
     return found
 
 
@@ -144,7 +161,9 @@ def missing_service_files(root: Path) -> list[str]:
 def _docstrings(tree: ast.AST) -> set[int]:
     """Identities of the string nodes that only document."""
     return {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
 
 
@@ -181,15 +200,23 @@ def machine_paths(root: Path) -> list[str]:
 def registry_hosts(root: Path) -> list[str]:
     """Lines that name the host of a package registry: the lock and the tools go by package name alone."""
     own = Path("tests/repo/rooms.py")
-    return [f"{path}:{number}" for path, number, line in _text_lines(root) if REGISTRY_HOST.search(line) and path != own]
+    return [
+        f"{path}:{number}"
+        for path, number, line in _text_lines(root)
+        if REGISTRY_HOST.search(line) and path != own
+    ]
 
 
 def namespace_breakers(root: Path) -> list[str]:
     """A `strider/__init__.py` would hide every other member."""
-    return [str(path.relative_to(root)) for path in tracked(root) if path.parts[-2:] == ("strider", "__init__.py")]
+    return [
+        str(path.relative_to(root)) for path in tracked(root) if path.parts[-2:] == ("strider", "__init__.py")
+    ]
 
 
 def spelled_versions(root: Path) -> list[str]:
     """Members that name a version of their own instead of taking the one in VERSION."""
     members = [path for path in tracked(root) if path.name == "pyproject.toml" and path.parent != root]
-    return [str(path.relative_to(root)) for path in members if re.search(r"(?m)^version\s*=", path.read_text())]
+    return [
+        str(path.relative_to(root)) for path in members if re.search(r"(?m)^version\s*=", path.read_text())
+    ]

@@ -11,7 +11,11 @@ ROOT = Path(__file__).parents[2]
 
 def test_generated_files_are_current() -> None:
     run = subprocess.run(
-        [sys.executable, "tools/generated.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "tools/generated.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert run.returncode == 0, run.stdout + run.stderr

@@ -58,9 +58,15 @@ def test_the_rule_rejects_what_breaks_it(rule: Rule, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "text"),
     [
-        pytest.param("libs/contracts/src/strider/contracts/x.py", "import strider.runtime.ports", id="inner-to-outer"),
-        pytest.param("libs/urls/src/strider/urls/x.py", "from strider import runtime", id="from-the-namespace"),
-        pytest.param("services/a/src/strider/a/x.py", "from strider.testing import stack", id="service-to-testing"),
+        pytest.param(
+            "libs/contracts/src/strider/contracts/x.py", "import strider.runtime.ports", id="inner-to-outer"
+        ),
+        pytest.param(
+            "libs/urls/src/strider/urls/x.py", "from strider import runtime", id="from-the-namespace"
+        ),
+        pytest.param(
+            "services/a/src/strider/a/x.py", "from strider.testing import stack", id="service-to-testing"
+        ),
         pytest.param("services/a/src/strider/a/x.py", "from ..b import core", id="relative-into-another"),
         pytest.param("cli/src/strider/cli/x.py", "from strider.testing import stack", id="cli-to-testing"),
     ],
@@ -75,7 +81,9 @@ def test_every_wrong_direction_is_seen(where: str, text: str, tmp_path: Path) ->
 
 def test_no_foreign_lock_file_is_kept() -> None:
     """uv.lock would write registry addresses into the repository."""
-    assert [path for path in rooms.tracked(ROOT) if path.name in {"uv.lock", "poetry.lock", "Pipfile.lock"}] == []
+    assert [
+        path for path in rooms.tracked(ROOT) if path.name in {"uv.lock", "poetry.lock", "Pipfile.lock"}
+    ] == []
 
 
 def test_every_locked_package_has_a_hash() -> None:

@@ -1,0 +1,65 @@
+"""python -m tests.bench [--short]: measures, prints, and writes docs/performance.md and docs/performance.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from strider.testing.stack import own_directory, start_kafka
+
+from . import contracts, runtime, urls
+from .measure import Row
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+HEAD = """# Performance
+
+Written by `make bench`; do not edit. CPU time of the process named, medians of interleaved rounds in one run. Ratios and
+bars hold on any machine of this kind; single figures are this machine's.
+
+Machine: {machine}
+
+| what | measured | bar | holds |
+|---|---|---|---|
+"""
+
+
+def _machine() -> str:
+    return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+
+
+def _line(row: Row) -> str:
+    bar = "–" if row.bar is None else f"{'≥' if row.more_is_better else '≤'} {row.bar:g} {row.unit}"
+    holds = {None: "", True: "yes", False: "**no**"}[row.holds]
+    detail = f" ({row.detail})" if row.detail else ""
+    return f"| {row.name} | {row.measured:.3g} {row.unit}{detail} | {bar} | {holds} |"
+
+
+def main() -> int:
+    """Measure everything; 1 where a figure is nowhere near its bar."""
+    short = "--short" in sys.argv[1:]
+    rounds = 3 if short else 7
+    rows = contracts.measure(rounds=rounds) + urls.measure(rounds=rounds)
+    with own_directory() as directory:
+        kafka = start_kafka(directory / "kafka")
+        try:
+            rows += runtime.measure(kafka.address, rounds=rounds, count=5_000 if short else 20_000)
+        finally:
+            kafka.close()
+    page = HEAD.format(machine=_machine()) + "\n".join(map(_line, rows)) + "\n"
+    print(page)
+    if not short:
+        (DOCS / "performance.md").write_text(page, encoding="utf-8")
+        figures = {"machine": _machine(), "rows": [{**asdict(row), "holds": row.holds} for row in rows]}
+        (DOCS / "performance.json").write_text(
+            json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
