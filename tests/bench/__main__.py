@@ -1,4 +1,4 @@
-"""python -m tests.bench [--short]: measures, prints, and writes docs/performance.md and docs/performance.json."""
+"""python -m tests.bench [--short]: measures, prints, writes docs/performance.md and docs/performance.json."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 HEAD = """# Performance
 
-Written by `make bench`; do not edit. CPU time of the process named, medians of interleaved rounds in one run. Ratios and
-bars hold on any machine of this kind; single figures are this machine's.
+Written by `make bench`; do not edit. CPU time of the measured process, medians of interleaved rounds in one
+run. Ratios and bars hold on any machine of this kind; single figures are this machine's.
 
 Machine: {machine}
 
@@ -29,7 +29,8 @@ Machine: {machine}
 
 
 def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    kind = f"{platform.system()} {platform.machine()}"
+    return f"{os.cpu_count()} cores, {kind}, Python {platform.python_version()}"
 
 
 def _line(row: Row) -> str:

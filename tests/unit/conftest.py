@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from typing import NoReturn
 
 import pytest
@@ -14,7 +13,6 @@ def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
 
 
 @pytest.fixture(autouse=True)
-def _no_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("connect", "connect_ex", "bind", "listen"):
         monkeypatch.setattr(socket.socket, name, _refuse)
-    yield

@@ -75,7 +75,7 @@ def test_one_name_is_declared_once() -> None:
 
 def test_the_loop_is_counted_and_keeps_the_heart_beating() -> None:
     metrics, heartbeat = Metrics(), Heartbeat(SystemClock())
-    meter = LoopMeter(metrics, heartbeat, group="tally")
+    meter = LoopMeter(metrics, heartbeat, group="tally", clock=SystemClock())
 
     meter.handled("echoes", "counted", 0.01)
     meter.in_flight(7, 700, 2)
@@ -113,7 +113,7 @@ def test_the_loop_is_counted_and_keeps_the_heart_beating() -> None:
 
 def test_a_partition_that_has_gone_shows_no_lag() -> None:
     metrics = Metrics()
-    meter = LoopMeter(metrics, Heartbeat(SystemClock()), group="tally")
+    meter = LoopMeter(metrics, Heartbeat(SystemClock()), group="tally", clock=SystemClock())
 
     meter.lag("echoes", 3, 12)
     meter.lag("echoes", 3, None)

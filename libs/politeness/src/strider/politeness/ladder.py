@@ -48,7 +48,8 @@ class RetryLadder:
 
     def _plain_seconds(self, attempt: int) -> float:
         try:
-            return min(self.cap_seconds, self.first_seconds * self.factor ** (attempt - 1))
+            # float: a whole number would grow without bound on the endless ladder, instead of overflowing.
+            return min(self.cap_seconds, self.first_seconds * float(self.factor) ** (attempt - 1))
         except OverflowError:  # the endless ladder, after a thousand rungs
             return self.cap_seconds
 

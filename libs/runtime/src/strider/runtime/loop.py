@@ -11,10 +11,9 @@ import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
-import structlog
-
 from .effects import Reads
 from .errors import OffsetLost, OffsetMissing, Unavailable
+from .logs import logger
 from .loop_commits import Commits
 from .loop_losses import LOSS, report_loss
 from .loop_partitions import SHARD, Partitions
@@ -32,7 +31,7 @@ OFFSETS = "offsets"
 RESUME_SHARE = 0.75
 """Reading goes on when the window has emptied to this: a poll for one message costs as much as for many."""
 
-_log = structlog.get_logger("loop")
+_log = logger("loop")
 
 
 class ConsumerLoop:

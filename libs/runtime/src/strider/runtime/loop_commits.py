@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import structlog
-
 from .errors import NotOwned, OffsetLost, OffsetMissing, Unavailable
+from .logs import logger
 from .loop_pauses import Pauses
 from .loop_settings import LoopPorts, LoopSettings
 from .loop_units import Partition
@@ -14,7 +13,7 @@ from .ports import Consumer, TopicPartition
 
 COMMIT = "commit"
 
-_log = structlog.get_logger("loop")
+_log = logger("loop")
 
 
 class Commits:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import structlog
-
 from .errors import NotOwned, OffsetLost, Unavailable
+from .logs import logger
 from .loop_pauses import Pauses, pause_before
 from .loop_settings import LoopPorts, LoopSettings
 from .loop_units import Partition
@@ -12,7 +11,7 @@ from .ports import Consumer
 
 LOSS = "loss"
 
-_log = structlog.get_logger("loop")
+_log = logger("loop")
 
 
 async def report_loss(

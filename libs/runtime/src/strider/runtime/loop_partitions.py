@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-import structlog
-
 from .effects import Reads
 from .errors import Fenced, Unavailable
+from .logs import logger
 from .loop_pauses import Pauses, Spawn, pause_before
 from .loop_pool import Pool, identities
 from .loop_ports import shards_of
@@ -24,7 +23,7 @@ from .ports import Consumer, TopicPartition
 SHARD = "shards"
 FENCED = "fenced"
 
-_log = structlog.get_logger("loop")
+_log = logger("loop")
 
 
 class Partitions:

@@ -12,9 +12,8 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-import structlog
-
 from .errors import Unavailable
+from .logs import logger
 from .loop_ports import Meter
 from .loop_settings import LoopPorts, LoopSettings
 from .loop_units import Add, Unit
@@ -22,7 +21,7 @@ from .loop_units import Add, Unit
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 """Starts a task whose failure is the loop's failure."""
 
-_log = structlog.get_logger("loop")
+_log = logger("loop")
 
 
 class Pauses:

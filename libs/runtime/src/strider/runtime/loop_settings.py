@@ -8,6 +8,7 @@ from strider.politeness.ladder import INFRASTRUCTURE
 
 from .deadletters import DeadLetters
 from .flood import FloodLimits
+from .logs import logger
 from .loop_ports import (
     GivenUp,
     Meter,

@@ -11,14 +11,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
-import structlog
-
 from strider.contracts import DecodeError, UnknownSchema
 
 from .deadletters import HandlerTimeoutError, reason_of
 from .effects import NOTHING, Effects, Say
 from .errors import Fenced, StartRefused, Unavailable
 from .flood import FloodBreaker
+from .logs import logger
 from .loop_pauses import Outages, Pauses, Spawn, settle_probe
 from .loop_pool import Pool
 from .loop_ports import Codec
@@ -30,7 +29,7 @@ from .speaking import check_acknowledged
 
 FLOOD = "flood"
 
-_log = structlog.get_logger("loop")
+_log = logger("loop")
 
 
 class Stages:

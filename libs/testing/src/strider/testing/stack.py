@@ -8,12 +8,9 @@ pytest plugin this module gives the fixtures `stack`, `kafka_bootstrap`, `postgr
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +24,8 @@ from strider.localstack.errors import NotReady, StackFailure
 from strider.localstack.parts import Part
 from strider.localstack.probes import Probe, ask_kafka, ask_postgres, ask_redis, run_now, wait_until
 from strider.localstack.process import Child, start, tail
+
+from .places import own_directory
 
 READY_SECONDS: Final = 60.0
 """Far more than any start takes (Kafka: 3 s), because test machines are busy ones."""
@@ -69,6 +68,8 @@ class RunningPart:
             part.prepare()
             number = part.directory.with_suffix(".pid")
             self._child = start(part.launch(log=self.log, number=number))
+        # A test before this one may have frozen it and failed.
+        self.thaw()
         self.wait_ready(seconds=seconds)
 
     def wait_ready(self, *, seconds: float = READY_SECONDS) -> None:
@@ -144,17 +145,6 @@ def start_valkey(directory: Path) -> RunningPart:
     """Start a Valkey of one's own."""
     ports = choose_ports(PORT_NAMES["redis"], directory, remembered={})
     return _started(build_valkey(directory, ports=ports))
-
-
-@contextmanager
-def own_directory() -> Iterator[Path]:
-    """Make a directory that other accounts can pass through, which pytest's own ones forbid."""
-    place = Path(tempfile.mkdtemp(prefix="strider-"))
-    place.chmod(0o755)
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 class Stack:

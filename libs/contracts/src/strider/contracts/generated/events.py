@@ -550,8 +550,6 @@ class EntryRecorded:
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
-    redirect_statuses: tuple[int, ...] = ()
-    """The status that each URL of the chain answered with."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """What the seed's sender attached to it; handed on, never read."""
     tries: int = 0
@@ -560,8 +558,6 @@ class EntryRecorded:
     """Fetches that failed, in a row."""
     error_class: str = ""
     """How the latest try failed; empty where it did not."""
-    error_message: str = ""
-    """The same in words, for people."""
     status: int = 0
     """HTTP status of the latest answer; 0 for none."""
     discovered_at_ms: int = 0
@@ -592,16 +588,9 @@ class EntryRecorded:
     """Whether only a browser can fetch it."""
     redirect_target: str = ""
     """Where it redirects to; empty for none."""
-    seed_topic: str = ""
-    """Topic of the seed that opened it last; empty for a link."""
-    seed_partition: int = -1
-    """Partition of that seed."""
-    seed_offset: int = -1
-    """Offset of that seed; only a larger one re-opens the entry."""
-    source_id: str = ""
-    """The source whose start URL it is; empty for none."""
-    epoch: int = 0
-    """Epoch of the shard's owner that recorded this."""
+    seed_token: str = ""
+    """Topic, partition and offset, joined by /, of the seed that opened it last; empty for a link. Only a
+    larger one re-opens the entry."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""
@@ -623,12 +612,10 @@ class EntryRecorded:
             "is_start": self.is_start,
             "referrer": self.referrer,
             "redirect_chain": self.redirect_chain,
-            "redirect_statuses": self.redirect_statuses,
             "metadata": self.metadata,
             "tries": self.tries,
             "error_count": self.error_count,
             "error_class": self.error_class,
-            "error_message": self.error_message,
             "status": self.status,
             "discovered_at_ms": self.discovered_at_ms,
             "due_at_ms": self.due_at_ms,
@@ -644,11 +631,7 @@ class EntryRecorded:
             "last_modified": self.last_modified,
             "needs_rendering": self.needs_rendering,
             "redirect_target": self.redirect_target,
-            "seed_topic": self.seed_topic,
-            "seed_partition": self.seed_partition,
-            "seed_offset": self.seed_offset,
-            "source_id": self.source_id,
-            "epoch": self.epoch,
+            "seed_token": self.seed_token,
         }
 
     @classmethod
@@ -672,12 +655,10 @@ class EntryRecorded:
             record["is_start"],
             record["referrer"],
             tuple(record["redirect_chain"]),
-            tuple(record["redirect_statuses"]),
             record["metadata"],
             record["tries"],
             record["error_count"],
             record["error_class"],
-            record["error_message"],
             record["status"],
             record["discovered_at_ms"],
             record["due_at_ms"],
@@ -693,11 +674,7 @@ class EntryRecorded:
             record["last_modified"],
             record["needs_rendering"],
             record["redirect_target"],
-            record["seed_topic"],
-            record["seed_partition"],
-            record["seed_offset"],
-            record["source_id"],
-            record["epoch"],
+            record["seed_token"],
         )
 
 
@@ -746,8 +723,6 @@ class FetchCompleted:
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
-    redirect_statuses: tuple[int, ...] = ()
-    """The status that each URL of the chain answered with."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """What the seed's sender attached to it; handed on, never read."""
     error_class: str = ""
@@ -851,7 +826,6 @@ class FetchCompleted:
             "is_start": self.is_start,
             "referrer": self.referrer,
             "redirect_chain": self.redirect_chain,
-            "redirect_statuses": self.redirect_statuses,
             "metadata": self.metadata,
             "error_class": self.error_class,
             "error_category": self.error_category,
@@ -917,7 +891,6 @@ class FetchCompleted:
             record["is_start"],
             record["referrer"],
             tuple(record["redirect_chain"]),
-            tuple(record["redirect_statuses"]),
             record["metadata"],
             record["error_class"],
             record["error_category"],
@@ -1005,8 +978,6 @@ class FetchRequested:
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
-    redirect_statuses: tuple[int, ...] = ()
-    """The status that each URL of the chain answered with."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """What the seed's sender attached to it; handed on, never read."""
     shard: int = 0
@@ -1058,7 +1029,6 @@ class FetchRequested:
             "is_start": self.is_start,
             "referrer": self.referrer,
             "redirect_chain": self.redirect_chain,
-            "redirect_statuses": self.redirect_statuses,
             "metadata": self.metadata,
             "shard": self.shard,
             "epoch": self.epoch,
@@ -1098,7 +1068,6 @@ class FetchRequested:
             record["is_start"],
             record["referrer"],
             tuple(record["redirect_chain"]),
-            tuple(record["redirect_statuses"]),
             record["metadata"],
             record["shard"],
             record["epoch"],
@@ -1479,13 +1448,9 @@ class LinksDiscovered:
     """With `seed_topics`: the seed's partition."""
     seed_offsets: tuple[int, ...] = ()
     """With `seed_topics`: the seed's offset. A larger one re-opens a closed entry."""
-    source_ids: tuple[str, ...] = ()
-    """For each URL, the source whose start URL it is, or empty; an empty array means none."""
     redirect_chains: tuple[tuple[str, ...], ...] = ()
     """For each URL, the URLs that redirected to it, oldest first; empty means that none is a redirect
     target."""
-    redirect_status_chains: tuple[tuple[int, ...], ...] = ()
-    """With `redirect_chains`: the statuses."""
     attachments: tuple[Mapping[str, str], ...] = ()
     """For each URL, what its seed's sender attached; empty means nothing."""
     spoken_at_ms: int = 0
@@ -1518,9 +1483,7 @@ class LinksDiscovered:
             "seed_topics": self.seed_topics,
             "seed_partitions": self.seed_partitions,
             "seed_offsets": self.seed_offsets,
-            "source_ids": self.source_ids,
             "redirect_chains": self.redirect_chains,
-            "redirect_status_chains": self.redirect_status_chains,
             "attachments": self.attachments,
             "spoken_at_ms": self.spoken_at_ms,
         }
@@ -1553,9 +1516,7 @@ class LinksDiscovered:
             tuple(record["seed_topics"]),
             tuple(record["seed_partitions"]),
             tuple(record["seed_offsets"]),
-            tuple(record["source_ids"]),
             tuple(map(tuple, record["redirect_chains"])),
-            tuple(map(tuple, record["redirect_status_chains"])),
             tuple(record["attachments"]),
             record["spoken_at_ms"],
         )
@@ -1604,8 +1565,6 @@ class PageFetched:
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
-    redirect_statuses: tuple[int, ...] = ()
-    """The status that each URL of the chain answered with."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """What the seed's sender attached to it; handed on, never read."""
     status: int = 0
@@ -1686,7 +1645,6 @@ class PageFetched:
             "is_start": self.is_start,
             "referrer": self.referrer,
             "redirect_chain": self.redirect_chain,
-            "redirect_statuses": self.redirect_statuses,
             "metadata": self.metadata,
             "status": self.status,
             "http_version": self.http_version,
@@ -1740,7 +1698,6 @@ class PageFetched:
             record["is_start"],
             record["referrer"],
             tuple(record["redirect_chain"]),
-            tuple(record["redirect_statuses"]),
             record["metadata"],
             record["status"],
             record["http_version"],
@@ -1952,8 +1909,6 @@ class PageParsed:
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
-    redirect_statuses: tuple[int, ...] = ()
-    """The status that each URL of the chain answered with."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """What the seed's sender attached to it; handed on, never read."""
     status: int = 0
@@ -2171,7 +2126,6 @@ class PageParsed:
             "is_start": self.is_start,
             "referrer": self.referrer,
             "redirect_chain": self.redirect_chain,
-            "redirect_statuses": self.redirect_statuses,
             "metadata": self.metadata,
             "status": self.status,
             "content_type": self.content_type,
@@ -2293,7 +2247,6 @@ class PageParsed:
             record["is_start"],
             record["referrer"],
             tuple(record["redirect_chain"]),
-            tuple(record["redirect_statuses"]),
             record["metadata"],
             record["status"],
             record["content_type"],
@@ -2439,8 +2392,6 @@ class PageRejected:
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
-    redirect_statuses: tuple[int, ...] = ()
-    """The status that each URL of the chain answered with."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """What the seed's sender attached to it; handed on, never read."""
     detail: str = ""
@@ -2509,7 +2460,6 @@ class PageRejected:
             "is_start": self.is_start,
             "referrer": self.referrer,
             "redirect_chain": self.redirect_chain,
-            "redirect_statuses": self.redirect_statuses,
             "metadata": self.metadata,
             "detail": self.detail,
             "rules_version": self.rules_version,
@@ -2558,7 +2508,6 @@ class PageRejected:
             record["is_start"],
             record["referrer"],
             tuple(record["redirect_chain"]),
-            tuple(record["redirect_statuses"]),
             record["metadata"],
             record["detail"],
             record["rules_version"],

@@ -26,21 +26,6 @@ from .declarations import (
 from .examples import record_from_json
 from .releases import check_release
 
-MANY_WRITERS: Final = frozenset(
-    {
-        "seeds-submitted",
-        "crawl-specs",
-        "schemas",
-        "links-discovered",
-        "fetches-completed",
-        "pages-fetched",
-        "pages-rejected",
-        "urls-decided",
-        "job-events",
-    }
-)
-"""The topics that architecture §2 gives to more than one writer. Every other topic has one."""
-
 EXAMPLES: Final = ("full", "minimal")
 """What there is of each event: every field filled in, and only what must be."""
 
@@ -157,9 +142,9 @@ def _check_services(declarations: Declarations) -> None:
         for place, name in _participants(topic):
             if name not in known:
                 raise DeclarationError(topic.file, place, f"{name!r} is not in schemas/services.yaml")
-        if len(topic.writers) != 1 and topic.name not in MANY_WRITERS:
+        if (len(topic.writers) != 1) != bool(topic.why_many_writers):
             raise DeclarationError(
-                topic.file, "writers", "one writer a topic, unless the design says otherwise"
+                topic.file, "writers", "one writer a topic; more only with `why_many_writers`, and no less"
             )
         if not topic.readers and topic.value != "dead-letter.v1":
             raise DeclarationError(topic.file, "readers", "nobody reads it")

@@ -178,6 +178,8 @@ class TopicRule:
     shard_by: ShardRule | None
     partitions: int | None
     transactional: bool
+    why_many_writers: str
+    """Why this topic has more than one writer; empty where it has one."""
     writers: tuple[str, ...]
     readers: tuple[ReaderRule, ...]
     headers: tuple[HeaderRule, ...]

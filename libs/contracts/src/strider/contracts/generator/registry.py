@@ -128,8 +128,6 @@ def _dead_letter_key(topics: Iterable[TopicRule]) -> Iterator[str]:
 
 
 def _constant(topic: TopicRule, record: str) -> Iterator[str]:
-    suffix = topic.name.replace("-", "_")
-    key = "_key_of_dead_letter" if _is_template(topic) else f"_key_of_{suffix}"
     yield f"{topic.constant}: Final[Topic[{record}]] = Topic("
     yield f"    name={text(topic.name)},"
     yield f"    value={record},"
@@ -147,20 +145,29 @@ def _constant(topic: TopicRule, record: str) -> Iterator[str]:
     yield "    config={"
     yield from (f"        {text(name)}: {text(value)}," for name, value in sorted(topic.config.items()))
     yield "    },"
-    yield f"    key_of={key},"
+    yield from _named_functions(topic)
+    yield from _readers(topic.readers)
+    yield f"    transactional={topic.transactional},"
+    yield f"    key_name={text(topic.key.in_words)},"
+    yield from _header_docs(topic)
+    yield ")"
+    yield from docstring(topic.description)
+
+
+def _named_functions(topic: TopicRule) -> Iterator[str]:
+    suffix = topic.name.replace("-", "_")
+    yield f"    key_of=_key_of_{'dead_letter' if _is_template(topic) else suffix},"
     if topic.shard_by:
         yield f"    shard_of=_shard_of_{suffix},"
     if topic.headers:
         yield f"    headers_of=_headers_of_{suffix},"
-    yield from _readers(topic.readers)
-    yield f"    transactional={topic.transactional},"
-    yield f"    key_name={text(topic.key.in_words)},"
+
+
+def _header_docs(topic: TopicRule) -> Iterator[str]:
     if topic.headers:
         yield "    headers={"
         yield from (f"        {text(header.name)}: {text(header.doc)}," for header in topic.headers)
         yield "    },"
-    yield ")"
-    yield from docstring(topic.description)
 
 
 def _readers(readers: tuple[ReaderRule, ...]) -> Iterator[str]:

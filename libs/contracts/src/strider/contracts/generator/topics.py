@@ -23,7 +23,16 @@ PLACEHOLDER: Final = "<service>"
 
 _NAMES: Final = frozenset(
     {
-        *("name", "template", "description", "profile", "value", "transactional", "accepts_json"),
+        *(
+            "name",
+            "template",
+            "description",
+            "profile",
+            "value",
+            "transactional",
+            "accepts_json",
+            "why_many_writers",
+        ),
         *("key", "partitioner", "shard_by", "partitions", "writers", "readers", "headers"),
         *("max_bytes", "compression", "cleanup", "config"),
     }
@@ -76,6 +85,7 @@ def _topic(document: Document, name: str, service: str, services: Services) -> T
         shard_by=_shard(document),
         partitions=document.take("partitions", int) if "partitions" in document.values else None,
         transactional=document.take("transactional", bool, default=False),
+        why_many_writers=document.take("why_many_writers", str, default=""),
         writers=_services(document.texts("writers"), services),
         readers=_readers(document, services),
         headers=_headers(document),

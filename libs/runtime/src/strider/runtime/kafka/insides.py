@@ -182,6 +182,9 @@ async def _finish(closing: Awaitable[None], *, within_seconds: float) -> bool:
     if not done:
         await _drop([task])
         return False
+    # The library's own closing may end as cancelled: it awaits tasks that it has cancelled itself.
+    if task.cancelled():
+        return False
     if (error := task.exception()) is not None:
         log.info("close_failed", reason=repr(error))
     return error is None

@@ -1,0 +1,145 @@
+"""When a shard's writer commits, and what it takes while a commit does not come back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from strider.contracts import EncodeError
+from strider.runtime.errors import RuntimeFailure, Unavailable
+from strider.runtime.kafka import KafkaConnection, KafkaShardWriter
+from strider.runtime.kafka.groups import Group
+from strider.runtime.kafka.transactions import NO_SESSION, Session
+from strider.runtime.ports import RawRecord
+
+SETTINGS = KafkaConnection(("nowhere:9",), batch_bytes=1_000_000)
+MEGABYTE = b"x" * 1_000_000
+
+
+class LibraryBatch:
+    def __init__(self) -> None:
+        self.records: list[bytes | None] = []
+
+    def append(self, *, timestamp: int | None, key: bytes | None, value: bytes | None) -> object | None:
+        if self.records:
+            return None  # one record fills it
+        self.records.append(key)
+        return object()
+
+    def close(self) -> None: ...
+
+
+class LibraryProducer:
+    """As much of the library's producer as the writer touches; commits when it is let."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[bytes | None]] = []
+        self.commits = 0
+        self.may_commit = asyncio.Event()
+
+    def create_batch(self) -> LibraryBatch:
+        return LibraryBatch()
+
+    async def partitions_for(self, _topic: str) -> set[int]:
+        return {0, 1}
+
+    async def begin_transaction(self) -> None:
+        self.sent.append([])
+
+    async def send_batch(self, batch: LibraryBatch, _topic: str, *, partition: int) -> asyncio.Future[None]:
+        self.sent[-1] += batch.records
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    async def commit_transaction(self) -> None:
+        await self.may_commit.wait()
+        self.commits += 1
+
+
+@pytest.fixture
+def producer() -> LibraryProducer:
+    return LibraryProducer()
+
+
+@pytest.fixture
+async def writer(producer: LibraryProducer) -> AsyncIterator[KafkaShardWriter]:
+    made = KafkaShardWriter(SETTINGS, "shards-0", shard=0, commit_interval_seconds=3600)
+    made._client = producer
+    running = asyncio.create_task(made._run())
+    yield made
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def test_a_group_that_is_large_does_not_wait_for_its_interval(
+    writer: KafkaShardWriter, producer: LibraryProducer
+) -> None:
+    producer.may_commit.set()
+    appended = [writer.append("t", 0, RawRecord(b"%d" % n, MEGABYTE)) for n in range(5)]
+    await asyncio.wait_for(asyncio.gather(*appended), 1)
+    assert producer.sent == [[b"0", b"1", b"2", b"3", b"4"]]
+
+
+async def test_what_comes_during_a_commit_is_the_next_group(
+    writer: KafkaShardWriter, producer: LibraryProducer
+) -> None:
+    first = asyncio.ensure_future(writer.append("t", 0, RawRecord(b"first", b"v")))
+    flushing = asyncio.create_task(writer.flush())
+    await asyncio.sleep(0.01)
+    second = asyncio.ensure_future(writer.append("t", 1, RawRecord(b"second", b"v")))
+    assert (producer.sent, first.done()) == ([[b"first"]], False)
+    producer.may_commit.set()
+    await flushing
+    await first
+    assert not second.done()
+    await writer.flush()
+    await second
+    assert (producer.sent, producer.commits) == ([[b"first"], [b"second"]], 2)
+
+
+async def test_memory_does_not_follow_an_outage(writer: KafkaShardWriter, producer: LibraryProducer) -> None:
+    """Whoever appends on while a commit hangs is told so before the process is out of memory."""
+    writer.append("t", 0, RawRecord(b"k", b"v"))
+    flushing = asyncio.create_task(writer.flush())
+    await asyncio.sleep(0.01)
+    taken = [writer.append("t", 0, RawRecord(b"%d" % n, MEGABYTE)) for n in range(40)]
+    with pytest.raises(Unavailable, match="wait for a commit"):
+        await taken[-1]
+    producer.may_commit.set()
+    await flushing
+    await asyncio.wait_for(taken[0], 1)
+    assert 30 < sum(len(keys) for keys in producer.sent[1:]) < 40
+
+
+async def test_a_record_over_the_limit_never_gets_into_a_group(writer: KafkaShardWriter) -> None:
+    with pytest.raises(EncodeError, match="limit"):
+        writer.append("t", 0, RawRecord(b"k", b"x" * 1_100_000))
+
+
+async def test_closed_means_closed(writer: KafkaShardWriter) -> None:
+    writer._is_closing = True
+    with pytest.raises(RuntimeFailure, match="closed"):
+        await writer.append("t", 0, RawRecord(b"k", b"v"))
+
+
+async def test_a_group_that_nobody_asks_about_may_fail_in_silence() -> None:
+    """And whoever asks later hears it all the same, as often as they ask."""
+    group = Group()
+    group.fail(Unavailable("kafka", "gone"))
+    group.succeed()
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await group
+
+
+def test_epochs_grow_over_producer_ids() -> None:
+    """A transactional id that was forgotten comes back at epoch 0, of a newer producer id."""
+    sessions = [Session(3, 0), Session(3, 1), Session(3, 32766), Session(4, 0), Session(1000, 5)]
+    epochs = [session.epoch for session in sessions]
+    assert epochs == sorted(epochs)
+    assert epochs[1] == epochs[0] + 1
+    assert max(Session(2**36, 32767).epoch, 0) < 2**53
+    assert NO_SESSION.epoch < 0
