@@ -26,10 +26,14 @@ def tell(event: str, partitions: frozenset[TopicPartition] = frozenset()) -> Non
 
 
 class Telling:
+    def __init__(self) -> None:
+        self.last: frozenset[TopicPartition] = frozenset()
+
     async def on_revoked(self, partitions: frozenset[TopicPartition]) -> None:
         tell("revoked", partitions)
 
     async def on_assigned(self, partitions: frozenset[TopicPartition]) -> None:
+        self.last = partitions
         tell("assigned", partitions)
 
 
@@ -41,12 +45,13 @@ async def main(bootstrap: str, group: str, session: str, *topics: str) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     bus = KafkaBus(KafkaConnection((bootstrap,)))
     spec = GroupSpec(group, topics, sharded=True, session_timeout_seconds=float(session))
-    consumer = await bus.consumer(spec, Telling())
+    telling = Telling()
+    consumer = await bus.consumer(spec, telling)
     before = time.monotonic()
     while not stopping.is_set():
-        held = consumer.assignment()
+        held = telling.last
         await consumer.poll(max_records=100, timeout_seconds=0.1)
-        if time.monotonic() - before > float(session):
+        if held and time.monotonic() - before > float(session):
             # We were stopped for longer than a session: what we held then is somebody else's now.
             try:
                 await consumer.commit(dict.fromkeys(held, 7))

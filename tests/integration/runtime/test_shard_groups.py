@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 import uuid
 from collections.abc import AsyncIterator, Collection
 
@@ -75,8 +76,6 @@ async def test_two_versions_killed_and_frozen_never_share_a_shard(
     group: Group, kafka_bootstrap: str, bus: KafkaBus
 ) -> None:
     """The whole story of a bad roll-out: what counts is that no shard ever has two living owners."""
-    import time  # noqa: PLC0415  # the processes' own clock, to order our blows among their lines
-
     old = [await create_topic(kafka_bootstrap, SHARDS) for _ in range(2)]
     new = [*old, await create_topic(kafka_bootstrap, SHARDS)]
     await start_group(kafka_bootstrap, group.name, new, SHARDS)
@@ -100,6 +99,8 @@ async def test_two_versions_killed_and_frozen_never_share_a_shard(
     gone["old-2"] = time.monotonic()
     zombie.send(signal.SIGSTOP)
     await group.settled("new-1")
+    enough = gone["old-2"] + SESSION_SECONDS + 0.5
+    await until(lambda: time.monotonic() > enough, what="the zombie has slept longer than a session")
     held = group.members["new-1"].shards
     zombie.send(signal.SIGCONT)
     await group.settled("new-1", "old-2")

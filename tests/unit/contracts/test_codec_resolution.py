@@ -85,7 +85,7 @@ CASES = [
 def test_values_resolve_as_the_specification_has_it(
     written: dict[str, Any], read: dict[str, Any], value: Any, expected: Any
 ) -> None:
-    """fastavro's own resolution is the cross-check, except that it leaves texts and bytes as they are."""
+    """The library's own resolution is the cross-check, except that it leaves texts and bytes as they are."""
     writer, reader = a_schema(written), a_schema(read)
     stream = BytesIO()
     schemaless_writer(stream, parse_schema(writer), {"a": value})

@@ -8,11 +8,9 @@ from strider.echo.core import Rules
 from strider.echo.topology import CONSUMES, PRODUCES, Echo
 from strider.runtime.effects import Effects, Say
 
-from ..tally.records import ARecord
-
 
 async def test_a_request_is_answered_on_echoes() -> None:
-    effects = await Echo(Rules()).on_echo_requested(EchoRequested("r1", "a.test", "hi"), ARecord())
+    effects = await Echo(Rules()).on_echo_requested(EchoRequested("r1", "a.test", "hi"), object())
 
     assert effects == Effects(say=(Say(ECHOES, Echoed("r1", "a.test", "echoed", "hi")),), outcome="echoed")
 

@@ -87,8 +87,8 @@ def test_following_sees_new_files_whole_lines_and_a_cut(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         pytest.param(
-            '{"host": "a.test", "n": 2, "event": "Fetched", "level": "info", "ts": "2026-01-02T03:04:05.678Z",'
-            ' "service": "fetcher"}',
+            '{"host": "a.test", "n": 2, "event": "Fetched", "level": "info",'
+            ' "ts": "2026-01-02T03:04:05.678Z", "service": "fetcher"}',
             "03:04:05.678 info    Fetched host=a.test n=2",
             id="structured",
         ),

@@ -177,7 +177,9 @@ class World:
     def lag(self, topic: Topic[Any] = NOTES) -> int:
         return sum(lag for name, lag in self.broker.lag(GROUP).items() if name.topic == topic.name)
 
-    async def until(self, condition: Callable[[], object], *, seconds: float = 600.0) -> None:
+    async def until(
+        self, condition: Callable[[], object], *, seconds: float = 600.0, every: float = 0.01
+    ) -> None:
         """Let (virtual) time pass until a condition holds; a loop that crashed is said at once."""
         ends_at = self.clock.monotonic() + seconds
         while not condition():
@@ -185,7 +187,7 @@ class World:
                 if task.done() and not task.cancelled() and task.exception():
                     raise AssertionError("the loop ended") from task.exception()
             assert self.clock.monotonic() < ends_at, "the condition never held"
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(every)
 
     async def drained(self) -> None:
         """Wait until everything on the notes' topic is committed."""

@@ -411,6 +411,7 @@ def test_one_part_down_does_not_end_the_wait_for_another() -> None:
 
         async def handle(note: Note, record: Record) -> Effects:
             part = "redis" if note.key == "k0" else "postgres"
+            await asyncio.sleep(1)  # both have begun when the first one fails
             if part in down:
                 raise Unavailable(part, "gone")
             return await _echo(note, record)

@@ -47,11 +47,21 @@ def test_help_is_given_even_with_wrong_settings(option: str, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("argv", "environ", "said"),
     [
-        pytest.param([], {"STRIDER_SHARD": "6"}, "STRIDER_SHARD: there is no such setting; did you mean STRIDER_SHARDS?", id="unknown"),
-        pytest.param(["--print-config"], {"STRIDER_SHARDS": "0"}, "STRIDER_SHARDS: should be greater than or equal to 1 (from environment)", id="invalid"),
+        pytest.param(
+            [],
+            {"STRIDER_SHARD": "6"},
+            "STRIDER_SHARD: there is no such setting; did you mean STRIDER_SHARDS?",
+            id="unknown",
+        ),
+        pytest.param(
+            ["--print-config"],
+            {"STRIDER_SHARDS": "0"},
+            "STRIDER_SHARDS: should be greater than or equal to 1 (from environment)",
+            id="invalid",
+        ),
         pytest.param(["--pront"], {}, "there is no option --pront; see --help", id="option"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_one_line_on_stderr_and_code_2(
     argv: list[str], environ: dict[str, str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,8 +14,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from structlog.testing import capture_logs
 
 from strider.runtime.ports import Header
-from strider.runtime.tracing import QuietExporter, Traces
+from strider.runtime.tracing import Traces
 from strider.runtime.tracing_context import current_trace_id, is_sampled, traceparent_of
+from strider.runtime.tracing_spans import QuietExporter, SpanRecorder
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SAMPLED = f"00-{TRACE}-b7ad6b7169203331-01".encode()
@@ -72,7 +73,7 @@ def test_only_a_well_formed_traceparent_counts(value: bytes, is_found: bool) -> 
 
 def test_a_trace_that_is_not_sampled_is_handed_on_as_it_came() -> None:
     exporter = InMemorySpanExporter()
-    traces = Traces("echo", sample=1.0, exporter=exporter)
+    traces = Traces(sample=1.0, recorder=SpanRecorder("echo", exporter))
 
     with traces.handling(Message([("traceparent", UNSAMPLED)])):
         said = traces.headers()
@@ -85,12 +86,12 @@ def test_a_trace_that_is_not_sampled_is_handed_on_as_it_came() -> None:
 def test_a_sampled_trace_is_recorded_and_continued() -> None:
     """One trace is one URL's life: each hop is a span below the one before."""
     exporter = InMemorySpanExporter()
-    traces = Traces("tally", sample=0.0, exporter=exporter)
+    traces = Traces(sample=0.0, recorder=SpanRecorder("tally", exporter))
 
     with traces.handling(Message([("traceparent", SAMPLED)]), group="tally"):
         ((_, said),) = traces.headers()
         trace_id = current_trace_id()
-    traces._provider.force_flush()  # before close, which empties the exporter's memory
+    traces._recorder._provider.force_flush()  # before close, which empties the exporter's memory
     (span,) = exporter.get_finished_spans()
     traces.close()
 
@@ -111,7 +112,7 @@ def test_a_sampled_trace_is_recorded_and_continued() -> None:
 
 
 def test_the_trace_ends_with_the_message() -> None:
-    traces = Traces("echo", sample=0.0, exporter=None)
+    traces = Traces(sample=0.0)
 
     with traces.handling(Message([("traceparent", UNSAMPLED)])):
         pass
@@ -122,11 +123,11 @@ def test_the_trace_ends_with_the_message() -> None:
 
 def test_a_failing_handler_ends_its_span_with_an_error() -> None:
     exporter = InMemorySpanExporter()
-    traces = Traces("echo", sample=0.0, exporter=exporter)
+    traces = Traces(sample=0.0, recorder=SpanRecorder("echo", exporter))
 
     with pytest.raises(ZeroDivisionError), traces.handling(Message([("traceparent", SAMPLED)])):
         _ = 1 / 0
-    traces._provider.force_flush()
+    traces._recorder._provider.force_flush()
 
     (span,) = exporter.get_finished_spans()
     assert (span.status.status_code.name, span.status.description) == ("ERROR", "ZeroDivisionError")
@@ -135,7 +136,7 @@ def test_a_failing_handler_ends_its_span_with_an_error() -> None:
 
 def test_a_message_without_a_trace_begins_one() -> None:
     """Also unsampled: log lines of all services can then be put together."""
-    traces = Traces("echo", sample=0.0, exporter=None)
+    traces = Traces(sample=0.0)
 
     began = []
     for _ in range(2):
@@ -148,7 +149,7 @@ def test_a_message_without_a_trace_begins_one() -> None:
 
 
 def test_about_as_many_traces_are_sampled_as_was_set() -> None:
-    traces = Traces("echo", sample=0.2, exporter=InMemorySpanExporter())
+    traces = Traces(sample=0.2, recorder=SpanRecorder("echo", InMemorySpanExporter()))
     traces._random = random.Random(4)
 
     sampled = sum(is_sampled(traces._begin()) for _ in range(2000))
@@ -158,7 +159,7 @@ def test_about_as_many_traces_are_sampled_as_was_set() -> None:
 
 
 def test_nothing_is_sampled_where_nobody_would_take_it() -> None:
-    assert not is_sampled(Traces("echo", sample=1.0, exporter=None)._begin())
+    assert not is_sampled(Traces(sample=1.0)._begin())
 
 
 def test_a_collector_that_is_down_is_told_once_and_counted() -> None:
@@ -180,7 +181,7 @@ def test_a_collector_that_is_down_is_told_once_and_counted() -> None:
 
 def test_more_spans_than_the_queue_holds_are_dropped_without_waiting() -> None:
     """A burst while the collector is down must neither block nor grow."""
-    traces = Traces("echo", sample=0.0, exporter=Failing())
+    traces = Traces(sample=0.0, recorder=SpanRecorder("echo", Failing()))
 
     for _ in range(5000):
         with traces.handling(Message([("traceparent", SAMPLED)])):

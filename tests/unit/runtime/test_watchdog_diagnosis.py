@@ -65,7 +65,7 @@ async def test_stacks_show_where_tasks_wait() -> None:
 
     for task in tasks:
         task.cancel()
-    assert any(line.startswith("3 x ") and "waiting_for_godot" in line for line in stacks)
+    assert any(line.startswith("3 x ") and "waiting_for_godot" in line and "Event.wait" in line for line in stacks)
 
 
 def test_stacks_show_what_another_thread_does() -> None:

@@ -48,7 +48,7 @@ def test_a_dead_letter_becomes_a_row() -> None:
         "message": "'x'",
         "stack_trace": "Traceback …",
         "trace_id": "t",
-        "occurred_at": datetime(2026, 11, 18, 12, 26, 40, 123_000, tzinfo=UTC),
+        "occurred_at": datetime(2026, 11, 18, 11, 6, 40, 123_000, tzinfo=UTC),
     }
 
 

@@ -102,17 +102,6 @@ async def test_postgres_refusals_are_bugs(failure: Exception, code: str) -> None
     assert (raised.value.part, raised.value.code) == ("postgres", code)
 
 
-async def test_an_argument_of_the_wrong_type_is_a_bug() -> None:
-    """The library finds it before the server does."""
-    with pytest.raises(Rejected):
-        async with postgres.translated():
-            raise asyncpg.exceptions._base.InterfaceError.with_msg if False else _argument_error()
-
-
-def _argument_error() -> Exception:
-    return asyncpg.DataError("invalid input for query argument $1: 'x' (an integer is required)")
-
-
 @pytest.mark.parametrize("url", ["", "localhost:6379", "http://localhost", "redis://localhost:port"])
 def test_a_redis_address_that_is_none_is_one_line(url: str) -> None:
     """It is a setting, and the process must not start."""

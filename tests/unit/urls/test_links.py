@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.urls import Links, links
+from strider.urls import Links, key, links
 
 PAGE = "https://www.example.org/a/b.html?x#y"
 
@@ -48,6 +48,17 @@ def test_private_links_can_be_allowed_and_metadata_never() -> None:
 def test_no_links_are_no_links() -> None:
     """Most pages of some sites have none."""
     assert links(PAGE, []) == Links([], [], [], [], [])
+
+
+@pytest.mark.parametrize(
+    "href", ["//a.test/", "//a.test//", "//a.test///b//", "//a.test//?x", "//a.test/b/?", "//a.test."]
+)
+def test_what_is_met_again_gives_the_same_answer(href: str) -> None:
+    """The second time there is a short cut."""
+    found = links(PAGE, [href, href, href])
+
+    assert len({*found.keys}) == len({*found.urls}) == 1
+    assert found.keys[0] == key(href, PAGE)
 
 
 def test_hostile_links_cost_a_word_each() -> None:

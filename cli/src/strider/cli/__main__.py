@@ -1,30 +1,59 @@
 """The strider command: one word per thing that a person does with a crawler.
 
-This module only gathers the words. What each does stands in the file of its name; what they have in
-common is said here once: exit codes (0 done, 1 a finding or a failure, 2 wrong usage or settings,
-3 something is not reachable or missing) and no tracebacks for what is not a bug.
+This module only gathers the words; what each does stands in the file that WORDS names, which is read
+when the word is said, so that no word waits for the libraries of another. What they have in common:
+exit codes (0 done, 1 a finding or a failure, 2 wrong usage or settings, 3 something is not reachable
+or missing) and no tracebacks for what is not a bug.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
-from . import migrate, schemas, stack, topics
+WORDS: Final = {
+    "up": "stack",
+    "down": "stack",
+    "status": "stack",
+    "logs": "stack",
+    "topics": "topics",
+    "schemas": "schemas",
+    "migrate": "migrate",
+}
+"""Word → file of this package that says what it does."""
+
+
+class Words(TyperGroup):
+    """The words, each read from its file when it is needed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # the library's shape
+        """Name them in the order of a first day."""
+        return list(WORDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  # the library's shape
+        """Read a word's file; None for a word that there is not."""
+        if cmd_name not in WORDS:
+            return None
+        app: typer.Typer = import_module(f"strider.cli.{WORDS[cmd_name]}").app
+        command: Any = typer.main.get_group(app)
+        if WORDS[cmd_name] == cmd_name:
+            command.name = cmd_name
+            return command
+        return command.commands[cmd_name]
+
 
 app = typer.Typer(
     name="strider",
+    cls=Words,
     help="A web crawler that walks on streams.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(topics.app, name="topics", help="Create, compare and read topics.")
-app.add_typer(schemas.app, name="schemas", help="Check and show the event schemas.")
-app.add_typer(migrate.app, name="migrate", help="Move the database schema up and down.")
-stack.register(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -27,7 +27,7 @@ UNREACHABLE = 3
 
 T = TypeVar("T")
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, help="Move the database schema up and down.")
 
 Dsn = Annotated[
     str,

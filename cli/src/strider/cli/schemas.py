@@ -26,7 +26,7 @@ from strider.contracts.generator.releases import check_release
 
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, fail
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, help="Check and show the event schemas.")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -75,7 +75,10 @@ def list_schemas(as_json: AsJson = False) -> None:
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    table = Table("schema", "fingerprint", "topics", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("schema", no_wrap=True)
+    table.add_column("fingerprint", no_wrap=True)
+    table.add_column("topics", overflow="fold")
     for row in rows:
         table.add_row(str(row["name"]), str(row["fingerprint"]), ", ".join(row["topics"]))
     Console(highlight=False).print(table)

@@ -59,12 +59,10 @@ COLOURS: Final = (
 LOUD: Final = {READY: "green", NOT_READY: "yellow", FAILING: "bold red", REFUSED: "bold red"}
 
 
-def register(app: typer.Typer) -> None:
-    """Add the four words to the root command."""
-    for command in (up, down, status, logs):
-        app.command()(command)
+app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 
 
+@app.command()
 def up(  # noqa: PLR0917  # typer reads the options from here
     only: Annotated[str, typer.Option(help="Only these parts and services: kafka,postgres")] = "",
     scale: Annotated[
@@ -89,6 +87,7 @@ def up(  # noqa: PLR0917  # typer reads the options from here
         _attach(home)
 
 
+@app.command()
 def down(
     wipe: Annotated[bool, typer.Option("--wipe", help="Remove data and logs as well.")] = False,
 ) -> None:
@@ -105,6 +104,7 @@ def down(
     )
 
 
+@app.command()
 def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: endpoints and processes.")] = False,
 ) -> None:
@@ -122,6 +122,7 @@ def status(
     raise typer.Exit(0 if healthy else EXIT_FAILED)
 
 
+@app.command()
 def logs(
     names: Annotated[
         list[str] | None, typer.Argument(help="Parts or services; all where none is named.")

@@ -18,7 +18,6 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from strider.contracts import TOPICS, rendering
 from strider.contracts.book import SchemaBook
@@ -31,7 +30,7 @@ from strider.runtime.topics.tailing import Tail, Wish
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, run_on_broker
 from .topics_lines import parse_since, parse_where, render_line
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, help="Create, compare and read topics.")
 
 Bootstrap = Annotated[
     str, typer.Option(help="Brokers, host:port; else KAFKA_BOOTSTRAP_SERVERS, else the local stack's.")
@@ -48,6 +47,7 @@ class Form(StrEnum):
     MARKDOWN = "markdown"
 
 
+_LONGEST_WORD: Final = len("link-ingestion,")
 _RENDER: Final = {
     Form.STRIMZI: rendering.strimzi,
     Form.ASYNCAPI: rendering.asyncapi,
@@ -99,10 +99,13 @@ def list_topics(examples: Examples = False, as_json: AsJson = False) -> None:
     if as_json:
         print(json.dumps([_summary(topic) for topic in topics], indent=1))
         return
-    table = Table("topic", "key", "by", "cleanup", "written by", "read by", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("topic", no_wrap=True)
+    for title in ("key · by", "kept", "written by", "read by"):
+        table.add_column(title, min_width=_LONGEST_WORD if title.endswith("by") else None)
     for topic in topics:
-        cells = (topic.name, topic.key_name, topic.partitioner, topic.cleanup)
-        table.add_row(*(Text(cell) for cell in cells), ", ".join(topic.writers), ", ".join(topic.readers))
+        key = f"{topic.key_name} · {topic.partitioner}"
+        table.add_row(topic.name, key, topic.cleanup, ", ".join(topic.writers), ", ".join(topic.readers))
     Console(highlight=False).print(table)
 
 

@@ -64,7 +64,7 @@ def read_frame(value: bytes, headers: Sequence[Header] = ()) -> Frame:
         _require(value, _CONFLUENT_BYTES)
         registry_id = int.from_bytes(value[1:_CONFLUENT_BYTES], "big")
         return Frame(_CONFLUENT_BYTES, _stated_fingerprint(headers), registry_id)
-    raise DecodeError("bad_magic", f"no framing begins with {value[:4].hex(' ')}{_utf16_hint(value)}")
+    raise DecodeError("bad_magic", f"no framing begins with {value[:4].hex(' ')}{_hint(value)}")
 
 
 def read_bare_frame(headers: Sequence[Header]) -> Frame | None:
@@ -99,5 +99,9 @@ def _require(value: bytes, frame_bytes: int) -> None:
         raise DecodeError("truncated", f"{len(value)} bytes, the frame alone has {frame_bytes}")
 
 
-def _utf16_hint(value: bytes) -> str:
-    return " (UTF-16? JSON must be UTF-8)" if value[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+def _hint(value: bytes) -> str:
+    """Say what people have sent who send such bytes."""
+    if value[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return " (UTF-16? JSON must be UTF-8)"
+    is_text = value[:4].isascii() and value[:4].decode().isprintable()
+    return " (text? where JSON is taken, it is an object in braces)" if is_text else ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def common_settings(environment: Mapping[str, str]) -> ServiceSettings:
     """Read what every service here is set to. Raises SettingsError, as each of them would."""
     from strider.runtime.settings import ServiceSettings  # noqa: PLC0415  # see above
-    from strider.runtime.settings_sources import load  # noqa: PLC0415
+    from strider.runtime.settings_sources import load  # noqa: PLC0415  # see above
 
     return load(ServiceSettings, {k: v for k, v in environment.items() if k not in STACK_ONLY}).settings
 

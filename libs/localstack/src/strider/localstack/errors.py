@@ -16,7 +16,7 @@ WITHOUT_SERVERS: Final = "`strider crawl` needs none of this"
 """The last words of every refusal: a user who only wants to crawl is not stuck."""
 
 
-class StackFailure(Exception):  # noqa: N818  # the tree reads as what happened, as in strider.runtime
+class StackFailure(Exception):  # the tree reads as what happened, as in strider.runtime
     """Root of the tree."""
 
 

@@ -79,7 +79,7 @@ def _started_linux(pid: int) -> str | None:
 
 def _started_by_ps(pid: int) -> str | None:
     # An absolute path and a number: nothing here can be injected.
-    asked = subprocess.run(  # noqa: S603  # see above
+    asked = subprocess.run(  # noqa: S603  # an absolute path and a number
         ["/bin/ps", "-o", "stat=,lstart=", "-p", str(pid)],
         capture_output=True,
         text=True,

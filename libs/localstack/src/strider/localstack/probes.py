@@ -57,7 +57,7 @@ async def ask_kafka(servers: str) -> None:
 
 async def ask_kafka_as(connection: KafkaConnection) -> None:
     """Ask a broker that wants TLS or a login, the way the services will."""
-    from strider.runtime.kafka import KafkaBus  # noqa: PLC0415
+    from strider.runtime.kafka import KafkaBus  # noqa: PLC0415  # see above
 
     bus = KafkaBus(replace(connection, request_timeout_seconds=ANSWER_SECONDS * 2))
     try:
@@ -70,7 +70,7 @@ async def ask_kafka_as(connection: KafkaConnection) -> None:
 
 async def ask_postgres(dsn: str) -> None:
     """SELECT 1."""
-    from strider.stores.postgres import Postgres, PostgresOptions  # noqa: PLC0415
+    from strider.stores.postgres import Postgres, PostgresOptions  # noqa: PLC0415  # see above
 
     database = Postgres(PostgresOptions(dsn, connect_timeout_seconds=ANSWER_SECONDS, max_connections=1))
     try:
@@ -83,7 +83,7 @@ async def ask_postgres(dsn: str) -> None:
 
 async def ask_redis(url: str) -> None:
     """PING."""
-    from strider.stores.redis import RedisOptions, connect  # noqa: PLC0415
+    from strider.stores.redis import RedisOptions, connect  # noqa: PLC0415  # see above
 
     try:
         store = connect(RedisOptions(url, timeout_seconds=ANSWER_SECONDS, max_connections=1))

@@ -13,7 +13,7 @@ PARTS: Final = ("kafka", "postgres", "redis")
 MOST_OF_ONE: Final = 64
 
 
-class WrongWish(ValueError):  # noqa: N818  # as in strider.runtime
+class WrongWish(ValueError):  # as in strider.runtime
     """Words of the command line that name nothing here."""
 
 

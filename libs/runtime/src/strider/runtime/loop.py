@@ -302,10 +302,11 @@ class ConsumerLoop:
             self._messages >= share * settings.window_messages
             or self._size_bytes >= share * settings.window_bytes
         )
-        if is_full:
-            self._may_read.clear()
         self._is_draining = is_full
-        return not is_full and not self._pauses.is_gated
+        has_room = not is_full and not self._pauses.is_gated
+        if not has_room:
+            self._may_read.clear()
+        return has_room
 
     def _room(self) -> int:
         free_bytes = self._settings.window_bytes - self._size_bytes

@@ -7,9 +7,8 @@ at once. What the process is made of is `service_start`'s matter.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any, Final
 
 from .errors import RuntimeFailure, StartRefused
@@ -27,9 +26,8 @@ _log = logger("service")
 class Life:
     """One run of one process."""
 
-    def __init__(self, start: Start[Any], *, exit_now: Callable[[int], Any] = os._exit) -> None:
+    def __init__(self, start: Start[Any]) -> None:
         self._start = start
-        self._exit_now = exit_now
         self._ending = asyncio.Event()
         self._code: ExitCode | None = None
         self._late_code = ExitCode.FAILED
@@ -88,6 +86,8 @@ class Life:
             self._code = self._late_code if self._code == ExitCode.OK else self._code
         await tasks.cancel_all(CANCEL_SECONDS)
         await self._start.closing.close_all()
+        if self._start.running is not None:
+            self._start.running.vitals.disarm()
         code = self._code or ExitCode.OK
         _log.info("Stopped", code=int(code), meaning=code.name)
         return code
@@ -104,4 +104,4 @@ class Life:
             self.end(ExitCode.OK)
         else:
             _log.warning("Second Signal", name=number.name, why="ending at once")
-            self._exit_now(int(self._code or SIGNAL_CODES[number]))
+            self._start.exit_now(int(self._code or SIGNAL_CODES[number]))

@@ -8,7 +8,6 @@ idle: a client that is stuck is the last to know what it misses.
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -68,7 +67,7 @@ class Vitals:
         wards: Iterable[Ward],
         stop: Callable[[ExitCode], None],
         grace_seconds: float,
-        exit_now: Callable[[int], Any] = os._exit,
+        exit_now: Callable[[int], Any],
     ) -> None:
         self._clock = clock
         self._heartbeat = heartbeat
@@ -81,6 +80,7 @@ class Vitals:
         self._exit_now = exit_now
         self._loop = asyncio.get_running_loop()
         self._turn = clock.monotonic()
+        self._last_words: threading.Timer | None = None
 
     # What the watchdog's thread asks.
 
@@ -100,15 +100,15 @@ class Vitals:
         return self._turn
 
     def diagnose(self) -> dict[str, Any]:
-        """Ask everything that can be asked."""
+        """Look at the stacks as they are, then ask everything that can be asked."""
+        stacks = {"tasks": task_stacks(self._loop), "threads": thread_stacks()}
         before = self._clock.monotonic()
         answers = ask_loop(self._loop, check_all(self._dependencies))
         took = self._clock.monotonic() - before
         return {
             "dependencies": answers or "the event loop does not answer",
             "loop_answer_seconds": round(took, 3),
-            "tasks": task_stacks(self._loop),
-            "threads": thread_stacks(),
+            **stacks,
         }
 
     def reconnect(self) -> dict[str, str]:
@@ -117,15 +117,19 @@ class Vitals:
 
     def end(self, code: ExitCode) -> None:
         """End the process: in order if the loop answers, at once if it does not get to it in time."""
-        last_words = threading.Timer(
-            self._grace_seconds + LAST_WORDS_SECONDS, self._exit_now, args=(int(code),)
-        )
-        last_words.daemon = True
-        last_words.start()
+        seconds = self._grace_seconds + LAST_WORDS_SECONDS
+        self._last_words = threading.Timer(seconds, self._exit_now, args=(int(code),))
+        self._last_words.daemon = True
+        self._last_words.start()
         try:
             self._loop.call_soon_threadsafe(self._stop, code)
         except RuntimeError:  # the loop is closed: the process ends anyway
             return
+
+    def disarm(self) -> None:
+        """Take back the sudden end: the orderly one came first."""
+        if self._last_words is not None:
+            self._last_words.cancel()
 
     # What keeps it up to date, on the event loop.
 

@@ -8,6 +8,7 @@ close it, so that an end in the middle of the start leaves nothing open.
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ from .service_supervision import Closing, Supervision
 from .service_wiring import Build, Process, S, Wiring
 from .settings import secrets_of
 from .settings_sources import Loaded
-from .tracing import Traces, otlp_exporter
+from .tracing import Traces, open_traces
 from .watchdog import Watchdog, resident_bytes
 from .watchdog_heartbeat import Heartbeat
 
@@ -47,6 +48,7 @@ class Running:
 
     consumers: Consumers
     watchdog: Watchdog
+    vitals: Vitals
 
     def stop(self) -> None:
         """Let consumers finish what they have in hand; a process that ends need not be watched."""
@@ -66,6 +68,7 @@ class Start(Generic[S]):
         make_bus: Callable[[S], Bus],
         stream: TextIO,
         has_no_color: bool = False,
+        exit_now: Callable[[int], Any] = os._exit,
     ) -> None:
         self._name = name
         self._settings: S = loaded.settings
@@ -74,6 +77,7 @@ class Start(Generic[S]):
         self._make_bus = make_bus
         self._stream = stream
         self._no_color = has_no_color
+        self.exit_now = exit_now
         self._clock = SystemClock()
         self._chance = SystemChance()
         self._capture: JobLogCapture | None = None
@@ -127,12 +131,11 @@ class Start(Generic[S]):
 
     def _count_and_trace(self) -> Traces:
         telemetry = self._settings.telemetry
-        endpoint = telemetry.otlp_endpoint.get_secret_value()
         self._metrics.set(declared.BUILD, self._name, own_version(), value=1)
-        traces = Traces(
+        traces = open_traces(
             self._name,
+            endpoint=telemetry.otlp_endpoint.get_secret_value(),
             sample=telemetry.trace_sample,
-            exporter=otlp_exporter(endpoint) if endpoint else None,
             on_lost=lambda spans: self._metrics.count(declared.SPANS_LOST, amount=spans),
         )
         self.closing.add("traces", lambda: asyncio.to_thread(traces.close))
@@ -202,6 +205,7 @@ class Start(Generic[S]):
             wards=consumers.wards,
             stop=self.on_end,
             grace_seconds=self.grace_seconds,
+            exit_now=self.exit_now,
         )
         for name, work in consumers.works():
             self.tasks.start(name, work, is_consumer=True)
@@ -209,7 +213,7 @@ class Start(Generic[S]):
             self.tasks.start(getattr(step, "__qualname__", "background"), _ended(step))
         self.tasks.start("turn", vitals.turn())
         self.tasks.start("probe dependencies", vitals.probe_dependencies())
-        return Running(consumers, self._watch(vitals))
+        return Running(consumers, self._watch(vitals), vitals)
 
     def _watch(self, vitals: Vitals) -> Watchdog:
         run = self._settings.run

@@ -1,92 +1,69 @@
 """One trace for one URL's life, through every topic, at almost no cost for the rest.
 
-A message's `traceparent` is carried on as it came; only where its sampled bit is set does a span
-object exist at all. A message without one begins a trace, and chance decides whether it is sampled.
-A collector that is down or slow costs its spans and nothing else: the queue is bounded, the export
-runs on a thread of its own, and its failing is told once and then counted.
+A message's `traceparent` is carried on as it came; only where its sampled bit is set, and a
+collector is named, does a span object exist at all. A message without one begins a trace, and
+chance decides whether it is sampled.
 """
 
 from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final, Protocol
 
-from opentelemetry import trace
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.sampling import ALWAYS_ON
-from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
-
-from .logs import logger
 from .ports import Header, Record
 from .tracing_context import TRACEPARENT, current_traceparent, is_sampled, traceparent_of
 
-EXPORT_TIMEOUT_SECONDS: Final = 3.0
-"""How long the collector may take for one batch; also bounds how long stopping waits for it."""
-QUEUE_SPANS: Final = 2048
-"""Spans that may wait for the collector; further ones are dropped."""
+CLOSE_SECONDS: Final = 3.0
+"""How long stopping may wait for the collector to take the last spans."""
 
 _UNSAMPLED: Final = b"00"
 _SAMPLED: Final = b"01"
-_log = logger("tracing")
+
+
+class Recorder(Protocol):
+    """Who makes spans."""
+
+    def span(self, record: Record, arrived: bytes, group: str) -> AbstractContextManager[None]:
+        """Record what happens to a message, and make its span the current trace meanwhile."""
+
+    def close(self, timeout_seconds: float) -> None:
+        """Send what waits and stop."""
 
 
 class Traces:
     """The traces that pass through this process."""
 
-    def __init__(
-        self,
-        service: str,
-        *,
-        sample: float,
-        exporter: SpanExporter | None,
-        on_lost: Callable[[int], None] = lambda _spans: None,
-    ) -> None:
-        self._service = service
-        self._sample = sample if exporter is not None else 0.0
-        self._random = random.Random(secrets.randbits(64))  # noqa: S311  # ids, no secrets; but unlike in each process
-        self._provider: TracerProvider | None = None
-        self._tracer: trace.Tracer | None = None
-        if exporter is not None:
-            self._provider = TracerProvider(
-                sampler=ALWAYS_ON,  # what is asked for here was sampled already
-                resource=Resource({"service.name": service}),
-                shutdown_on_exit=False,
-            )
-            self._provider.add_span_processor(
-                BatchSpanProcessor(QuietExporter(exporter, on_lost), max_queue_size=QUEUE_SPANS)
-            )
-            self._tracer = self._provider.get_tracer("strider")
+    def __init__(self, *, sample: float, recorder: Recorder | None = None) -> None:
+        self._recorder = recorder
+        self._sample = 0.0 if recorder is None else sample
+        self._random = random.Random(secrets.randbits(64))  # noqa: S311  # ids, unlike in each process
 
     @contextmanager
     def handling(self, record: Record, *, group: str = "") -> Iterator[None]:
         """Make the record's trace the current one while it is worked on, recorded where it is sampled."""
         arrived = traceparent_of(record.headers) or self._begin()
-        if self._tracer is None or not is_sampled(arrived):
-            token = current_traceparent.set(arrived)
-            try:
+        if self._recorder is not None and is_sampled(arrived):
+            with self._recorder.span(record, arrived, group):
                 yield
-            finally:
-                current_traceparent.reset(token)
             return
-        with self._span(record, arrived, group):
+        token = current_traceparent.set(arrived)
+        try:
             yield
+        finally:
+            current_traceparent.reset(token)
 
     def headers(self) -> tuple[Header, ...]:
         """Give what a message that is said now must carry, so that its reader goes on with the trace."""
         current = current_traceparent.get()
         return () if current is None else ((TRACEPARENT, current),)
 
-    def close(self, timeout_seconds: float = EXPORT_TIMEOUT_SECONDS) -> None:
+    def close(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
         """Send what waits and stop; blocks as long as the collector takes, within its time."""
-        if self._provider is not None:
-            self._provider.force_flush(round(timeout_seconds * 1000))
-            self._provider.shutdown()
+        if self._recorder is not None:
+            self._recorder.close(timeout_seconds)
 
     def _begin(self) -> bytes:
         flags = _SAMPLED if self._sample and self._random.random() < self._sample else _UNSAMPLED
@@ -96,75 +73,13 @@ class Traces:
             flags,
         )
 
-    @contextmanager
-    def _span(self, record: Record, arrived: bytes, group: str) -> Iterator[None]:
-        assert self._tracer is not None
-        parent = SpanContext(
-            int(arrived[3:35], 16), int(arrived[36:52], 16), is_remote=True, trace_flags=TraceFlags(1)
-        )
-        span = self._tracer.start_span(
-            f"process {record.topic}",
-            context=trace.set_span_in_context(NonRecordingSpan(parent)),
-            kind=SpanKind.CONSUMER,
-            attributes={
-                "messaging.system": "kafka",
-                "messaging.operation.type": "process",
-                "messaging.destination.name": record.topic,
-                "messaging.destination.partition.id": str(record.partition),
-                "messaging.kafka.offset": record.offset,
-                "messaging.consumer.group.name": group,
-            },
-        )
-        token = current_traceparent.set(_traceparent(span))
-        try:
-            yield
-        except BaseException as error:
-            span.set_status(Status(StatusCode.ERROR, type(error).__name__))
-            raise
-        finally:
-            current_traceparent.reset(token)
-            span.end()
 
+def open_traces(
+    service: str, *, endpoint: str, sample: float, on_lost: Callable[[int], None] = lambda _spans: None
+) -> Traces:
+    """Make the traces of a process; without a collector's address nothing is recorded."""
+    if not endpoint:
+        return Traces(sample=sample)
+    from .tracing_spans import SpanRecorder, otlp_exporter  # noqa: PLC0415  # only who exports pays for it
 
-def _traceparent(span: Span) -> bytes:
-    context = span.get_span_context()
-    return b"00-%032x-%016x-%s" % (context.trace_id, context.span_id, _SAMPLED)
-
-
-class QuietExporter(SpanExporter):
-    """Tells once that the collector is gone and once that it is back; in between it counts."""
-
-    def __init__(self, inner: SpanExporter, on_lost: Callable[[int], None]) -> None:
-        self._inner = inner
-        self._on_lost = on_lost
-        self._is_down = False
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Hand a batch to the collector; what it does not take is lost, and nothing else is."""
-        try:
-            result = self._inner.export(spans)
-            why = "the collector refused or did not answer"
-        except Exception as error:  # noqa: BLE001  # an exporter's bug must not reach the crawl either
-            result, why = SpanExportResult.FAILURE, repr(error)
-        is_down = result is not SpanExportResult.SUCCESS
-        if is_down:
-            self._on_lost(len(spans))
-        if is_down and not self._is_down:
-            _log.warning("Traces Lost", why=why, spans=len(spans))
-        elif self._is_down and not is_down:
-            _log.info("Traces Taken Again")
-        self._is_down = is_down
-        return result
-
-    def shutdown(self) -> None:
-        """Stop the exporter within."""
-        self._inner.shutdown()
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Nothing waits here: the queue stands before this exporter."""
-        return self._inner.force_flush(timeout_millis)
-
-
-def otlp_exporter(endpoint: str) -> SpanExporter:
-    """Make the exporter to a collector: OTLP over HTTP, at the standard path below the endpoint."""
-    return OTLPSpanExporter(endpoint=endpoint.rstrip("/") + "/v1/traces", timeout=EXPORT_TIMEOUT_SECONDS)
+    return Traces(sample=sample, recorder=SpanRecorder(service, otlp_exporter(endpoint), on_lost=on_lost))

@@ -10,7 +10,7 @@ import asyncio
 import sys
 import threading
 import traceback
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Final, TypeVar
 
@@ -22,6 +22,7 @@ T = TypeVar("T")
 MOST_STACKS: Final = 40
 """Stacks in one report: a stalled process may have thousands of tasks that all wait for the same."""
 STACK_FRAMES: Final = 6
+DEEPEST_WAIT: Final = 12
 ANSWER_SECONDS: Final = 2 * PROBE_TIMEOUT_SECONDS
 """How long the loop may take for one step of a diagnosis before it counts as blocked."""
 
@@ -82,12 +83,21 @@ def task_stacks(loop: asyncio.AbstractEventLoop) -> list[str]:
         return ["tasks come and go too fast to be listed"]
     counts: dict[str, int] = {}
     for task in tasks:
-        waits = " ".join(f"{_short(f.f_code.co_filename)}:{f.f_lineno}" for f in task.get_stack(limit=1))
-        name = getattr(task.get_coro(), "__qualname__", task.get_name())
-        key = f"{name} {waits}".strip()
+        key = " > ".join(_waits(task.get_coro())) or task.get_name()
         counts[key] = counts.get(key, 0) + 1
     ordered = sorted(counts.items(), key=lambda item: -item[1])[:MOST_STACKS]
     return [f"{count} x {key}" for key, count in ordered]
+
+
+def _waits(awaited: Any) -> Iterator[str]:
+    """Follow a coroutine to what it waits for: a task's own stack shows only its outermost frame."""
+    for _ in range(DEEPEST_WAIT):
+        frame = getattr(awaited, "cr_frame", None)
+        if frame is None:
+            return
+        code = frame.f_code
+        yield f"{code.co_qualname} {_short(code.co_filename)}:{frame.f_lineno}"
+        awaited = awaited.cr_await
 
 
 def _lines(stack: traceback.StackSummary) -> list[str]:

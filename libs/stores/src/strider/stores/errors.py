@@ -14,7 +14,7 @@ leaves this package.
 from __future__ import annotations
 
 
-class StoreFailure(Exception):  # noqa: N818  # the tree reads as what happened, as in strider.runtime
+class StoreFailure(Exception):
     """Root of the tree."""
 
 

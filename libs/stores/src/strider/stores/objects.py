@@ -6,16 +6,24 @@ The reference is that path and the store's address is a setting, so that a store
 is idempotent (same content, same day, same name), which is why a repeated put, or one whose answer
 was lost, does no harm. The day prefix is what retention deletes by; whoever re-uses a reference
 past half of its life puts the content again.
+
+The library is called in threads of ours. Its own asynchronous calls set their result from a thread
+that the interpreter does not know, and abort the process when that meets its end (seen in a third
+of the runs that ended right after a failed call).
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import obstore
@@ -31,6 +39,11 @@ PART: Final = "objects"
 
 DEFAULT_MAX_BYTES: Final = 64 * 1024 * 1024
 """Largest object that `get` takes into memory: a sitemap of 50 MB and some."""
+
+THREADS: Final = 16
+"""Calls at once. They wait for the store, not for the interpreter."""
+
+T = TypeVar("T")
 
 _REFERENCE: Final = re.compile(r"\d{4}-\d{2}-\d{2}/([0-9a-f]{2})/(\1[0-9a-f]{62})")
 
@@ -61,6 +74,7 @@ class Objects:
     def __init__(self, store: Any, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="objects")
 
     async def put(self, content: bytes) -> str:
         """Store content, durably, and give the reference that finds it again."""
@@ -68,7 +82,7 @@ class Objects:
         reference = f"{self._clock.now():%Y-%m-%d}/{digest[:2]}/{digest}"
         try:
             # Overwriting is right: the content is the same, and half an object of a crash is healed.
-            await obstore.put_async(self._store, reference, content, use_multipart=False)
+            await self._call(obstore.put, self._store, reference, content, use_multipart=False)
         except (exceptions.BaseError, OSError) as failure:
             raise _judged(failure) from failure
         return reference
@@ -79,10 +93,7 @@ class Objects:
         if match is None:
             raise ObjectMissing(f"no reference of an object: {reference[:120]!r}")
         try:
-            result = await obstore.get_async(self._store, reference)
-            if result.meta["size"] > max_bytes:
-                raise ObjectTooLarge(f"{reference} has {result.meta['size']} bytes, the limit is {max_bytes}")
-            content = bytes(await result.bytes_async())
+            content = await self._call(_read, self._store, reference, max_bytes=max_bytes)
         except (exceptions.NotFoundError, FileNotFoundError) as failure:
             raise ObjectMissing(f"no object {reference}") from failure
         except (exceptions.BaseError, OSError) as failure:
@@ -94,11 +105,20 @@ class Objects:
     async def ping(self) -> None:
         """Raise Unavailable when the store cannot be asked."""
         try:
-            await obstore.head_async(self._store, "0000-00-00/00/ping")
+            await self._call(obstore.head, self._store, "0000-00-00/00/ping")
         except (exceptions.NotFoundError, FileNotFoundError):
             return
         except (exceptions.BaseError, OSError) as failure:
             raise _judged(failure) from failure
+
+    async def close(self) -> None:
+        """Begin nothing more; calls under way end by their own timeouts."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _call(self, function: Callable[..., T], *args: Any, **more: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, partial(function, *args, **more)
+        )
 
 
 def open_objects(options: ObjectOptions, *, clock: Clock) -> Objects:
@@ -132,6 +152,13 @@ def _folder(host: str, path: str) -> LocalStore:
         return LocalStore(path)
     except (exceptions.BaseError, OSError) as failure:
         raise StartRefused(f"OBJECT_STORE_URL: {path} cannot be used: {failure}") from failure
+
+
+def _read(store: Any, reference: str, *, max_bytes: int) -> bytes:
+    result = obstore.get(store, reference)
+    if result.meta["size"] > max_bytes:
+        raise ObjectTooLarge(f"{reference} has {result.meta['size']} bytes, the limit is {max_bytes}")
+    return bytes(result.bytes())
 
 
 def _judged(failure: Exception) -> Exception:

@@ -8,8 +8,8 @@ as a function, so that it can run again from its beginning: what it writes must 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -123,7 +123,8 @@ class Postgres:
         """Open the pool once, on first use: a database that is down must not keep a process from starting."""
         async with self._opening:
             if self._pool is None:
-                self._pool = await asyncpg.create_pool(**_arguments(self._options))
+                with _checked_address():
+                    self._pool = await asyncpg.create_pool(**_arguments(self._options))
             return self._pool
 
 
@@ -147,11 +148,18 @@ async def connect_once(
     dsn: str, *, application: str, timeout_seconds: float = 5.0
 ) -> asyncpg.Connection[asyncpg.Record]:
     """Open one connection outside of any pool, without a limit on statements: for migrations."""
-    try:
-        async with translated():
+    async with translated():
+        with _checked_address():
             return await asyncpg.connect(
                 dsn, timeout=timeout_seconds, server_settings={"application_name": application}
             )
+
+
+@contextmanager
+def _checked_address() -> Iterator[None]:
+    """Tell an address that is none (a ValueError, also the library's own) from a server that is not there."""
+    try:
+        yield
     except ValueError as failure:
         raise StartRefused(f"POSTGRES_DSN is no address: {failure}") from failure
 

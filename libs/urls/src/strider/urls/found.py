@@ -129,4 +129,5 @@ def _without_tracking(href: str) -> str:
     kept = [piece for piece in pieces if not is_tracking(piece.partition("=")[0])]
     if len(kept) == len(pieces):
         return href
-    return f"{address}?{'&'.join(kept)}" if kept else address
+    rest = "&".join(kept)
+    return f"{address}?{rest}" if rest else address

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .addresses import address_refusal, canonical_host_kind
@@ -21,7 +22,16 @@ from .found import (
     resolver,
     strip,
 )
-from .normal import KEY_RULES, NOT_ALLOWED, REFERRER_NAMES, KeyRules, by_name, key_authority, key_rest
+from .normal import (
+    KEY_RULES,
+    NOT_ALLOWED,
+    REFERRER_NAMES,
+    KeyRules,
+    by_name,
+    is_unfinished,
+    key_authority,
+    key_rest,
+)
 from .refusals import (
     BAD_HOST,
     BAD_URL,
@@ -30,9 +40,14 @@ from .refusals import (
     scheme_detail,
 )
 
-_ODD: Final = re.compile("[" + re.escape(NOT_ALLOWED) + "]").search
 _NOT_PLAIN: Final = re.compile("[?" + re.escape(NOT_ALLOWED) + "]").search
 """Finds what may make a URL as found differ from its key."""
+
+CACHED_AUTHORITIES: Final = 8192
+"""About 3 MB when full. Pages of a site link to the same hosts, page after page."""
+
+CACHED_NAMES: Final = 2048
+"""Names of parameters; a few dozen make up nearly all there are."""
 
 _KEPT: Final = 0
 _NOT_IN_KEY: Final = 1
@@ -71,7 +86,7 @@ def links(
     """Resolve what a page links to; with a base that is none, the absolute links remain."""
     resolve = resolver(base)
     looker = _Looker(allow_private=allow_private, rules=rules)
-    authorities = looker.authorities
+    plain_hosts, drop_slash = looker.plain_hosts, rules.drop_trailing_slash
     found: list[_Link] = []
     for href in hrefs:
         if len(href) > MAX_TEXT_CHARACTERS:
@@ -85,26 +100,30 @@ def links(
         if "#" in url:
             url = url[: url.index("#")]
         start = url.find("/", 8)
-        authority = authorities.get(url[:start])
-        if authority is None or not authority.is_plain or len(url) > MAX_URL_BYTES:
+        host = plain_hosts.get(url[:start])
+        if host is None or len(url) > MAX_URL_BYTES:
             found.append(looker.look(url))
-        elif _NOT_PLAIN(url, start) or url[-1] == "/":
-            found.append(looker.look_at_rest(url, authority))
+        elif (mark := _NOT_PLAIN(url, start)) or url[-2:] == "//":
+            if is_unfinished(url, mark.start() if mark else start):
+                found.append(looker.look(url))
+            else:
+                found.append((*looker.read_query(url, start), host, "", ""))
+        elif url[-1] == "/" and drop_slash and len(url) > start + 1:
+            found.append((url, url[:-1], host, "", ""))
         else:
-            found.append((url, url, authority.host, "", ""))
+            found.append((url, url, host, "", ""))
     return Links(*map(list, zip(*found, strict=True))) if found else Links([], [], [], [], [])
 
 
 class _Looker:
-    """Looks closer at a URL, and remembers what it learns of authorities and parameters."""
+    """Looks closer at a URL, and remembers what it learns of authorities."""
 
-    __slots__ = ("_allow_private", "_drop_slash", "_names", "authorities")
+    __slots__ = ("_allow_private", "_drop_slash", "plain_hosts")
 
     def __init__(self, *, allow_private: bool, rules: KeyRules) -> None:
         self._allow_private = allow_private
         self._drop_slash = rules.drop_trailing_slash
-        self._names: dict[str, int] = {}
-        self.authorities: dict[str, _Authority] = {}
+        self.plain_hosts = _plain_hosts(allow_private)
 
     def look(self, url: str) -> _Link:
         """Do for one URL in WHATWG form what `as_found` and `key_of` do."""
@@ -114,17 +133,18 @@ class _Looker:
         if len(url) > MAX_URL_BYTES:
             return _refused(TOO_LONG)
         start = url.index("/", 8)
-        authority = self.authorities.get(url[:start]) or self._judge(url[:start])
+        authority = _judged(url[:start], self._allow_private)
         if authority.refused:
             return authority.refused
+        if authority.is_plain:
+            if len(self.plain_hosts) >= CACHED_AUTHORITIES:
+                self.plain_hosts.clear()
+            self.plain_hosts[url[:start]] = authority.host
         rest = key_rest(url[start:], drop_slash=self._drop_slash)
         return url, authority.key + rest, authority.host, "", ""
 
-    def look_at_rest(self, url: str, authority: _Authority) -> _Link:
-        """Do the same behind a known authority without peculiarities: mostly there is only a query."""
-        start = len(authority.key)
-        if _ODD(url, start):
-            return self.look(url)
+    def read_query(self, url: str, start: int) -> tuple[str, str]:
+        """Give URL and key where host and escapes need no look: mostly there is only a query."""
         address, mark, query = url.partition("?")
         key = address.rstrip("/") if self._drop_slash and address[-1] == "/" else address
         if len(key) == start:
@@ -134,39 +154,48 @@ class _Looker:
             if found != query:
                 url = f"{address}?{found}" if found else address
             key = f"{key}?{keyed}" if keyed else key
-        return url, key, authority.host, "", ""
+        return url, key
 
-    def _queries(self, query: str) -> tuple[str, str]:
+    @staticmethod
+    def _queries(query: str) -> tuple[str, str]:
         """Give the query as found and in the key."""
-        names = self._names
-        found, keyed = [], []
-        for piece in query.split("&"):
+        pieces = query.split("&")
+        keyed = []
+        is_tracked = False
+        for piece in pieces:
             name, _, value = piece.partition("=")
-            kind = names.get(name)
-            if kind is None:
-                kind = names[name] = _name_kind(name)
+            kind = _name_kind(name)
             if kind == _TRACKING:
-                continue
-            found.append(piece)
-            if kind == _KEPT and (name or value):
+                is_tracked = True
+            elif kind == _KEPT and (name or value):
                 keyed.append((name, piece if value else name))
-        if len(keyed) > 1:
-            keyed.sort(key=by_name)
-        return "&".join(found), "&".join([piece for _, piece in keyed])
-
-    def _judge(self, authority: str) -> _Authority:
-        host = authority_host(authority)
-        refused = None
-        if not is_host_possible(host):
-            refused = _refused(BAD_URL, BAD_HOST)
-        elif blocked := address_refusal(canonical_host_kind(host), allow_private=self._allow_private):
-            refused = _refused(blocked.reason, blocked.detail)
-        key = key_authority(authority)
-        judged = _Authority(host, key, refused, refused is None and key == authority)
-        self.authorities[authority] = judged
-        return judged
+        if is_tracked:
+            query = "&".join([piece for piece in pieces if _name_kind(piece.partition("=")[0]) != _TRACKING])
+        if len(keyed) == 1:
+            return query, keyed[0][1]
+        keyed.sort(key=by_name)
+        return query, "&".join([piece for _, piece in keyed])
 
 
+@lru_cache(maxsize=2)
+def _plain_hosts(allow_private: bool) -> dict[str, str]:  # noqa: ARG001  # one for each answer
+    """Keep authority and host, where the authority is good and stands in the key as it is."""
+    return {}
+
+
+@lru_cache(maxsize=CACHED_AUTHORITIES)
+def _judged(authority: str, allow_private: bool) -> _Authority:
+    host = authority_host(authority)
+    refused = None
+    if not is_host_possible(host):
+        refused = _refused(BAD_URL, BAD_HOST)
+    elif blocked := address_refusal(canonical_host_kind(host), allow_private=allow_private):
+        refused = _refused(blocked.reason, blocked.detail)
+    key = key_authority(authority)
+    return _Authority(host, key, refused, refused is None and key == authority)
+
+
+@lru_cache(maxsize=CACHED_NAMES)
 def _name_kind(name: str) -> int:
     if is_tracking(name):
         return _TRACKING

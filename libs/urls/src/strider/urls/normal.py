@@ -20,6 +20,8 @@ from .refusals import Refused
 REFERRER_NAMES: Final = frozenset({"ref", "source"})
 """Left out of the key in this spelling only; kept on the wire, because some servers answer by them."""
 
+_DIGITS: Final = "0123456789ABCDEF"
+
 UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 """What RFC 3986 (2.3) lets nobody tell from its escape."""
 
@@ -30,6 +32,16 @@ _ODD: Final = re.compile("[" + re.escape(NOT_ALLOWED) + "]")
 """Finds a character that needs a look. Five times as fast as _ODD_PART: most URLs have none."""
 
 _ODD_PART: Final = re.compile(r"%[0-9A-Fa-f]{2}|" + _ODD.pattern)
+
+
+def _escaped_after(high: str) -> str:
+    return "".join(low for low in _DIGITS if chr(int(high + low, 16)) not in UNRESERVED)
+
+
+_NORMAL_ESCAPES: Final = "|".join(f"{high}[{_escaped_after(high)}]" for high in _DIGITS)
+
+_UNFINISHED: Final = re.compile(f"[{re.escape(NOT_ALLOWED[1:])}]|%(?!{_NORMAL_ESCAPES})")
+"""Finds what is not in normal form yet; of thirty escapes in another script's path mostly all are."""
 
 _ESCAPES: Final = {character: f"%{ord(character):02X}" for character in NOT_ALLOWED} | {
     "%" + high + low: chr(code) if chr(code := int(high + low, 16)) in UNRESERVED else f"%{code:02X}"
@@ -82,7 +94,7 @@ def key_authority(authority: str) -> str:
 def key_rest(rest: str, *, drop_slash: bool) -> str:
     """Give the normal form of path and query, as they stand in a URL as found."""
     path, _, query = rest.partition("?")
-    is_odd = _ODD.search(rest) is not None
+    is_odd = is_unfinished(rest)
     if is_odd:
         path, query = _escaped(path), _escaped(query)
     if drop_slash and path[-1] == "/":
@@ -90,6 +102,11 @@ def key_rest(rest: str, *, drop_slash: bool) -> str:
     if query and (query := _sorted(query, look_for_tracking=is_odd)):
         return f"{path}?{query}"
     return path
+
+
+def is_unfinished(text: str, start: int = 0) -> bool:
+    """Say whether escapes must change to come to the normal form."""
+    return _ODD.search(text, start) is not None and _UNFINISHED.search(text, start) is not None
 
 
 def _escaped(text: str) -> str:

@@ -37,6 +37,8 @@ JAVA_OPTIONS: Final = (
     "-Djava.awt.headless=true",
     "-Dlog4j2.configurationFile=log4j2.properties",
 )
+ENVIRONMENT: Final = {"LC_ALL": "C.UTF-8"}
+"""Without a locale Java cannot spell a directory with an umlaut, its own included."""
 FAST_START: Final = "-XX:TieredStopAtLevel=1"
 """Half the CPU at start, a little less throughput later: right for tests, wrong for measuring."""
 
@@ -82,6 +84,7 @@ class KafkaPart:
             directory=self.directory,
             log=log,
             number=number,
+            environment=ENVIRONMENT,
             stop_signal=signal.SIGTERM,
             grace_seconds=20,
         )
@@ -99,7 +102,7 @@ class KafkaPart:
         formatted = subprocess.run(  # noqa: S603  # a program of the Java wheel and words of ours
             (*self._java("-Xmx128m", FAST_START), *ask),
             cwd=self.directory,
-            env={},
+            env=dict(ENVIRONMENT),
             capture_output=True,
             text=True,
             check=False,

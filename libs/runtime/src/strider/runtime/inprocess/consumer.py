@@ -174,11 +174,14 @@ class InProcessConsumer(InProcessReader):
             self._group.check_shards(set(spec.topics))
         self._member: Member = self._group.new_member(spec, broker.clock.monotonic())
         self._generation = 0
+        self._is_thawed = asyncio.Event()
+        self._is_thawed.set()
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Remember the next offsets, if the group still sees their owner here."""
+        await self._is_thawed.wait()
         self._broker.check()
-        if self._is_closed or self._member.is_silent:
+        if self._is_closed:
             raise NotOwned(f"{self._member.name} is gone")
         self._group.expire(self._broker.clock.monotonic())
         self._broker.commit(self._spec.group, self._member, offsets)
@@ -201,15 +204,18 @@ class InProcessConsumer(InProcessReader):
         """End as a killed process does: without a word; the group notices after a session."""
         self.freeze()
         self._is_closed = True
+        self._is_thawed.set()
 
     def freeze(self) -> None:
-        """Stop heartbeats, as a stopped process does."""
+        """Stand still as a stopped process does: no heartbeats, and no poll or commit returns."""
+        self._is_thawed.clear()
         self._member.is_silent = True
         self._member.heard_at = self._broker.clock.monotonic()
 
     def thaw(self) -> None:
         """Send heartbeats again; whether the group still knows this member is another question."""
         self._group.expire(self._broker.clock.monotonic())
+        self._is_thawed.set()
         self._member.is_silent = False
         self._member.polled_at = self._broker.clock.monotonic()
 
@@ -217,6 +223,8 @@ class InProcessConsumer(InProcessReader):
         self._broker.check()
         group, member = self._group, self._member
         while True:
+            await self._is_thawed.wait()
+            self._check_open()
             member.polled_at = self._broker.clock.monotonic()
             group.expire(member.polled_at)
             is_member = group.members.get(member.name) is member

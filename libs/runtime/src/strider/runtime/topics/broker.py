@@ -82,8 +82,11 @@ class BrokerTopics:
 
     async def create(self, topics: Sequence[Declared], *, replication: int = BROKER_DEFAULT) -> None:
         """Create topics; one that somebody else created meanwhile is fine."""
+        # The library wants no assignment beside a number of replicas, and an empty one beside none.
+        assignment: dict[int, list[int]] | None = {} if replication == BROKER_DEFAULT else None
         wanted = [
-            _new_topic(topic.name, topic.partitions, replication, {}, dict(topic.config)) for topic in topics
+            _new_topic(topic.name, topic.partitions, replication, assignment, dict(topic.config))
+            for topic in topics
         ]
         with translated():
             answer = await self._admin.create_topics(wanted)

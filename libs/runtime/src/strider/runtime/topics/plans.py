@@ -14,12 +14,6 @@ from typing import Any, Final
 from strider.contracts import Topic
 from strider.contracts.generated.topics import TOPICS
 
-CLEANUP: Final = "cleanup.policy"
-MESSAGE_LIMIT: Final = "max.message.bytes"
-BROKER_MESSAGE_BYTES: Final = 1_048_588
-"""A broker's own limit for a batch. Topics need one of their own only above it."""
-BATCH_ROOM_BYTES: Final = 16 * 1024
-"""Key, headers and the batch's frame around the largest value."""
 _INTERNAL: Final = "__"
 
 
@@ -91,7 +85,7 @@ def declare(topics: Iterable[Topic[Any]], *, shards: int) -> tuple[Declared, ...
         Declared(
             name=topic.name,
             partitions=topic.partitions or shards,
-            config=_config(topic),
+            config=topic.config,
             groups=tuple(sorted({reader.group for reader in topic.read_by if reader.group})),
         )
         for topic in sorted(topics, key=lambda topic: topic.name)
@@ -111,14 +105,6 @@ def make_plan(declared: Sequence[Declared], found: Iterable[Found]) -> Plan:
         refused=tuple(refusal for refusal in refused if refusal is not None),
         unknown=tuple(sorted(name for name in there.keys() - wanted if not name.startswith(_INTERNAL))),
     )
-
-
-def _config(topic: Topic[Any]) -> Mapping[str, str]:
-    config = {CLEANUP: topic.cleanup, **topic.config}
-    needed = topic.max_bytes + BATCH_ROOM_BYTES
-    if needed > BROKER_MESSAGE_BYTES:
-        config.setdefault(MESSAGE_LIMIT, str(needed))
-    return config
 
 
 def _alteration(wanted: Declared, found: Found) -> Alteration | None:

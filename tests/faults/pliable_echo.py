@@ -1,0 +1,74 @@
+"""The echo with its limits for sale: what hangs, what blocks, how long it may, how many bad ones it bears.
+
+A service like any other, on the runtime's own entrance; everything but these settings is the
+example's. Run as a program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import ClassVar
+
+from strider.contracts.generated.events import EchoRequested
+from strider.contracts.generated.topics import ECHO_REQUESTS
+from strider.echo.core import Rules
+from strider.echo.topology import DEAD_LETTERS, PRODUCES, Echo
+from strider.runtime.effects import Effects, Reads
+from strider.runtime.flood import FloodLimits
+from strider.runtime.loop_settings import LoopSettings
+from strider.runtime.ports import Record
+from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.runtime.settings import ServiceSettings
+from strider.runtime.settings_types import PositiveSeconds
+
+BLOCK_SECONDS = 600.0
+
+
+class PliableSettings(ServiceSettings):
+    """pliable: how it fails."""
+
+    PREFIX: ClassVar[str] = "PLIABLE_"
+
+    hang_on: str = ""
+    """A request with this text never gets its answer."""
+    block_on: str = ""
+    """A request with this text blocks the event loop."""
+    crash_on: str = ""
+    """A request with this text crashes its handler."""
+    deadline_seconds: PositiveSeconds = 30.0
+    """For one call of a handler."""
+    bad_messages: int = 100
+    """Bad messages in a row that stop the consumer."""
+
+
+class PliableEcho:
+    """An echo, except for what it was told to fail at."""
+
+    def __init__(self, settings: PliableSettings) -> None:
+        self._settings = settings
+        self._echo = Echo(Rules())
+
+    async def on_echo_requested(self, request: EchoRequested, record: Record) -> Effects:
+        """Fail as told, or answer."""
+        text = request.text
+        if text and text == self._settings.hang_on:
+            await asyncio.Event().wait()
+        if text and text == self._settings.block_on:
+            time.sleep(BLOCK_SECONDS)  # noqa: ASYNC251  # a blocked loop is what this is for
+        if text and text == self._settings.crash_on:
+            raise ZeroDivisionError(text)
+        return await self._echo.on_echo_requested(request, record)
+
+
+def build(process: Process[PliableSettings]) -> Wiring:
+    """Put the service together."""
+    settings = process.settings
+    flood = FloodLimits(consecutive=settings.bad_messages, least_messages=2 * settings.bad_messages)
+    reads = Reads(ECHO_REQUESTS, handler=PliableEcho(settings).on_echo_requested)
+    loop = LoopSettings(deadline_seconds=settings.deadline_seconds, flood=flood)
+    return Wiring((consume("echo", reads, settings=loop),), PRODUCES, DEAD_LETTERS)
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_service("echo", PliableSettings, build))

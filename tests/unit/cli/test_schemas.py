@@ -1,0 +1,141 @@
+"""`strider schemas` says whether versions can live side by side, and shows them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from strider.cli.schemas import app
+from strider.contracts.book import SchemaBook
+from strider.contracts.book_nodes import canonical_form, fingerprint, read_schema
+
+SCHEMAS = Path(__file__).parents[3] / "schemas"
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def schemas(tmp_path: Path) -> Path:
+    """A copy of the repository's folder, as a change would find it."""
+    return Path(shutil.copytree(SCHEMAS, tmp_path / "schemas"))
+
+
+def release(schemas: Path, name: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """Release an older version of the echo that differs from today's."""
+    schema = json.loads((schemas / "avro" / "echoed.v1.avsc").read_text())
+    change(schema)
+    folder = schemas / "released"
+    manifest = (
+        json.loads((folder / "manifest.json").read_text()) if (folder / "manifest.json").exists() else {}
+    )
+    manifest[name] = {"fingerprint": fingerprint(canonical_form(read_schema(schema))).hex(), "since": "0"}
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.avsc").write_text(json.dumps(schema))
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_what_is_in_the_repository_is_compatible() -> None:
+    code, shown, _ = run("check", "--schemas", str(SCHEMAS))
+
+    assert code == 0
+    assert "every version reads every other" in shown
+
+
+def test_a_released_version_that_cannot_be_read_any_more_is_found(schemas: Path) -> None:
+    """Its messages may still be in a topic, and its services still run."""
+    release(
+        schemas,
+        "echoed.v0",
+        lambda schema: schema["fields"].append({"name": "gone", "type": "string", "doc": "d"}),
+    )
+
+    code, shown, _ = run("check", "--schemas", str(schemas))
+
+    assert code == 1
+    assert (
+        "echoed.v1 read as echoed.v0: gone: no_default: not written, and the reader has no default" in shown
+    )
+    assert "no_default: a field that one side lacks needs a default on the other" in shown
+
+
+def test_a_released_version_that_differs_harmlessly_is_let_through(schemas: Path) -> None:
+    release(schemas, "echoed.v0", lambda schema: schema["fields"].pop())
+
+    assert run("check", "--schemas", str(schemas))[0] == 0
+
+
+def test_a_released_version_that_was_changed_is_found(schemas: Path) -> None:
+    release(schemas, "echoed.v0", lambda schema: schema["fields"].pop())
+    path = schemas / "released" / "echoed.v0.avsc"
+    path.write_text(path.read_text().replace('"string"', '"bytes"', 1))
+
+    code, _, told = run("check", "--schemas", str(schemas))
+
+    assert code == 1
+    assert "echoed.v0" in told
+    assert "Traceback" not in told
+
+
+def test_findings_are_json_on_request(schemas: Path) -> None:
+    release(schemas, "echoed.v0", lambda schema: schema.update(name="Echo"))
+
+    code, shown, _ = run("check", "--schemas", str(schemas), "--json")
+
+    assert code == 1
+    assert [(each["writer"], each["reader"], each["rule"]) for each in json.loads(shown)["problems"]] == [
+        ("echoed.v0", "echoed.v1", "renamed"),
+        ("echoed.v1", "echoed.v0", "renamed"),
+    ]
+
+
+def test_a_broken_file_is_named(schemas: Path) -> None:
+    (schemas / "avro" / "echoed.v1.avsc").write_text("{")
+
+    code, _, told = run("check", "--schemas", str(schemas))
+
+    assert code == 1
+    assert "echoed.v1.avsc" in told
+
+
+def test_a_folder_without_schemas_is_wrong_usage(tmp_path: Path) -> None:
+    code, _, told = run("check", "--schemas", str(tmp_path))
+
+    assert (code, "no schemas in it" in told) == (2, True)
+
+
+def test_schemas_are_listed_with_their_fingerprints_and_topics() -> None:
+    code, shown, _ = run("list", "--json")
+    rows = {row["name"]: row for row in json.loads(shown)}
+    book = SchemaBook.embedded()
+
+    assert code == 0
+    assert set(rows) == set(book.names())
+    assert rows["seed-submitted.v1"] == {
+        "name": "seed-submitted.v1",
+        "fingerprint": book.ours("seed-submitted.v1").fingerprint.hex(),
+        "topics": ["seeds-submitted"],
+    }
+    assert "seed-submitted.v1" in run("list")[1]
+
+
+def test_a_schema_is_shown_whole_or_in_the_form_that_is_fingerprinted() -> None:
+    book = SchemaBook.embedded()
+
+    assert json.loads(run("show", "echoed.v1")[1]) == json.loads(book.definition("echoed.v1"))
+    assert run("show", "echoed.v1", "--canonical")[1] == canonical_form(book.ours("echoed.v1").node) + "\n"
+
+
+def test_an_unknown_schema_is_wrong_usage() -> None:
+    code, _, told = run("show", "echoed.v7")
+
+    assert code == 2
+    assert "no schema 'echoed.v7'" in told

@@ -1,0 +1,38 @@
+"""The root command: every word is found, and none waits for another's libraries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from strider.cli.__main__ import WORDS, app
+
+
+@pytest.mark.req("S1.2.30")
+@pytest.mark.parametrize("word", WORDS)
+def test_every_word_explains_itself(word: str) -> None:
+    told = CliRunner().invoke(app, [word, "--help"])
+
+    assert told.exit_code == 0
+    assert f"strider {word}" in told.output.replace("root", "strider") or f" {word} " in told.output
+
+
+def test_an_unknown_word_is_wrong_usage() -> None:
+    told = CliRunner().invoke(app, ["upp"])
+
+    assert told.exit_code == 2
+    assert "upp" in told.output
+
+
+def test_the_version_needs_no_client_library() -> None:
+    """A shell prompt or a script asks for it; half a second of imports would be felt."""
+    code = (
+        "import sys; from strider.cli import __main__; "
+        "print([name for name in ('aiokafka', 'alembic', 'asyncpg', 'fastavro') if name in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert loaded.stdout.strip() == "[]"

@@ -1,0 +1,244 @@
+"""The public front door takes what a person would write, and says what is wrong with the rest."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strider.contracts import DecodeError
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.errors import DECODE_REASONS
+from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.topics import PAGES_PARSED, SEEDS_SUBMITTED
+from strider.contracts.seeds import MAX_JSON_BYTES, is_json
+
+URL = "https://example.org/"
+CODEC = Codec(SchemaBook.embedded())
+
+
+def decode(document: bytes | str) -> SeedSubmitted:
+    return CODEC.decode(SEEDS_SUBMITTED, document.encode() if isinstance(document, str) else document)
+
+
+def a_seed(**fields: Any) -> SeedSubmitted:
+    return SeedSubmitted(url=URL, **fields)
+
+
+def a_document(**fields: Any) -> str:
+    return json.dumps({"url": URL, **fields})
+
+
+def test_a_url_is_enough() -> None:
+    assert decode('{"url":"https://example.org/"}') == a_seed()
+
+
+def test_everything_can_be_said() -> None:
+    said = {
+        "max_depth": 2,
+        "scope": "domain",
+        "priority": 1,
+        "job_id": "j-1",
+        "delay": 2.5,
+        "fresh": True,
+        "metadata": {"who": "ann"},
+        "include": ["/blog/"],
+        "exclude": ["/tag/"],
+        "headers": {"Accept-Language": "de"},
+        "submitted_at_ms": 1_760_000_000_000,
+    }
+
+    assert decode(a_document(**said)) == a_seed(**said | {"include": ("/blog/",), "exclude": ("/tag/",)})
+
+
+FRIENDLY = [
+    pytest.param(
+        {"max_depth": None, "scope": None, "metadata": None, "priority": None}, {}, id="null is the default"
+    ),
+    pytest.param({"priority": 2.0}, {"priority": 2}, id="a whole number with a point"),
+    pytest.param({"max_depth": 1e0}, {"max_depth": 1}, id="a whole number with an exponent"),
+    pytest.param({"delay": 2}, {"delay": 2.0}, id="a whole number for a fraction"),
+    pytest.param({"priority": "high"}, {"priority": 3}, id="priority in words"),
+    pytest.param({"priority": " Low "}, {"priority": 1}, id="priority in words, sloppily"),
+    pytest.param({"include": "/blog/"}, {"include": ("/blog/",)}, id="one text for a list"),
+    pytest.param(
+        {"metadata": {"n": 1, "f": 0.5, "b": True}},
+        {"metadata": {"n": "1", "f": "0.5", "b": "true"}},
+        id="numbers in a map of texts",
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "meant"), FRIENDLY)
+def test_what_is_meant_is_understood(said: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert decode(a_document(**said)) == a_seed(**meant)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(b' \t\r\n{"url":"https://example.org/"}\n', id="blanks around it"),
+        pytest.param(b'\xef\xbb\xbf{"url":"https://example.org/"}\r\n', id="byte order mark"),
+        pytest.param(b'{"url":"https:\\/\\/example.org\\u002f"}', id="escapes"),
+    ],
+)
+def test_what_shells_and_tools_add_does_no_harm(document: bytes) -> None:
+    assert decode(document) == a_seed()
+
+
+def test_text_in_any_script_is_taken() -> None:
+    assert decode(a_document(metadata={"ключ": "日本 😀"})) == a_seed(metadata={"ключ": "日本 😀"})
+    assert decode('{"url":"https://example.org/","job_id":"\\ud83d\\ude00"}') == a_seed(job_id="😀")
+
+
+REFUSED = [
+    pytest.param("{}", "missing_field", "'url' is required", id="no url"),
+    pytest.param('{"url":null}', "missing_field", "'url' is required", id="url null"),
+    pytest.param('{"url":5}', "wrong_type", "url is the number 5, wanted is a text", id="url a number"),
+    pytest.param(a_document(max_dept=3), "unknown_field", "did you mean 'max_depth'", id="misspelt name"),
+    pytest.param(a_document(maxDepth=3), "unknown_field", "did you mean 'max_depth'", id="other spelling"),
+    pytest.param(a_document(**{"": 1}), "unknown_field", "known are", id="empty name"),
+    pytest.param(
+        a_document(scope="hots"), "bad_value", "scope is 'hots'; did you mean 'host'", id="misspelt word"
+    ),
+    pytest.param(a_document(max_depth="3"), "wrong_type", "max_depth is a text", id="text for a number"),
+    pytest.param(a_document(max_depth=2.5), "wrong_type", "max_depth is the number 2.5", id="half a level"),
+    pytest.param(
+        a_document(max_depth=True), "wrong_type", "max_depth is a boolean", id="boolean for a number"
+    ),
+    pytest.param(a_document(fresh="yes"), "wrong_type", "fresh is a text, wanted is true or false", id="yes"),
+    pytest.param(a_document(fresh=1), "wrong_type", "fresh is the number 1", id="1 for true"),
+    pytest.param(a_document(delay=False), "wrong_type", "delay is a boolean", id="boolean for seconds"),
+    pytest.param(a_document(priority="urgent"), "wrong_type", "priority is a text", id="unknown priority"),
+    pytest.param(
+        a_document(include=[1]), "wrong_type", r"include\[0\] is the number 1", id="number in a list"
+    ),
+    pytest.param(a_document(include={"a": 1}), "wrong_type", "include is an object", id="object for a list"),
+    pytest.param(a_document(metadata=["a"]), "wrong_type", "metadata is a list", id="list for an object"),
+    pytest.param(
+        a_document(metadata={"a": {}}), "wrong_type", "metadata.a is an object", id="object in a map"
+    ),
+    pytest.param(a_document(metadata={"a": None}), "wrong_type", "metadata.a is null", id="null in a map"),
+    pytest.param(a_document(max_depth=1 << 31), "bad_value", "out of range", id="more than an int"),
+    pytest.param(a_document(max_pages=1 << 63), "bad_value", "out of range", id="more than a long"),
+    pytest.param(a_document(max_depth=1e30), "bad_value", "out of range", id="a huge fraction"),
+    pytest.param('{"url":"a","url":"b"}', "bad_json", "'url' is there twice", id="a name twice"),
+    pytest.param(
+        '{"url":"a","metadata":{"k":1,"k":2}}', "bad_json", "'k' is there twice", id="a name twice inside"
+    ),
+    pytest.param('{"url":"a","delay":NaN}', "bad_json", "NaN is no JSON number", id="NaN"),
+    pytest.param('{"url":"a","delay":-Infinity}', "bad_json", "-Infinity", id="infinity"),
+    pytest.param('{"url":"a","delay":1e999}', "bad_json", "too large a number", id="too large a fraction"),
+    pytest.param(
+        '{"url":"a","max_pages":' + "9" * 5000 + "}", "bad_json", "5000 digits", id="a very long number"
+    ),
+    pytest.param('{"url":"a\\u0000b"}', "bad_value", "url has a NUL", id="NUL"),
+    pytest.param('{"url":"a\\ud800"}', "bad_value", "url has half of a surrogate", id="lone surrogate"),
+    pytest.param(
+        '{"url":"a","metadata":{"\\u0000":"x"}}', "bad_value", "metadata has a NUL", id="NUL in a name"
+    ),
+    pytest.param(
+        '{"url":"a","metadata":{"x":"\\udc00"}}', "bad_value", "metadata.x has half", id="surrogate inside"
+    ),
+    pytest.param('{"url":"a"', "bad_json", "at character 10", id="cut"),
+    pytest.param('{"url":"a"}}', "bad_json", "Extra data at character 11", id="one brace too many"),
+    pytest.param('{"url":"a"}{"url":"b"}', "bad_json", "Extra data", id="two documents"),
+    pytest.param("{'url':'a'}", "bad_json", "at character 1", id="single quotes"),
+    pytest.param('{"url":"a",}', "bad_json", "at character", id="trailing comma"),
+    pytest.param(b'{"url":"\xff"}', "bad_json", "no UTF-8 at byte 8", id="no UTF-8"),
+    pytest.param(b'{"url":"\xed\xa0\x80"}', "bad_json", "no UTF-8", id="surrogate in bytes"),
+    pytest.param('{"url":"a\nb"}', "bad_json", "control character", id="line break in a text"),
+    pytest.param('{"metadata":' + "[" * 30_000, "bad_json", "nested too deeply", id="depth bomb of lists"),
+    pytest.param(
+        '{"metadata":' + '{"a":' * 10_000, "bad_json", "nested too deeply", id="depth bomb of objects"
+    ),
+    pytest.param(
+        '{"metadata":' + "[" * 20_000 + "]" * 20_000 + "}",
+        "bad_json",
+        "nested too deeply",
+        id="well-formed depth bomb",
+    ),
+    pytest.param('["https://example.org/"]', "bad_magic", "an object in braces", id="a list"),
+    pytest.param('"https://example.org/"', "bad_magic", "an object in braces", id="a text"),
+    pytest.param("https://example.org/", "bad_magic", "an object in braces", id="a bare URL"),
+    pytest.param(a_document().encode("utf-16"), "bad_magic", "UTF-16", id="UTF-16"),
+    pytest.param(b" " * 100, "bad_magic", "20 20 20 20", id="only blanks"),
+    pytest.param(
+        a_document(metadata={"a": "x" * MAX_JSON_BYTES}), "too_large", "the limit is", id="too long"
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "reason", "detail"), REFUSED)
+def test_what_is_wrong_is_said_with_its_field(document: str | bytes, reason: str, detail: str) -> None:
+    """A misspelt limit that is ignored would crawl without one."""
+    with pytest.raises(DecodeError, match=detail) as caught:
+        decode(document)
+
+    assert caught.value.reason == reason
+    assert len(str(caught.value)) < 600
+
+
+def test_only_the_front_door_takes_json() -> None:
+    """Everywhere else a JSON value is a foreign producer's mistake."""
+    with pytest.raises(DecodeError) as caught:
+        CODEC.decode(PAGES_PARSED, a_document().encode())
+
+    assert caught.value.reason == "bad_magic"
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        pytest.param(b"{", True, id="brace"),
+        pytest.param(b"\n {", True, id="blanks first"),
+        pytest.param(b"\xef\xbb\xbf {", True, id="byte order mark"),
+        pytest.param(b"", False, id="empty"),
+        pytest.param(b"[", False, id="list"),
+        pytest.param(b"\xc3\x01{", False, id="avro"),
+        pytest.param(b"\x00\x00\x00\x00\x7b{", False, id="confluent"),
+    ],
+)
+def test_json_is_told_by_its_first_byte(value: bytes, answer: bool) -> None:
+    assert is_json(value) is answer
+
+
+def test_an_avro_seed_comes_through_the_same_door() -> None:
+    encoded = CODEC.encode(SEEDS_SUBMITTED, a_seed(max_depth=1))
+
+    assert CODEC.decode(SEEDS_SUBMITTED, encoded.value, encoded.headers) == a_seed(max_depth=1)
+
+
+_anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*SeedSubmitted.__dataclass_fields__, "other"]), _anything))
+def test_any_document_is_taken_or_refused(document: dict[str, Any]) -> None:
+    reason, seed = None, None
+    try:
+        seed = decode(json.dumps(document))
+    except DecodeError as failure:
+        reason = failure.reason
+
+    assert reason in DECODE_REASONS if reason else isinstance(seed, SeedSubmitted)
+    # What is taken can be sent on.
+    assert seed is None or CODEC.encode(SEEDS_SUBMITTED, seed).value
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_behind_a_brace_are_taken_or_refused(rest: bytes) -> None:
+    reason = "none"
+    try:
+        decode(b"{" + rest)
+    except DecodeError as failure:
+        reason = failure.reason
+
+    assert reason in (*DECODE_REASONS, "none")
