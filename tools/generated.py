@@ -41,9 +41,11 @@ def _topic_documents() -> dict[Path, str]:
 
 
 def _settings() -> dict[Path, str]:
-    from strider.runtime import settings  # noqa: PLC0415
+    from strider.runtime import settings_rendering  # noqa: PLC0415
 
-    return {ROOT / ".env.example": settings.env_example()}
+    return {
+        ROOT / ".env.example": settings_rendering.render_environment(settings_rendering.settings_classes())
+    }
 
 
 RENDERERS: tuple[Render, ...] = (_contracts, _topic_documents, _settings, _requirements)

@@ -109,13 +109,17 @@ class Scene:
         """Echoes since the test began, with their records."""
         return await self._read(ECHOES, since=self._begins[ECHOES.name])
 
+    async def tallies(self) -> list[tuple[Any, Any]]:
+        """Every tally that this broker ever had, with its record."""
+        return await self._read(TALLIES)
+
     async def answers(self, asker: Asker, *blows: Blow) -> Answers:
         """Account for what was asked."""
         return account(asker.sent, await self.echoes(), blows=blows)
 
     async def audit(self) -> Audit:
         """Audit the whole ledger, from the first echo that this broker ever had."""
-        return audit(await self._read(ECHOES), await self._read(TALLIES))
+        return audit(await self._read(ECHOES), await self.tallies())
 
     async def letters(self, topic: Topic[Any] = ECHO_DLQ) -> list[DeadLetter]:
         """Dead letters since the test began."""

@@ -90,6 +90,10 @@ class Running:
         self._process.send_signal(number)
         return self._process.wait(DEADLINE_SECONDS)
 
+    def code(self) -> int:
+        """Wait for it to end by itself; its exit code."""
+        return self._process.wait(DEADLINE_SECONDS)
+
     def close(self) -> None:
         """End it, however it is."""
         if self._process.poll() is None:

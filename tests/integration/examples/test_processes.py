@@ -165,4 +165,4 @@ def test_a_wrong_shard_count_refuses_the_start(stack: Stack, requests: Requests,
     refused = process.until_said("Start Refused")
 
     assert "echoes has 12 partitions on the broker, but 6 are set by STRIDER_SHARDS" in refused["why"]
-    assert process.stop() == 4
+    assert process.code() == 4

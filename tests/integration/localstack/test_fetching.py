@@ -58,7 +58,7 @@ def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Answer], dict[
 
     def serve(answer: Answer) -> dict[str, str]:
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:  # noqa: N802  # the library's name
+            def do_GET(self) -> None:
                 if self.path.endswith(".jar"):
                     answer(self)
                 else:

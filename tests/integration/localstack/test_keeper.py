@@ -146,6 +146,8 @@ async def test_a_process_of_another_starter_is_taken_over_as_it_runs(keep: Keep,
 
     assert keeper.status.identity == child.identity
     assert keeper.status.restarts == 0
+    await keeper.stop()
+    assert child.exit_code == -signal.SIGTERM
 
 
 async def test_a_stop_in_the_middle_of_a_start_leaves_nothing(tmp_path: Path) -> None:

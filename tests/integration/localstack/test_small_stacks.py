@@ -20,6 +20,9 @@ from strider.testing.stack import Stack
 
 from .command import Command, a_stack, wait_for
 
+pytestmark = pytest.mark.timeout(300)
+"""Each starts Python several times, on a machine that does other things as well."""
+
 
 @pytest.fixture
 def place() -> Iterator[Path]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -17,9 +20,10 @@ from strider.contracts import TOPICS
 from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import Echoed, SeedSubmitted
-from strider.contracts.generated.topics import ECHOES, SEEDS_SUBMITTED
+from strider.contracts.generated.topics import ECHOES, SCHEMAS, SEEDS_SUBMITTED
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import TopicPartition
+from strider.runtime.topics import apply_topics
 
 SEED = b'{"url":"https://example.org/","max_depth":1,"metadata":{"by":"a foreign client"}}'
 SECONDS = 60.0
@@ -56,14 +60,24 @@ def foreign(bootstrap: str) -> Iterator[Callable[..., None]]:
     producer = Producer({"bootstrap.servers": bootstrap})
 
     def put(topic: str, value: bytes | None, **more: Any) -> None:
-        producer.produce(topic, value, **more)
+        failures: list[object] = []
+        producer.produce(topic, value, on_delivery=lambda failure, _: failures.append(failure), **more)
+
         assert producer.flush(30) == 0
+        assert failures == [None]
 
     yield put
     producer.flush(5)
 
 
+@pytest.fixture(scope="module")
+def applied(bootstrap: str) -> None:
+    """All topics with their standard number of shards, as a deployment has them."""
+    asyncio.run(apply_topics(KafkaConnection((bootstrap,)), TOPICS.values(), shards=12))
+
+
 def test_topics_are_applied_compared_and_found_equal(strider: Command) -> None:
+    """Stands first, because it wants the broker empty."""
     before = strider("topics", "diff", "--examples")
     dry = strider("topics", "apply", "--examples", "--dry-run", "--json")
     applied = strider("topics", "apply", "--examples")
@@ -88,9 +102,8 @@ def test_topics_are_applied_compared_and_found_equal(strider: Command) -> None:
     }
 
 
+@pytest.mark.usefixtures("applied")
 def test_another_number_of_shards_is_refused(strider: Command) -> None:
-    strider("topics", "apply", "--examples")
-
     refused = strider("topics", "apply", "--examples", STRIDER_SHARDS="24")
     diff = strider("topics", "diff", "--examples", STRIDER_SHARDS="24")
 
@@ -99,11 +112,11 @@ def test_another_number_of_shards_is_refused(strider: Command) -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.usefixtures("applied")
 async def test_a_foreign_clients_json_seed_is_read_by_tail_and_codec(
     strider: Command, bootstrap: str, foreign: Callable[..., None]
 ) -> None:
     """The public front door: one line from anybody's producer, no schema, no key."""
-    strider("topics", "apply")
     foreign(SEEDS_SUBMITTED.name, SEED, partition=0)
 
     shown = strider("topics", "tail", SEEDS_SUBMITTED.name, "--where", "metadata.by=a foreign client")
@@ -125,10 +138,10 @@ async def test_a_foreign_clients_json_seed_is_read_by_tail_and_codec(
     )
 
 
+@pytest.mark.usefixtures("applied")
 def test_tail_shows_good_and_bad_messages_from_where_one_wants(
     strider: Command, foreign: Callable[..., None]
 ) -> None:
-    strider("topics", "apply", "--examples")
     codec = Codec(SchemaBook.embedded())
     for text in ("one", "two"):
         event = Echoed(request_id=text, host="example.org", outcome="echoed", text=text)
@@ -136,6 +149,8 @@ def test_tail_shows_good_and_bad_messages_from_where_one_wants(
         foreign(ECHOES.name, value, key=b"example.org", partition=4, headers=list(headers))
     foreign(ECHOES.name, b"\xc3\x01", partition=4)
     foreign(ECHOES.name, None, key=b"gone", partition=4)
+    foreign(SCHEMAS.name, b"no declaration", key=b"key")
+    foreign(ECHOES.name, b"\xc3\x01unknown!x", partition=4)
 
     everything = strider("topics", "tail", ECHOES.name, "--from-beginning", "--partition", "4")
     later = strider("topics", "tail", ECHOES.name, "--partition", "4", "--from-offset", "1", "--limit", "1")
@@ -150,17 +165,20 @@ def test_tail_shows_good_and_bad_messages_from_where_one_wants(
         (1, None, "two"),
         (2, "truncated", None),
         (3, None, None),
+        (4, "unknown_schema", None),
     ]
+    # What is wrong with a declaration is told beside the lines, not among them.
+    assert "Schema Unreadable" in everything.stderr
     assert lines[2]["value"] == {"base64": "wwE="}
     assert json.loads(later.stdout)["value"]["text"] == "two"
     assert json.loads(recent.stdout)["value"]["text"] == "two"
     assert (future.returncode, future.stdout) == (0, "")
 
 
+@pytest.mark.usefixtures("applied")
 def test_a_follower_shows_what_comes_and_ends_at_its_limit(
     bootstrap: str, strider: Command, foreign: Callable[..., None], tmp_path: Path
 ) -> None:
-    strider("topics", "apply")
     with subprocess.Popen(
         [sys.executable, "-m", "strider.cli", "topics", "tail", SEEDS_SUBMITTED.name, "-f", "--limit", "1"],
         env=environment(KAFKA_BOOTSTRAP_SERVERS=bootstrap),
@@ -181,11 +199,11 @@ def test_a_follower_shows_what_comes_and_ends_at_its_limit(
     assert following.returncode == 0
 
 
+@pytest.mark.usefixtures("applied")
 def test_a_pipe_that_closes_is_an_end_and_no_error(
     bootstrap: str, strider: Command, foreign: Callable[..., None], tmp_path: Path
 ) -> None:
     """`strider topics tail … | head -1` is how people look."""
-    strider("topics", "apply")
     for _ in range(300):
         foreign(SEEDS_SUBMITTED.name, SEED, partition=1)
     piped = subprocess.run(
@@ -223,3 +241,50 @@ def test_a_topic_that_is_not_there_is_one_line_and_one(strider: Command) -> None
     missing = strider("topics", "tail", "nowhere")
 
     assert (missing.returncode, missing.stderr) == (1, "strider: the broker has no topic nowhere\n")
+
+
+class _Registry(BaseHTTPRequestHandler):
+    """A registry that knows one schema, under the id 41."""
+
+    def do_GET(self) -> None:
+        book = SchemaBook.embedded()
+        known = self.path == "/schemas/ids/41"
+        body = json.dumps(
+            {"schema": book.definition("echoed.v1")} if known else {"error_code": 40403}
+        ).encode()
+        self.send_response(200 if known else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing between the dots of a test run."""
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), _Registry)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.usefixtures("applied")
+def test_ids_are_looked_up_in_the_registry_that_is_set(
+    strider: Command, foreign: Callable[..., None], registry: str
+) -> None:
+    """A Confluent producer elsewhere names its schema by id alone."""
+    event = Echoed(request_id="r", host="example.org", outcome="echoed", text="by id")
+    bare = Codec(SchemaBook.embedded()).encode(ECHOES, event).value[10:]
+    foreign(ECHOES.name, b"\x00\x00\x00\x00\x29" + bare, partition=7)
+    foreign(ECHOES.name, b"\x00\x00\x00\x00\x2a" + bare, partition=7)
+
+    shown = strider("topics", "tail", ECHOES.name, "--partition", "7", SCHEMA_REGISTRY_URL=registry)
+
+    lines = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert shown.returncode == 0, shown.stderr
+    assert lines[0]["value"]["text"] == "by id"
+    assert (lines[1]["error"], lines[1]["detail"]) == ("unknown_schema", "no schema with id 42")

@@ -91,6 +91,30 @@ def test_what_libraries_say_takes_the_same_road() -> None:
     assert line["service"] == "echo"
 
 
+def test_a_library_that_repeats_itself_is_heard_once_in_a_while() -> None:
+    """An outage of an hour must not hide in its own noise what else happens in it."""
+    stream = configured()
+    library = logging.getLogger("aiokafka")
+
+    def say(at: float, node: str) -> None:
+        record = library.makeRecord("aiokafka", logging.ERROR, "f", 1, "no node %s", (node,), None)
+        record.created = at
+        library.handle(record)
+
+    for second in range(100):
+        say(1000.0 + second, f"n{second}")
+    logging.getLogger("aiokafka").error("something else")
+
+    lines = written(stream)
+    assert [(line["event"], line.get("repeated")) for line in lines] == [
+        ("no node n0", None),
+        ("no node n30", 29),
+        ("no node n60", 29),
+        ("no node n90", 29),
+        ("something else", None),
+    ]
+
+
 def test_levels_below_the_set_one_are_not_written() -> None:
     stream = configured(level="warning")
 

@@ -12,10 +12,12 @@ from strider.echo.settings import EchoSettings
 from strider.runtime.clocks import SeededChance
 from strider.runtime.effects import Reads
 from strider.runtime.errors import StartRefused, Unavailable
+from strider.runtime.exits import ExitCode
 from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
 from strider.runtime.readiness import Readiness
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.service_checks import Patience, check_partitions
+from strider.runtime.service_start import code_of
 from strider.runtime.service_supervision import Closing, Supervision
 
 
@@ -128,12 +130,13 @@ def test_patience_waits_says_for_what_and_goes_on() -> None:
     seen, lines = simulate(scenario())
 
     assert seen[0] == ["starting: waiting for kafka", "kafka: connection refused"]
+    assert seen[1] == ["starting"]
     assert lines == ["Waiting"]  # an hour of it is one line
 
 
 async def died(work: object) -> tuple[int, list[dict[str, object]]]:
     counted: list[int] = []
-    tasks = Supervision(lambda: counted.append(1))
+    tasks = Supervision(lambda _error: counted.append(1))
     with capture_logs() as lines:
         tasks.start("worker", work)
         await asyncio.sleep(0.01)
@@ -159,9 +162,22 @@ async def test_a_task_that_just_ends_is_a_fault_too() -> None:
     assert line["event"] == "Task Died"
 
 
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (StartRefused("two counts"), ExitCode.REFUSED),
+        (ValueError(), ExitCode.FAILED),
+        (None, ExitCode.FAILED),
+    ],
+)
+def test_a_consumer_that_refuses_its_group_is_not_restarted(error: Exception | None, code: ExitCode) -> None:
+    """Restarting would meet the same fact again; the code says that a person is needed."""
+    assert code_of(error) == code
+
+
 async def test_an_end_that_is_expected_is_none() -> None:
     counted: list[int] = []
-    tasks = Supervision(lambda: counted.append(1))
+    tasks = Supervision(lambda _error: counted.append(1))
     tasks.start("worker", asyncio.sleep(0), is_consumer=True)
     tasks.expect_ends()
 
@@ -179,7 +195,7 @@ async def test_a_task_that_ignores_its_cancellation_does_not_hold_up_the_end() -
             except asyncio.CancelledError:
                 continue
 
-    tasks = Supervision(lambda: None)
+    tasks = Supervision(lambda _error: None)
     tasks.start("stubborn", stubborn())
     tasks.expect_ends()
     await asyncio.sleep(0)

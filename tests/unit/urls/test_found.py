@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from strider.urls import MAX_URL_BYTES, REASONS, SCOPE_KINDS, SCOPE_REASONS, Refused, as_found
+from strider.urls import MAX_URL_BYTES, REASONS, SCOPE_KINDS, SCOPE_REASONS, Refused, as_found, links
 
 WORDS = Path(__file__).parents[3] / "schemas" / "words"
 
@@ -101,6 +101,25 @@ def test_length_counts_what_is_sent() -> None:
 def test_a_link_is_resolved_against_its_page(href: str, found: str) -> None:
     """As a browser would."""
     assert as_found(href, "https://a.test/b/c?p#f") == found
+
+
+@pytest.mark.parametrize(
+    ("path", "resolved"),
+    [
+        pytest.param("/a/.b/../c", "/a/c", id="behind-a-hidden-folder"),
+        pytest.param("/a/.b/..", "/a/", id="at-the-end"),
+        pytest.param("/a/.b/.", "/a/.b/", id="one-dot-at-the-end"),
+        pytest.param("/a/.b/%2e%2E/./c?x/../y", "/a/c?x/../y", id="escaped"),
+        pytest.param("//.0/../x", "//x", id="behind-nothing"),
+        pytest.param("/.b/../../../c", "/c", id="above-the-root"),
+        pytest.param("/.well-known/x", "/.well-known/x", id="hidden-folders-stay"),
+    ],
+)
+def test_dots_are_resolved_everywhere(path: str, resolved: str) -> None:
+    """The parser forgets some behind folders that begin with a dot: two spellings would be two pages."""
+    assert as_found(f"http://a.test{path}") == f"http://a.test{resolved}"
+    assert links("", [f"http://a.test{path}"] * 2).urls == [f"http://a.test{resolved}"] * 2
+    assert as_found("../z", f"http://a.test{path}") == as_found("../z", f"http://a.test{resolved}")
 
 
 @pytest.mark.parametrize("base", ["http://[", "not a url", "\ud800", "x" * 20_000])

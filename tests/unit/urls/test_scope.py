@@ -66,6 +66,7 @@ def test_a_prefix_is_a_folder(url: str, refusal: str) -> None:
         pytest.param("/blog/*", "http://a.test/en/blog/x", False, id="path-from-its-start"),
         pytest.param("*.pdf", "http://a.test/x/y.pdf", True, id="ending"),
         pytest.param("*.pdf", "http://a.test/y.pdf?dl=1", False, id="ending-includes-query"),
+        pytest.param("page=?", "http://a.test/homepage=3", False, id="a-whole-part"),
         pytest.param("page=?", "http://a.test/list/page=3", True, id="one-letter"),
         pytest.param("http://*.test/x", "http://b.test/x", True, id="whole-url"),
         pytest.param("http://a.test/", "http://a.test/x", False, id="whole-url-to-its-end"),

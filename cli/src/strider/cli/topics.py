@@ -27,7 +27,7 @@ from strider.runtime.schemas import SchemaFinder
 from strider.runtime.topics import Plan, Report, apply_topics, choose_topics, compare_topics
 from strider.runtime.topics.tailing import Tail, Wish
 
-from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, run_on_broker
+from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, open_registry, run_on_broker
 from .topics_lines import parse_since, parse_where, render_line
 
 app = typer.Typer(no_args_is_help=True, help="Create, compare and read topics.")
@@ -149,11 +149,11 @@ def render(
 
 async def _print_topic(target: Target, name: str, wish: Wish) -> None:
     bus = KafkaBus(target.connection)
+    registry = open_registry(target.settings)
     codec = Codec(SchemaBook.embedded())
-    schemas = SchemaFinder(bus, codec=codec)
+    schemas = SchemaFinder(bus, codec=codec, registry=registry)
     try:
-        lines = Tail(bus, codec, schemas).read(name, TOPICS.get(name), wish)
-        async with aclosing(lines):
+        async with aclosing(Tail(bus, codec, schemas).read(name, TOPICS.get(name), wish)) as lines:
             async for line in lines:
                 print(render_line(line), flush=wish.follow)
         sys.stdout.flush()
@@ -163,6 +163,8 @@ async def _print_topic(target: Target, name: str, wish: Wish) -> None:
     finally:
         await schemas.close()
         await bus.close()
+        if registry is not None:
+            await registry.close()
 
 
 def _print_report(report: Report, *, as_json: bool, would: str) -> None:

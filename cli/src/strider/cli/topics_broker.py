@@ -21,6 +21,8 @@ from strider.localstack.connections import common_settings, kafka_connection
 from strider.localstack.endpoints import read_endpoints
 from strider.runtime.errors import RuntimeFailure, Unavailable
 from strider.runtime.kafka import KafkaConnection
+from strider.runtime.logs import configure_logs
+from strider.runtime.registry import RegistryClient
 from strider.runtime.settings import ServiceSettings
 from strider.runtime.settings_sources import SettingsError
 
@@ -55,12 +57,27 @@ def find_target(bootstrap: str, environment: Mapping[str, str], directory: Path)
     return Target(replace(connection, request_timeout_seconds=PATIENCE_SECONDS), settings)
 
 
+def open_registry(settings: ServiceSettings) -> RegistryClient | None:
+    """Open the schema registry, where one is set: messages may name their schema by its ids."""
+    registry = settings.registry
+    if not (url := registry.url.get_secret_value()):
+        return None
+    return RegistryClient(
+        url,
+        username=registry.username,
+        password=registry.password.get_secret_value(),
+        ca_file=registry.ca_file,
+    )
+
+
 def run_on_broker(bootstrap: str, work: Callable[[Target], Coroutine[Any, Any, T]]) -> T:
     """Do something on a broker; what goes wrong ends the command with one line."""
-    # The library reports each failed attempt by itself; the command says it once, in the end.
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)
     try:
-        return asyncio.run(work(find_target(bootstrap, os.environ, Path.cwd())))
+        target = find_target(bootstrap, os.environ, Path.cwd())
+        # Standard output is for what was asked for; and that no attempt succeeds is said once, below.
+        configure_logs("strider", stream=sys.stderr, level="warning", console=True)
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL + 1)
+        return asyncio.run(work(target))
     except SettingsError as failure:
         fail("; ".join(failure.problems), EXIT_USAGE)
     except Unavailable as failure:

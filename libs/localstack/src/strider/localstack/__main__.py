@@ -36,7 +36,11 @@ def supervise(home: Home, environment: Mapping[str, str]) -> int:
         composition = Composition(home, environment, find_services(), dict(old.ports) if old else {})
         orphans = find_orphans(home, old)
         wanted = composition.wanted_parts(wish)
-        adopted = {name: child for name, child in orphans.items() if name in wanted}
+        adopted = {
+            name: child
+            for name, child in orphans.items()
+            if name in wanted and composition.remembers_ports(name)
+        }
         end_orphans({name: child for name, child in orphans.items() if name not in adopted})
         try:
             asyncio.run(_live(home, composition, wish, adopted))

@@ -46,10 +46,14 @@ class Composition:
         """Servers to be run here: wished for, and not named by the environment."""
         return tuple(name for name in PARTS if wish.wants_part(name) and name not in self.named)
 
+    def remembers_ports(self, name: str) -> bool:
+        """Whether a server that still runs can be found: one at an unknown port is of no use."""
+        return all(each in self.ports for each in PORT_NAMES[name])
+
     def build_part(self, name: str, *, keep_ports: bool) -> Part:
         """One server; `keep_ports` where it runs already at the ports that are remembered."""
         names = PORT_NAMES[name]
-        if not (keep_ports and all(each in self.ports for each in names)):
+        if not keep_ports:
             self.ports |= choose_ports(names, self.home.root, remembered=self.ports)
         part = self._builders()[name]()
         self.parts[name] = part

@@ -45,6 +45,11 @@ QUIET_LIBRARIES: Final = MappingProxyType(
 LONGEST_TEXT_CHARS: Final = 16_384
 """A longer text in a log line is cut: somebody's page may be in it."""
 
+QUIET_SECONDS: Final = 30.0
+"""How long a library's line is not written again after it was."""
+MOST_REPEATS: Final = 500
+"""Different lines that are remembered for that."""
+
 _SECRET_NAME = re.compile(
     r"(?:^|[_-])(?:password|passwd|secret|token|authorization|cookie|credentials|api[_-]?key|private[_-]?key)$",
     re.IGNORECASE,
@@ -201,6 +206,25 @@ class _Speaker:
     info = warning = error = critical = debug
 
 
+class _Repeats:
+    """Lets one of many equal lines through: a client says every tenth of a second that its broker is gone."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, int, str], tuple[float, int]] = {}
+
+    def admit(self, record: logging.LogRecord) -> int | None:
+        """Say how many were left out since the last one that was let through; None: leave this out too."""
+        key = (record.name, record.levelno, str(record.msg))
+        since, left_out = self._seen.get(key, (float("-inf"), 0))
+        if record.created - since < QUIET_SECONDS:
+            self._seen[key] = (since, left_out + 1)
+            return None
+        if len(self._seen) >= MOST_REPEATS:
+            self._seen.clear()
+        self._seen[key] = (record.created, 0)
+        return left_out
+
+
 class _Bridge(logging.Handler):
     """Sends what libraries say through `logging` down the same road."""
 
@@ -208,10 +232,16 @@ class _Bridge(logging.Handler):
         super().__init__()
         self._chain = chain
         self._lines = lines
+        self._repeats = _Repeats()
 
     def emit(self, record: logging.LogRecord) -> None:
+        repeated = self._repeats.admit(record)
+        if repeated is None:
+            return
         method = record.levelname.lower()
         event: Any = {"event": record.getMessage()}
+        if repeated:
+            event["repeated"] = repeated
         if record.exc_info and record.exc_info[0]:
             event["exc_info"] = record.exc_info
         for processor in self._chain:

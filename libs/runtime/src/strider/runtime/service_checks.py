@@ -38,10 +38,12 @@ class Patience:
     async def until_done(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do something; where infrastructure is down do it again, with growing waits, for ever."""
         attempt = 1
+        missed: set[str] = set()
         while True:
             try:
                 done = await work()
             except Unavailable as error:
+                missed.add(error.part)
                 if self._readiness.record(error.part, ok=False, why=error.detail) or attempt == 1:
                     _log.warning("Waiting", part=error.part, why=error.detail)
                 self._readiness.step = f"waiting for {error.part}"
@@ -49,6 +51,8 @@ class Patience:
                 attempt += 1
             else:
                 self._readiness.step = ""
+                for part in missed:
+                    self._readiness.record(part, ok=True)
                 return done
 
 

@@ -28,6 +28,8 @@ from .speaking import Speaker
 
 SHARE_OF_GRACE: Final = 0.8
 """Part of the grace for what is in hand; the rest is for the last commit and for closing."""
+NOTICE_SECONDS: Final = 0.5
+"""How long a loop that polls may take to notice that it is to stop."""
 
 
 class Consumers:
@@ -77,7 +79,7 @@ class Consumers:
             replace(consumption.spec, session_timeout_seconds=settings.kafka.session_timeout_seconds),
             ports=ports,
             settings=replace(
-                consumption.settings, stop_grace_seconds=settings.run.grace_seconds * SHARE_OF_GRACE
+                consumption.settings, stop_grace_seconds=working_seconds(settings.run.grace_seconds)
             ),
         )
         self._loops.append(loop)
@@ -126,6 +128,11 @@ class Consumers:
         await self._finder.close()
         if self._registry is not None:
             await self._registry.close()
+
+
+def working_seconds(grace_seconds: float) -> float:
+    """How much of the grace is for what is in hand."""
+    return max(0.0, grace_seconds * SHARE_OF_GRACE - NOTICE_SECONDS)
 
 
 def written_topics(wiring: Wiring) -> Sequence[Topic[Any]]:

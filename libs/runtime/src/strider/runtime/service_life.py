@@ -15,6 +15,7 @@ from .errors import RuntimeFailure, StartRefused
 from .exits import ExitCode
 from .logs import logger
 from .readiness import RUNNING, STOPPING
+from .service_consumers import working_seconds
 from .service_start import Running, Start
 
 CANCEL_SECONDS: Final = 2.0
@@ -75,15 +76,17 @@ class Life:
                 await asyncio.wait({doing}, timeout=CANCEL_SECONDS)
 
     async def _stop(self) -> ExitCode:
-        readiness, tasks = self._start.readiness, self._start.tasks
+        readiness, tasks, grace = self._start.readiness, self._start.tasks, self._start.grace_seconds
         readiness.phase = STOPPING
-        _log.info("Stopping", code=self._code, grace_seconds=self._start.grace_seconds)
+        _log.info("Stopping", code=self._code, grace_seconds=grace)
         if self._start.running is not None:
             self._start.running.stop()
         tasks.expect_ends()
-        if not await tasks.wait_for_consumers(self._start.grace_seconds):
+        working = working_seconds(grace)
+        if not await tasks.wait_for_consumers(working):
             _log.warning("Grace Over", why="work in hand is left to be redelivered")
             self._code = self._late_code if self._code == ExitCode.OK else self._code
+            await tasks.wait_for_consumers(grace - working)
         await tasks.cancel_all(CANCEL_SECONDS)
         await self._start.closing.close_all()
         if self._start.running is not None:

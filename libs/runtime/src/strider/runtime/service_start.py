@@ -21,6 +21,7 @@ from strider.contracts.codec import Codec
 
 from . import metrics as declared
 from .clocks import SystemChance, SystemClock
+from .errors import StartRefused
 from .exits import ExitCode
 from .health import HealthServer
 from .logs import configure_logs, logger
@@ -84,7 +85,7 @@ class Start(Generic[S]):
         self._metrics = Metrics(with_process=True)
         self._heartbeat = Heartbeat(self._clock)
         self.readiness = Readiness(self._clock)
-        self.tasks = Supervision(lambda: self.on_end(ExitCode.FAILED))
+        self.tasks = Supervision(lambda error: self.on_end(code_of(error)))
         self.closing = Closing()
         self.grace_seconds = loaded.settings.run.grace_seconds
         self.running: Running | None = None
@@ -247,6 +248,11 @@ class Start(Generic[S]):
 
 async def _ended(step: Callable[[], Any]) -> None:
     await step()
+
+
+def code_of(error: BaseException | None) -> ExitCode:
+    """Say how a process ends whose task has died: what only a person can change is no crash."""
+    return ExitCode.REFUSED if isinstance(error, StartRefused) else ExitCode.FAILED
 
 
 def own_version() -> str:

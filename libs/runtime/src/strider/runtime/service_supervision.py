@@ -21,7 +21,7 @@ _log = logger("service")
 class Supervision:
     """Holds the tasks of a process."""
 
-    def __init__(self, on_fault: Callable[[], None]) -> None:
+    def __init__(self, on_fault: Callable[[BaseException | None], None]) -> None:
         self._on_fault = on_fault
         self._tasks: dict[asyncio.Task[Any], bool] = {}
         self._is_ending = False
@@ -36,10 +36,10 @@ class Supervision:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             _log.critical("Task Died", task=task.get_name(), exc_info=error)
-            self._on_fault()
+            self._on_fault(error)
         elif not self._is_ending:
             _log.critical("Task Died", task=task.get_name(), why="it ended although nobody asked it to")
-            self._on_fault()
+            self._on_fault(None)
 
     def expect_ends(self) -> None:
         """From now on a task may end."""

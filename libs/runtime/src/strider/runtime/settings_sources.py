@@ -32,6 +32,8 @@ COMMAND_VARIABLES: Final = MappingProxyType(
         CONFIG_VARIABLE: "Settings file, YAML or TOML, one table per area; the environment wins over it.",
         "STRIDER_HOME": "Folder of the local stack's data, logs and state, instead of .strider.",
         "STRIDER_CACHE": "Folder of what the local stack has downloaded, shared by checkouts.",
+        "STRIDER_JARS_URL": "Where the local stack gets its Java archives, instead of the public place.",
+        "STRIDER_API_PORT": "Port of the API in the local stack.",
     }
 )
 """Names beginning like a setting that are no setting of a service: no process may trip over them."""

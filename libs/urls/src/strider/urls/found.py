@@ -34,6 +34,7 @@ _TRACKING_WORDS: Final = (
 TRACKING_NAMES: Final = frozenset(_TRACKING_WORDS.split())
 """Parameters, in lower case, that say which click led here and nothing about what is asked for."""
 
+_PAGE_SCHEMES: Final = ("http://", "https://")
 _MAX_LABEL_CHARACTERS: Final = 63
 _MAX_NAME_CHARACTERS: Final = 253
 
@@ -46,7 +47,7 @@ def as_found(url: str, base: str | None = None) -> str | Refused:
         href = resolver(base)(url).href
     except (ValueError, TypeError):  # TypeError: lone surrogates do not pass into the parser
         return Refused(BAD_URL)
-    if not href.startswith(("http://", "https://")):
+    if not href.startswith(_PAGE_SCHEMES):
         return Refused(REFUSED_SCHEME, scheme_detail(href.partition(":")[0]))
     found = strip(href)
     if len(found) > MAX_URL_BYTES:
@@ -60,7 +61,10 @@ def resolver(base: str | None) -> Callable[[str], can_ada.URL]:
     """Give what parses a text next to a base; next to one that is none, absolute texts still parse."""
     try:
         if base is not None and len(base) <= MAX_TEXT_CHARACTERS:
-            return can_ada.parse(base).__add__
+            page = can_ada.parse(base)
+            if page.href.startswith(_PAGE_SCHEMES) and may_have_dot_segments(page.href):
+                page = can_ada.parse(without_dot_segments(page.href.partition("#")[0]))
+            return page.__add__
     except (ValueError, TypeError):
         return can_ada.parse
     return can_ada.parse
@@ -71,6 +75,8 @@ def strip(href: str) -> str:
     cut = href.find("#")
     if cut >= 0:
         href = href[:cut]
+    if may_have_dot_segments(href):
+        href = without_dot_segments(href)
     if "@" in href:
         href = _without_userinfo(href)
     if "^" in href:
@@ -78,6 +84,32 @@ def strip(href: str) -> str:
     if "?" in href:
         href = _without_tracking(href)
     return href
+
+
+def may_have_dot_segments(href: str) -> bool:
+    """Say whether `.` or `..` may still stand in a path that the parser has resolved.
+
+    It leaves them there behind a folder that begins with a dot (`/a/.b/../c`): a fault of the
+    version of Ada within can_ada.
+    """
+    return "/." in href or "/%2" in href
+
+
+def without_dot_segments(href: str) -> str:
+    """Resolve the path once more, as WHATWG has it; href has no fragment."""
+    address, mark, query = href.partition("?")
+    start = path_start(address) + 1
+    segments = address[start:].split("/")
+    kept: list[str] = []
+    for segment in segments:
+        dots = segment.lower().replace("%2e", ".")
+        if dots == "..":
+            del kept[-1:]
+        elif dots != ".":
+            kept.append(segment)
+    if dots in {".", ".."}:  # the last one: what it leads to is a folder
+        kept.append("")
+    return address[:start] + "/".join(kept) + mark + query
 
 
 def path_start(href: str) -> int:

@@ -23,6 +23,8 @@ _MEMORY_BYTES: Final = 1 << 20
 """What one compiled pattern may take, its caches included."""
 
 _EXPRESSION_MARK: Final = "re:"
+_AUTHORITY: Final = "https?://[^/]+"
+_GLOB: Final = {"*": ".*", "?": "."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +74,9 @@ def _expression(text: str) -> str:
     if text.startswith(_EXPRESSION_MARK):
         return text.removeprefix(_EXPRESSION_MARK)
     body = "".join(_GLOB.get(character) or re2.escape(character) for character in text)
-    before = "" if "://" in text else "[a-z]+://[^/]+" if text.startswith("/") else "[a-z]+://[^/]+/.*"
-    if text.startswith("*") and "://" not in text:
-        before = "[a-z]+://[^/]+"
-    return f"^{before}{body}$"
-
-
-_GLOB: Final = {"*": ".*", "?": "."}
+    if "://" in text:
+        return f"^{body}$"
+    return f"^{_AUTHORITY}{body}$" if text.startswith(("/", "*")) else f"^{_AUTHORITY}/(?:.*/)?{body}$"
 
 
 def _sentence(failure: Exception) -> str:

@@ -1,0 +1,100 @@
+"""Handlers that hang, block the event loop, or eat the memory: each costs what is stated, no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.contracts.generated.topics import ECHO_REQUESTS
+from strider.runtime.exits import ExitCode
+
+from .scene import Scene
+from .services import PLIABLE_ECHO, SESSION_SECONDS
+
+DEADLINE_SECONDS = SESSION_SECONDS + 1.0
+"""Longer than a session: who waits for a handler must still be a member."""
+STALL_SECONDS = 1.5
+HANG = "hang"
+OTHERS = 60
+
+
+@pytest.mark.req("S3.15.1", "S4.6.4")
+async def test_a_hanging_handler_is_given_up_at_its_deadline_and_delays_nobody(scene: Scene) -> None:
+    settings = {"PLIABLE_HANG_ON": HANG, "PLIABLE_DEADLINE_SECONDS": f"{DEADLINE_SECONDS:g}"}
+    echo = scene.yard.start(PLIABLE_ECHO, settings)
+    await echo.until_ready()
+    async with scene.asker() as asker:
+        hanging = await asker.ask(host="hanging.example", text=HANG)
+        behind = await asker.ask(host="hanging.example", text="behind it")
+        others = [await asker.ask(text=f"beside it {n}") for n in range(OTHERS)]
+        await asker.settle()
+        await scene.until_drained("echo", ECHO_REQUESTS)
+    echoes = {echoed.request_id: record.timestamp for record, echoed in await scene.echoes()}
+    (letter,) = await scene.letters()
+    answers = await scene.answers(asker)
+    beside_seconds = (max(echoes[name] for name in others) - letter.timestamp_ms) / 1000
+    given_up_seconds = (letter.occurred_at_ms - letter.timestamp_ms) / 1000
+    scene.figures(
+        "hanging handler",
+        sent=answers.sent,
+        answered=answers.answered,
+        lost=answers.lost - len([letter]),
+        repeated=answers.repeated,
+        given_up=f"after {given_up_seconds:.1f}s (deadline {DEADLINE_SECONDS:g}s)",
+        slowest_beside_it=f"{beside_seconds:.2f}s",
+    )
+    place = asker.sent[hanging]
+    assert (letter.reason, letter.category) == ("handler_timeout", "handler")
+    assert (letter.partition, letter.offset) == (place.partition, place.offset)
+    assert echoes.keys() == {behind, *others}
+    assert given_up_seconds >= DEADLINE_SECONDS
+    assert beside_seconds < DEADLINE_SECONDS
+    assert echoes[behind] - letter.timestamp_ms >= DEADLINE_SECONDS * 1000
+    assert len(echo.events("Partitions Assigned")) == 1
+    assert await echo.metric("strider_dead_letters_total", reason="handler_timeout") == 1
+
+
+@pytest.mark.req("S2.1.4", "S2.1.5")
+async def test_a_blocked_event_loop_ends_the_process_with_the_documented_code(scene: Scene) -> None:
+    """The watchdog has a thread of its own; what was in hand comes again to the next process."""
+    settings = {"STALL_THRESHOLD": f"{STALL_SECONDS:g}", "STRIDER_GRACE": "0"}
+    echo = scene.yard.start(PLIABLE_ECHO, {"PLIABLE_BLOCK_ON": "block", **settings})
+    await echo.until_ready()
+    async with scene.asker() as asker:
+        await asker.ask(text="before")
+        await asker.settle()
+        await scene.until_drained("echo", ECHO_REQUESTS)
+        await asker.ask(text="block")
+        for number in range(OTHERS):
+            await asker.ask(text=f"behind it {number}")
+        await asker.settle()
+    await echo.until_logged("Stall Detected")
+    assert await echo.until_ended() == ExitCode.STALLED
+    stalled, diagnosed = echo.events("Stall Detected")[0], echo.events("Stall Diagnosed")[0]
+
+    scene.echo()
+    await scene.until_drained("echo", ECHO_REQUESTS)
+    answers = await scene.answers(asker)
+    scene.figures(
+        "blocked event loop",
+        sent=answers.sent,
+        answered=answers.answered,
+        lost=answers.lost,
+        repeated=answers.repeated,
+        noticed=f"after {stalled['loop_silent_seconds']}s (threshold {STALL_SECONDS:g}s)",
+        exit_code=ExitCode.STALLED.value,
+    )
+    assert stalled["kind"] == "blocked"
+    assert stalled["loop_silent_seconds"] >= STALL_SECONDS
+    assert "pliable_echo.py" in str(diagnosed["threads"])
+    assert answers.lost == 0
+    assert await scene.letters() == []
+
+
+@pytest.mark.req("S2.1.14")
+async def test_memory_over_the_limit_ends_the_process_in_order_with_code_1(scene: Scene) -> None:
+    """No interpreter fits in a megabyte, so the first looks of the watchdog are over the limit."""
+    echo = scene.echo(STRIDER_MEMORY_LIMIT_MB="1", STALL_THRESHOLD="1")
+    assert await echo.until_ended() == ExitCode.FAILED
+    (fatal,) = echo.events("Unrecoverable State")
+    assert (fatal["level"], fatal["why"]) == ("critical", "memory")
+    assert echo.events()[-1]["event"] == "Stopped"

@@ -1,0 +1,67 @@
+"""Retention takes messages before they were read: that is said aloud, exactly, and the rest is read."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from strider.contracts.generated.topics import ECHO_REQUESTS
+
+from .scene import Scene
+
+REQUESTS = 60
+GONE = 25
+HOST = "forgotten.example"
+
+
+@pytest.mark.parametrize(
+    "is_running",
+    [
+        pytest.param(False, id="while-nobody-runs"),
+        pytest.param(True, id="under-a-running-consumer"),
+    ],
+)
+async def test_a_loss_is_named_exactly_and_reading_goes_on_behind_it(scene: Scene, *, is_running: bool) -> None:
+    echo = scene.echo()
+    await echo.until_ready()
+    if is_running:
+        echo.freeze()
+    else:
+        echo.ask_to_stop()
+        assert await echo.until_ended() == 0
+    async with scene.asker() as asker:
+        asked = [await asker.ask(host=HOST, text=f"text {number}") for number in range(REQUESTS)]
+        await asker.settle()
+        partition, first = asker.sent[asked[0]].partition, asker.sent[asked[0]].offset
+        await scene.broker.delete_records(ECHO_REQUESTS, {partition: first + GONE})
+        # Others are served meanwhile: one lost range holds back its own partition alone.
+        others = [await asker.ask(text=f"elsewhere {number}") for number in range(REQUESTS)]
+        await asker.settle()
+    if is_running:
+        echo.thaw()
+    else:
+        echo = scene.echo()
+    lost = await echo.until_logged("Messages Lost")
+    await scene.until_drained("echo", ECHO_REQUESTS)
+    answers, (letter,) = await scene.answers(asker), await scene.letters()
+    answered = {echoed.request_id for _, echoed in await scene.echoes()}
+    unread = await echo.metric("strider_lost_messages_total", topic=ECHO_REQUESTS.name)
+    scene.figures(
+        f"retention past the committed offset {'(running)' if is_running else '(stopped)'}",
+        sent=answers.sent,
+        answered=answers.answered,
+        taken=GONE,
+        named=f"{lost['lost_from']}..{lost['lost_to']}",
+        lost_beyond_that=answers.lost - GONE,
+        repeated=answers.repeated,
+    )
+    assert (lost["topic"], lost["partition"], lost["level"]) == (ECHO_REQUESTS.name, partition, "error")
+    assert (lost["lost_from"], lost["lost_to"], lost["messages"]) == (first, first + GONE - 1, GONE)
+    assert (letter.reason, letter.category) == ("retention_loss", "retention")
+    assert (letter.topic, letter.partition, letter.offset) == (ECHO_REQUESTS.name, partition, first)
+    assert (letter.lost_from, letter.lost_to) == (first, first + GONE - 1)
+    assert answered == {*asked[GONE:], *others}
+    assert unread == GONE
+    assert await echo.metric("strider_loss_events_total", topic=ECHO_REQUESTS.name) == 1
+    assert await asyncio.wait_for(echo.until_ready(), 30) >= 0
