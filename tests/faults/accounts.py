@@ -82,9 +82,7 @@ class Audit:
     expected: Mapping[str, tuple[int, int]]
 
 
-def audit(
-    echoes: Iterable[tuple[Any, Echoed]], tallies: Iterable[tuple[Any, TallyKept]]
-) -> Audit:
+def audit(echoes: Iterable[tuple[Any, Echoed]], tallies: Iterable[tuple[Any, TallyKept]]) -> Audit:
     """Check the ledger against its source, record by record.
 
     A tally names the offset up to which it counts: its counts must be those of exactly that prefix,

@@ -50,8 +50,20 @@ class Broker:
         found = await self._offsets.end_offsets(self._places(topic))
         return {place.partition: offset for place, offset in found.items()}
 
-    async def read(self, topic: Topic[Any], since: Offsets | None = None) -> list[Any]:
-        """Read committed records from these offsets (else from the beginning) to the end there is now."""
+    async def skip(self, group: str, topic: Topic[Any]) -> None:
+        """Let a group without members go on at the end of the topic."""
+        if await self.committed(group, topic) == (ends := await self.ends(topic)):
+            return
+        consumer = AIOKafkaConsumer(bootstrap_servers=self.address, group_id=group, enable_auto_commit=False)
+        consumer.assign(self._places(topic))
+        await consumer.start()
+        try:
+            await consumer.commit({TopicPartition(topic.name, n): offset for n, offset in ends.items()})
+        finally:
+            await consumer.stop()
+
+    async def read(self, topic: Topic[Any], since: Offsets) -> list[Any]:
+        """Read committed records from these offsets to the end that there is now."""
         places = self._places(topic)
         consumer = AIOKafkaConsumer(
             bootstrap_servers=self.address, enable_auto_commit=False, isolation_level="read_committed"
@@ -62,7 +74,7 @@ class Broker:
             ends = await consumer.end_offsets(places)
             begins = await consumer.beginning_offsets(places)
             for place in places:
-                consumer.seek(place, max(begins[place], (since or {}).get(place.partition, 0)))
+                consumer.seek(place, max(begins[place], since[place.partition]))
             found: list[Any] = []
             while any([await consumer.position(place) < ends[place] for place in places]):
                 for records in (await consumer.getmany(timeout_ms=200)).values():

@@ -18,7 +18,7 @@ from strider.contracts.generated.topics import ECHO_REQUESTS
 from .broker import Broker
 from .waiting import until
 
-HOSTS = tuple(f"host-{number}.example" for number in range(30))
+HOSTS = 30
 TURN_SECONDS = 0.02
 BLANK_EVERY = 10
 """Each so many-th request is one that is refused, so that both kinds are counted."""
@@ -38,6 +38,8 @@ class Asker:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._run = uuid.uuid4().hex[:8]
+        # Nobody has counted these hosts before, so every test has a ledger of its own.
+        self.hosts = tuple(f"host-{number}-{self._run}.example" for number in range(HOSTS))
         self._number = 0
         self._waiting: set[asyncio.Task[Any]] = set()
         self._producer: AIOKafkaProducer | None = None
@@ -53,7 +55,7 @@ class Asker:
         await self._producer.start()
         return self
 
-    async def __aexit__(self, kind: Any, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._producer is not None
         if error is None:
             await self.settle()
@@ -67,7 +69,7 @@ class Asker:
         name = f"{self._run}-{self._number}"
         if text is None:
             text = " " if self._number % BLANK_EVERY == 0 else f"text {self._number}"
-        host = host or HOSTS[self._number % len(HOSTS)]
+        host = host or self.hosts[self._number % HOSTS]
         event = EchoRequested(name, host, text, sent_at_ms=round(time.time() * 1000))
         encoded = self._broker.codec.encode(ECHO_REQUESTS, event)
         await self._send(encoded.value, event, headers=encoded.headers, note=name)
@@ -78,7 +80,7 @@ class Asker:
     ) -> Place:
         """Send bytes as they are, keyed as a request about that host (None: without a key)."""
         assert self._producer is not None
-        event = EchoRequested("", host or HOSTS[0], "")
+        event = EchoRequested("", host or self.hosts[0], "")
         sent = await self._send(value, event, headers=headers, key=host and host.encode())
         metadata = await sent
         return Place(metadata.partition, metadata.offset)
@@ -130,7 +132,7 @@ class Load(Asker):
         self._pumping = asyncio.create_task(self._pump())
         return self
 
-    async def __aexit__(self, kind: Any, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.pause()
         await super().__aexit__(kind, error, trace)
 

@@ -29,7 +29,7 @@ GRACE_SECONDS: Final = 10.0
 COMMIT_SECONDS: Final = 0.5
 """The loop's own commit interval: what was answered longer ago than about this is not answered again."""
 
-_OWN_PREFIXES: Final = ("STRIDER_", "KAFKA_", "ECHO_", "TALLY_", "PLIABLE_", "SCHEMA_REGISTRY_", "OTEL_", "STALL_")
+_OWN_PREFIXES: Final = ("STRIDER_", "KAFKA_", "ECHO_", "TALLY_", "SCHEMA_REGISTRY_", "OTEL_", "STALL_")
 
 
 class Service:

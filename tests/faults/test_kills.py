@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
-import pytest
-
 from strider.contracts.generated.topics import ECHO_DLQ, ECHOES, TALLIES, TALLY_DLQ
 from strider.runtime.loop_settings import LoopSettings
 

@@ -22,7 +22,9 @@ HOST = "forgotten.example"
         pytest.param(True, id="under-a-running-consumer"),
     ],
 )
-async def test_a_loss_is_named_exactly_and_reading_goes_on_behind_it(scene: Scene, *, is_running: bool) -> None:
+async def test_a_loss_is_named_exactly_and_reading_goes_on_behind_it(
+    scene: Scene, *, is_running: bool
+) -> None:
     echo = scene.echo()
     await echo.until_ready()
     if is_running:

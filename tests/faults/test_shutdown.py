@@ -61,7 +61,7 @@ async def _answered_and_uncommitted(scene: Scene, load: Load) -> set[str]:
 
 async def _counted_up_to(scene: Scene) -> dict[int, int]:
     """Where the ledger ends, by partition: the offset after the last echo in it."""
-    ends: dict[int, int] = dict.fromkeys(range(scene.broker.shards), 0)
+    ends = dict(scene.begins[ECHOES.name])
     for record, tally in await scene.tallies():
         ends[record.partition] = max(ends[record.partition], tally.counted_offset + 1)
     return ends

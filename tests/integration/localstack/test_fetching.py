@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import subprocess
@@ -23,6 +24,11 @@ JARS = [
     for name in ("c", "d", "e")
 ]
 WITHOUT = "`strider crawl` needs none of this."
+
+pytestmark = pytest.mark.filterwarnings(
+    # The client leaves the connection of a broken download to the collector.
+    "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
+)
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -76,6 +82,7 @@ def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Answer], dict[
     for server in servers:
         server.shutdown()
         server.server_close()
+    gc.collect()
 
 
 def _names(cache: Path) -> list[str]:
