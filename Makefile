@@ -24,6 +24,7 @@ test-fast: setup ## run only what needs no server: unit and repository tests, se
 
 lint: setup ## check style, format and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(MAKE) --no-print-directory types
+	$(BIN)/strider schemas check
 
 format: setup ## format the code and sort the imports
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .

@@ -2,73 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import signal
 import socket
-import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import structlog
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
 from strider.contracts.generated.events import EchoRequested
-from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES, SCHEMAS
+from strider.contracts.generated.topics import ECHO_REQUESTS, SCHEMAS
 from strider.echo.__main__ import build as build_echo
 from strider.echo.settings import EchoSettings
-from strider.runtime import service_patient, watchdog_diagnosis
 from strider.runtime.effects import Effects, Reads
 from strider.runtime.errors import Unavailable
 from strider.runtime.exits import ExitCode
 from strider.runtime.inprocess import Broker, InProcessBus
 from strider.runtime.logs import log_context, logger
 from strider.runtime.logs_jobs import JobLogLine
-from strider.runtime.loop_settings import LoopSettings
-from strider.runtime.ports import Outgoing, TopicPartition
+from strider.runtime.ports import TopicPartition
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume
 
+from .asking import CODEC, Hanging, ask, echoes, with_echo
 from .living import Living, a_broker, eventually, living
-
-CODEC = Codec(SchemaBook.embedded())
-
-
-@pytest.fixture(autouse=True)
-def _logging_restored() -> Iterator[None]:
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    yield
-    root.handlers, root.level = before, level
-    logging.captureWarnings(capture=False)
-    structlog.reset_defaults()
-
-
-async def ask(broker: Broker, *texts: str) -> None:
-    """Send echo requests."""
-    producer = await InProcessBus(broker).producer()
-    for number, text in enumerate(texts):
-        event = EchoRequested(request_id=f"r{number}", host="a.test", text=text)
-        encoded = CODEC.encode(ECHO_REQUESTS, event)
-        await producer.send(Outgoing(ECHO_REQUESTS.name, b"a.test", encoded.value, headers=encoded.headers))
-    await producer.flush()
-
-
-async def echoes(broker: Broker) -> list[str]:
-    """Read the outcome of every echo."""
-    partitions = [TopicPartition(ECHOES.name, number) for number in range(4)]
-    reader = await InProcessBus(broker).reader(partitions)
-    found = await reader.poll(max_records=1000, timeout_seconds=0)
-    return [CODEC.decode(ECHOES, r.value, r.headers).outcome for records in found.values() for r in records]
-
-
-def with_echo(process: Process[EchoSettings], **changes: Any) -> Wiring:
-    """Build echo with something added to it."""
-    return replace(build_echo(process), **changes)
 
 
 @pytest.mark.req("S1.2.1", "S1.3.2", "S1.3.8", "S1.3.9")
@@ -209,23 +166,6 @@ async def test_a_task_that_dies_takes_the_process_with_it() -> None:
     assert (died["level"], died["exception"][0]["exc_type"]) == ("critical", "MemoryError")
 
 
-class Hanging:
-    """A handler that never answers."""
-
-    def __init__(self) -> None:
-        self.entered = asyncio.Event()
-
-    async def on_request(self, _request: EchoRequested, _record: object) -> Effects:
-        self.entered.set()
-        await asyncio.Event().wait()
-        return Effects()
-
-    def build(self, process: Process[EchoSettings]) -> Wiring:
-        reads = Reads(ECHO_REQUESTS, handler=self.on_request)
-        settings = LoopSettings(lag_interval_seconds=0.2)
-        return with_echo(process, consumes=(consume("echo", reads, settings=settings),))
-
-
 @pytest.mark.parametrize(
     ("number", "code"),
     [(signal.SIGTERM, ExitCode.TERMINATED), (signal.SIGINT, ExitCode.INTERRUPTED)],
@@ -264,70 +204,6 @@ async def test_a_second_signal_ends_at_once() -> None:
         await process.until_said("Second Signal")
 
         assert process.exits == [ExitCode.TERMINATED]
-
-
-@pytest.mark.req("S2.1.5", "S2.1.9", "S2.1.10")
-async def test_a_stall_is_noticed_diagnosed_and_ends_the_process() -> None:
-    """Nothing is mocked: a handler hangs while messages wait, and nobody has said why."""
-    broker, hanging, asked = a_broker(), Hanging(), []
-
-    async def select_1() -> None:
-        asked.append("SELECT 1")
-
-    async def reconnect() -> None:
-        asked.append("reconnect")
-
-    def build(process: Process[EchoSettings]) -> Wiring:
-        dependency = Dependency("postgres", select_1, reconnect=reconnect)
-        return replace(hanging.build(process), dependencies=(dependency,))
-
-    environ = {"STALL_THRESHOLD": "1500ms", "STRIDER_GRACE": "200ms"}
-    async with living(EchoSettings, build, broker, environ) as process:
-        await eventually(lambda: process.said("Running"))
-        await ask(broker, *["hello"] * 20)
-        code = await process.code()
-        metrics = process.start._metrics.render().decode()
-
-    assert code == ExitCode.STALLED
-    detected, diagnosed, treated = (
-        process.said(f"Stall {what}")[0] for what in ("Detected", "Diagnosed", "Treated")
-    )
-    assert detected["lag"] > 0
-    assert diagnosed["dependencies"] == {"postgres": "ok", "kafka": "ok"}
-    assert any("on_request" in line for line in diagnosed["tasks"])
-    assert treated["postgres"] == "reconnected"
-    assert "reconnect" in asked
-    assert 'strider_stalls_total{kind="stalled"} 1.0' in metrics
-
-
-async def test_a_blocked_event_loop_is_noticed_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one stall that no coroutine can notice."""
-    monkeypatch.setattr(watchdog_diagnosis, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(service_patient, "LAST_WORDS_SECONDS", 0.2)
-    broker = a_broker()
-    release = threading.Event()
-
-    async def block() -> None:
-        await asyncio.sleep(0.1)
-        release.wait(30)
-        await asyncio.Event().wait()
-
-    def build(process: Process[EchoSettings]) -> Wiring:
-        return with_echo(process, background=(block,))
-
-    async with living(
-        EchoSettings, build, broker, {"STALL_THRESHOLD": "1s", "STRIDER_GRACE": "0"}
-    ) as process:
-        await process.until_said("Running")
-        process.start.running.vitals._exit_now = lambda code: (process.exits.append(code), release.set())
-        timer = threading.Timer(30.0, release.set)
-        timer.start()
-        code = await asyncio.wait_for(asyncio.shield(process.ended), 30)
-        timer.cancel()
-
-    assert process.said("Stall Detected")[0]["kind"] == "blocked"
-    assert "block" in str(process.said("Stall Diagnosed")[0]["threads"])
-    assert code == ExitCode.STALLED
 
 
 @pytest.mark.req("S1.2.27")

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
-from collections.abc import Iterator
 
-import pytest
-import structlog
 from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -20,18 +16,8 @@ from strider.runtime.exits import ExitCode
 from strider.runtime.inprocess import Broker, InProcessBus
 from strider.runtime.ports import TopicPartition
 
+from .asking import ask, echoes
 from .living import a_broker, eventually, living
-from .test_life import ask, echoes
-
-
-@pytest.fixture(autouse=True)
-def _logging_restored() -> Iterator[None]:
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    yield
-    root.handlers, root.level = before, level
-    logging.captureWarnings(capture=False)
-    structlog.reset_defaults()
 
 
 def closed_port() -> int:

@@ -65,7 +65,9 @@ async def test_stacks_show_where_tasks_wait() -> None:
 
     for task in tasks:
         task.cancel()
-    assert any(line.startswith("3 x ") and "waiting_for_godot" in line and "Event.wait" in line for line in stacks)
+    (waiting,) = (line for line in stacks if "waiting_for_godot" in line)
+    assert waiting.startswith("3 x ")
+    assert "Event.wait" in waiting
 
 
 def test_stacks_show_what_another_thread_does() -> None:
