@@ -8,7 +8,11 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 
 LAYERS = ("contracts", "urls", "politeness", "runtime", "stores", "localstack", "testing")
@@ -220,3 +224,36 @@ def spelled_versions(root: Path) -> list[str]:
     return [
         str(path.relative_to(root)) for path in members if re.search(r"(?m)^version\s*=", path.read_text())
     ]
+
+
+def _declared(project: Path) -> set[str]:
+    """Names of the distributions that a member asks for, its optional parts included."""
+    told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+    asked = [*told.get("dependencies", ()), *chain(*told.get("optional-dependencies", {}).values())]
+    return {_canonical(re.split(r"[\s\[<>=!~;]", name, maxsplit=1)[0]) for name in asked} | {
+        _canonical(told["name"])
+    }
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def undeclared_dependencies(root: Path) -> list[str]:
+    """Imports of packages that the member does not ask for: a shared environment would hide them."""
+    providers = packages_distributions()
+    found = []
+    for path in sources(root):
+        project = next(parent for parent in path.parents if (parent / "src").is_dir()) / "pyproject.toml"
+        declared = _declared(project) if project.exists() else set()
+        for line, module in imports(path):
+            parts = module.split(".")
+            if parts[0] == "strider":
+                wanted = {f"strider-{parts[1].replace('_', '-')}"} if len(parts) > 1 else set()
+            else:
+                wanted = {_canonical(name) for name in providers.get(parts[0], ())}
+            if parts[0] not in sys.stdlib_module_names and wanted and not wanted & declared:
+                found.append(
+                    f"{path.relative_to(root)}:{line}: {module} is not asked for in its pyproject.toml"
+                )
+    return found

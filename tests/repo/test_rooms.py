@@ -34,6 +34,10 @@ RULES: dict[Rule, dict[str, str]] = {
     rooms.machine_paths: {"docs/x.md": "see /ho" + "me/somebody/strider"},
     rooms.registry_hosts: {"docs/x.md": "get it from py" + "pi.org"},
     rooms.namespace_breakers: {"libs/a/src/strider/__init__.py": ""},
+    rooms.undeclared_dependencies: {
+        "libs/a/pyproject.toml": '[project]\nname = "strider-a"\ndependencies = ["orjson"]',
+        "libs/a/src/strider/a/x.py": "import yaml",
+    },
     rooms.spelled_versions: {"libs/a/pyproject.toml": 'version = "1.0"'},
 }
 """Every rule, with the smallest tree that breaks it."""

