@@ -65,7 +65,7 @@ plans = st.builds(
     ),
     events=st.lists(
         st.tuples(
-            st.floats(0, 60),
+            st.floats(0, 12),
             st.sampled_from(["start", "start", "stop", "kill", "freeze", "thaw", "fail", "recover"]),
             st.integers(0, 3),
         ),
@@ -174,6 +174,7 @@ class Process:
         if kind == "slow":
             await asyncio.sleep(self.stage.world.chance.uniform(0, 4))
         elif kind == "shaky" and self.stage.tried[note.text] < 4:
+            await asyncio.sleep(self.stage.world.chance.uniform(0, 1))  # so that several fail at a time
             raise Unavailable("redis", "away")
         elif kind == "crash":
             raise ValueError(note.text)

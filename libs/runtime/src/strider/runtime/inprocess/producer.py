@@ -1,20 +1,27 @@
-"""Producers on the broker in memory: the plain one, and the one writer of a shard."""
+"""Producers on the broker in memory: the plain one, and the one writer of a shard.
+
+With delays, a message is written some time after it was queued and acknowledged some time after
+that, in order; what a broker's failure catches in between is lost, or written without its sender
+ever knowing. So everything that a real network does to a sender can be had, repeatably.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 
-from strider.runtime.errors import Fenced, RuntimeFailure, Unavailable
+from strider.runtime.errors import Fenced, RuntimeFailure
 from strider.runtime.ports import Acknowledged, Chance, Outgoing, RawRecord, TopicPartition
 
 from .broker import Broker, message_bytes
 from .log import RECORD_OVERHEAD_BYTES
 from .waiting import wait_on
 
+Acknowledgement = asyncio.Future[Acknowledged]
+
 
 class InProcessProducer:
-    """Appends at once; the acknowledgement comes at once too, or after a delay drawn by chance."""
+    """Appends at once and acknowledges at once; or both after delays drawn by chance."""
 
     def __init__(
         self, broker: Broker, *, chance: Chance | None = None, ack_seconds: tuple[float, float] | None = None
@@ -22,13 +29,15 @@ class InProcessProducer:
         self._broker = broker
         self._chance = chance
         self._ack_seconds = ack_seconds
-        self._pending: set[asyncio.Task[None]] = set()
+        self._last: asyncio.Task[None] | None = None
+        """Sends what was queued last; each waits for the one before."""
+        self._coming_back: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
     async def send(self, message: Outgoing) -> Awaitable[Acknowledged]:
         """Append a message; waits while its topic is full."""
         await self._make_room(message.topic, message_bytes(message))
-        return self._acknowledge(self._broker.append(message))
+        return self._write(lambda: self._broker.append(message))
 
     async def send_raw(
         self, topic: str, partition: int, records: Iterable[RawRecord]
@@ -39,12 +48,14 @@ class InProcessProducer:
         await self._make_room(topic, size)
         if not batch:
             return ()
-        return (self._acknowledge(self._broker.append_raw(TopicPartition(topic, partition), batch)),)
+        return (self._write(lambda: self._broker.append_raw(TopicPartition(topic, partition), batch)),)
 
     async def flush(self) -> None:
         """Wait for the acknowledgements that are still out."""
-        while self._pending:
-            await asyncio.wait(set(self._pending))
+        if self._last is not None:
+            await asyncio.wait((self._last,))
+        if self._coming_back:
+            await asyncio.wait(set(self._coming_back))
 
     async def close(self) -> None:
         """Flush and refuse what comes after."""
@@ -63,28 +74,56 @@ class InProcessProducer:
             raise RuntimeFailure("the producer was closed")
         self._broker.check()
 
-    def _acknowledge(self, where: Acknowledged) -> asyncio.Future[Acknowledged]:
-        answer: asyncio.Future[Acknowledged] = asyncio.get_running_loop().create_future()
-        if self._chance is None or self._ack_seconds is None:
-            answer.set_result(where)
+    def _write(self, append: Callable[[], Acknowledged]) -> Acknowledgement:
+        answer: Acknowledgement = asyncio.get_running_loop().create_future()
+        if self._ack_seconds is None:
+            answer.set_result(append())
             return answer
-        task = asyncio.create_task(self._answer(answer, where, self._chance.uniform(*self._ack_seconds)))
-        self._pending.add(task)
-        task.add_done_callback(self._pending.discard)
+        self._last = asyncio.create_task(self._send(append, answer, after=self._last))
         return answer
 
-    async def _answer(
-        self, answer: asyncio.Future[Acknowledged], where: Acknowledged, seconds: float
+    async def _send(
+        self,
+        append: Callable[[], Acknowledged],
+        answer: Acknowledgement,
+        *,
+        after: asyncio.Task[None] | None,
     ) -> None:
-        await self._broker.clock.sleep(seconds)
-        if answer.done():
-            return
         try:
-            self._broker.check()  # the message is written, but who sent it will never know
-        except Unavailable as failure:
-            answer.set_exception(failure)
+            await self._travel()
+            if after is not None:
+                await asyncio.wait((after,))  # on the way nothing overtakes
+            self._broker.check()
+            where = append()
+        except RuntimeFailure as failure:
+            _end(answer, failure)
+            return
+        back = asyncio.create_task(self._come_back(answer, where))
+        self._coming_back.add(back)
+        back.add_done_callback(self._coming_back.discard)
+
+    async def _come_back(self, answer: Acknowledgement, where: Acknowledged) -> None:
+        try:
+            await self._travel()
+            self._broker.check()
+        except RuntimeFailure as failure:
+            _end(answer, failure)
         else:
-            answer.set_result(where)
+            _end(answer, where)
+
+    async def _travel(self) -> None:
+        assert self._chance is not None
+        assert self._ack_seconds is not None
+        await self._broker.clock.sleep(self._chance.uniform(*self._ack_seconds) / 2)
+
+
+def _end(answer: Acknowledgement, how: Acknowledged | RuntimeFailure) -> None:
+    if answer.done():
+        return
+    if isinstance(how, RuntimeFailure):
+        answer.set_exception(how)
+    else:
+        answer.set_result(how)
 
 
 class _Committed:
