@@ -32,7 +32,10 @@ class Broker:
 
     async def open(self, *topics: Topic[Any]) -> None:
         """Connect; `ends` is for these topics."""
-        self._offsets.assign([place for topic in topics for place in self._places(topic)])
+        places = [place for topic in topics for place in self._places(topic)]
+        self._offsets.assign(places)
+        # Questions would wait behind its fetches, half a second each.
+        self._offsets.pause(*places)
         await self._admin.start()
         await self._offsets.start()
 

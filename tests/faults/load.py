@@ -85,6 +85,11 @@ class Asker:
         metadata = await sent
         return Place(metadata.partition, metadata.offset)
 
+    def shard(self, host: str) -> int:
+        """Tell the partition of a host's requests."""
+        assert ECHO_REQUESTS.shard_of is not None
+        return ECHO_REQUESTS.shard_of(EchoRequested("", host, ""), self._broker.shards)
+
     async def settle(self) -> None:
         """Wait until all that was sent is acknowledged."""
         while self._waiting:

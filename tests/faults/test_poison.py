@@ -21,7 +21,7 @@ from .services import PLIABLE_ECHO, Service
 FLOOD = 300
 LIMIT = FloodLimits().consecutive
 HOST = "poisoned.example"
-STALL_SECONDS = 4.0
+STALL_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ async def test_a_flood_stops_the_consumer_until_somebody_has_looked(scene: Scene
     before = await scene.letters()
     # Longer than a stall takes to be noticed: it is none, although messages wait and nothing moves.
     quiet = await echo.until(
-        lambda: _is_paused_for(echo, 1.5 * STALL_SECONDS), what="is left alone by the watchdog"
+        lambda: _is_paused_for(echo, 1.2 * STALL_SECONDS), what="is left alone by the watchdog"
     )
     assert (echo.exit_code, echo.events("Stall Detected")) == (None, [])
     assert len(await scene.letters()) == len(before)

@@ -11,7 +11,7 @@ from .scene import Scale, Scene
 
 PROGRESS_SECONDS = 30.0
 """Between two comings and goings something must be counted; a busy machine needs most of it."""
-LEAST_ROUNDS = 4
+LEAST_ROUNDS = 3
 
 
 async def test_a_storm_of_rebalances_delays_and_loses_nothing(scene: Scene, scale: Scale) -> None:

@@ -14,7 +14,7 @@ from .services import Service
 SHARES = [6, 6]
 """Partitions of two members."""
 REFUSALS = {"Commit Refused", "Messages Abandoned", "Shards Not Closed"}
-"""What a member logs whose work or commit came too late."""
+"""What a member logs whose work or commit came too late, besides that a shard is fenced."""
 
 
 @pytest.mark.req("S3.15.1")
@@ -42,7 +42,7 @@ async def test_a_frozen_member_loses_its_shards_and_commits_nothing_after(scene:
             await scene.until_more(TALLIES)
     await scene.until_all_drained()
     answers, audit = await scene.answers(load), await scene.audit()
-    refused = [e["event"] for tally in tallies for e in tally.events() if _is_refusal(e)]
+    refused = [e.get("reason", e["event"]) for tally in tallies for e in tally.events() if _is_refusal(e)]
     scene.figures(
         "SIGSTOP of a tally beyond its session",
         freezes=len(moved_seconds),
@@ -55,6 +55,7 @@ async def test_a_frozen_member_loses_its_shards_and_commits_nothing_after(scene:
         wrong=len(audit.wrong),
     )
     assert answers.lost == 0
+    assert refused
     assert (audit.wrong, audit.counted) == ((), audit.expected)
     assert [tally.exit_code for tally in tallies] == [None, None]
     assert await scene.letters(TALLY_DLQ) == []

@@ -146,7 +146,9 @@ class World:
         self.running.append(task)
         return task
 
-    async def write(self, *notes: Note | bytes, topic: Topic[Any] = NOTES, partition: int | None = None) -> None:
+    async def write(
+        self, *notes: Note | bytes, topic: Topic[Any] = NOTES, partition: int | None = None
+    ) -> None:
         """Put notes, or bytes of any kind, on a topic."""
         for note in notes:
             if isinstance(note, Note):

@@ -461,6 +461,36 @@ def test_a_broker_that_goes_away_is_waited_for() -> None:
     simulate(scenario())
 
 
+def test_a_closing_word_that_was_not_acknowledged_is_said_again_before_it_is_remembered() -> None:
+    async def scenario() -> None:
+        world = World(partitions=1)
+        world.bus._chance, world.bus._ack_seconds = world.chance, (2.0, 2.0)
+        remembered: list[tuple[list[str], list[str]]] = []
+
+        async def handle(note: Note, _record: Record) -> Effects:
+            async def remember() -> None:
+                remembered.append((world.texts(ANSWERS), world.texts(CLOSINGS)))
+
+            return Effects(say=(answer(note),), close=(closing(note),), remember=remember)
+
+        loop = world.loop(Reads(NOTES, handle))
+        task = world.start(loop)
+        await world.write(*notes(1))
+        await world.until(lambda: world.texts(ANSWERS))
+        await asyncio.sleep(1.5)  # acknowledged; the closing word is on its way
+        world.broker.fail("connection reset")
+        await asyncio.sleep(60)
+        said_in_vain = (world.texts(ANSWERS), world.texts(CLOSINGS), list(remembered))
+        world.broker.recover()
+        await world.drained()
+        await world.stop(loop, task)
+
+        assert said_in_vain == (["0000"], [], [])
+        assert remembered == [(["0000", "0000"], ["0000"])]
+
+    simulate(scenario())
+
+
 def test_a_loop_started_before_its_broker_waits_for_it() -> None:
     async def scenario() -> None:
         world = World(partitions=1)
@@ -539,9 +569,7 @@ def test_a_large_value_without_an_object_store_stops_the_loop() -> None:
         reasons = loop.paused_reasons
         await world.stop(loop, task)
 
-        assert reasons == {
-            "object-store": "a dead letter's 40003 bytes have no place; set OBJECT_STORE_URL"
-        }
+        assert reasons == {"object-store": "a dead letter's 40003 bytes have no place; set OBJECT_STORE_URL"}
         assert (world.letters(), world.committed()) == ([], [0])
 
     simulate(scenario())

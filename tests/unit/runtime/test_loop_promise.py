@@ -60,9 +60,7 @@ plans = st.builds(
         st.sampled_from(["plain"] * 6 + ["slow", "slow", "shaky", "crash", "hang", "garbage"]), max_size=40
     ).map(tuple),
     keys=st.integers(1, 6),
-    deaths=st.frozensets(
-        st.tuples(st.sampled_from(STEPS), st.integers(0, 30), st.booleans()), max_size=5
-    ),
+    deaths=st.frozensets(st.tuples(st.sampled_from(STEPS), st.integers(0, 30), st.booleans()), max_size=5),
     events=st.lists(
         st.tuples(
             st.floats(0, 12),
@@ -294,7 +292,7 @@ def check(stage: Stage, sent: list[Note], processes: list[Process]) -> None:
     assert world.broker.topic(LETTERS.name)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(plans)
 def test_nothing_is_lost_whatever_happens(plan: Plan) -> None:
     simulate(run(plan))

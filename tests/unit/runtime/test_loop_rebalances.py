@@ -126,8 +126,9 @@ def test_a_refused_commit_is_counted_and_harmless() -> None:
             return Effects(say=(answer(note),))
 
         zombie_bus = WatchedBus(world.broker)
-        zombie, other = world.loop(Reads(NOTES, handle), bus=zombie_bus, meter=Meter()), world.loop(
-            Reads(NOTES, handle)
+        zombie, other = (
+            world.loop(Reads(NOTES, handle), bus=zombie_bus, meter=Meter()),
+            world.loop(Reads(NOTES, handle)),
         )
         zombie_task = world.start(zombie)
         await world.write(*notes(1))
@@ -203,10 +204,13 @@ def test_stopping_takes_no_longer_than_its_grace() -> None:
 
 
 def test_long_handlers_do_not_cost_the_membership() -> None:
-    """A handler takes three times the poll interval that the group bears; the loop keeps polling meanwhile."""
+    """A handler takes three times the poll interval that the group bears; the loop polls meanwhile."""
 
     async def scenario() -> None:
-        world = World(partitions=1, settings=LoopSettings(deadline_seconds=10_000, window_messages=2, keepalive_seconds=30))
+        world = World(
+            partitions=1,
+            settings=LoopSettings(deadline_seconds=10_000, window_messages=2, keepalive_seconds=30),
+        )
         starts: list[str] = []
 
         async def handle(note: Note, _record: Record) -> Effects:

@@ -15,21 +15,19 @@ from .effects import Reads
 from .errors import OffsetLost, OffsetMissing, Unavailable
 from .logs import logger
 from .loop_commits import Commits
+from .loop_intake import Intake
 from .loop_losses import LOSS, report_loss
-from .loop_partitions import SHARD, Partitions
+from .loop_partitions import Partitions
 from .loop_pauses import Pauses
 from .loop_pool import Pool
 from .loop_ports import Codec
 from .loop_settings import LoopPorts, LoopSettings
 from .loop_stages import Stages
-from .loop_units import Batch, BatchQueue, Partition, Unit, size_of
-from .ports import Bus, Consumer, GroupSpec, Record, TopicPartition
+from .loop_verdicts import Verdicts
+from .ports import Bus, Consumer, GroupSpec, TopicPartition
 
 POLL = "poll"
 OFFSETS = "offsets"
-
-RESUME_SHARE = 0.75
-"""Reading goes on when the window has emptied to this: a poll for one message costs as much as for many."""
 
 _log = logger("loop")
 
@@ -52,21 +50,15 @@ class ConsumerLoop:
         self._ports = ports
         self._settings = settings = settings or LoopSettings()
         self._reads = _by_topic(reads, spec)
-        self._queues = {topic: BatchQueue() for topic, each in self._reads.items() if each.batch}
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
-        self._may_read = asyncio.Event()
         self._consumer: Consumer | None = None
-        self._messages = 0
-        self._size_bytes = 0
-        self._largest_bytes = max(each.topic.max_bytes for each in reads)
-        self._is_draining = False
-        """The window was full, and has to empty by a quarter before more is read."""
         self._failures = 0
         self._helpers: set[asyncio.Task[None]] = set()
         self._pauses = Pauses(ports.meter)
         self._pool = Pool(ports=ports, settings=settings, pauses=self._pauses)
         self._pauses.when_open(self._on_gates_open)
+        self._intake = Intake(self._reads, settings=settings, pauses=self._pauses, pool=self._pool)
         self._commits = Commits(ports=ports, settings=settings, pauses=self._pauses)
         self._partitions = Partitions(
             self._reads,
@@ -77,19 +69,25 @@ class ConsumerLoop:
             pool=self._pool,
             spawn=self._spawn,
             commit=self._commit,
-            on_open=self._admit_deferred,
-            on_gone=self._recount,
+            on_open=self._intake.admit_deferred,
+            on_gone=self._intake.on_gone,
         )
-        self._stages = Stages(
-            codec,
-            spec.group,
+        self._verdicts = Verdicts(
             ports=ports,
             settings=settings,
             pauses=self._pauses,
             pool=self._pool,
             spawn=self._spawn,
             on_fenced=self._partitions.on_fenced,
-            on_done=self._on_done,
+        )
+        self._stages = Stages(
+            codec,
+            spec.group,
+            ports=ports,
+            settings=settings,
+            pool=self._pool,
+            on_done=self._intake.on_done,
+            verdicts=self._verdicts,
         )
 
     @property
@@ -110,12 +108,12 @@ class ConsumerLoop:
     @property
     def in_flight(self) -> int:
         """Messages read and not done."""
-        return self._messages
+        return self._intake.messages
 
     @property
     def in_flight_bytes(self) -> int:
         """The same in bytes."""
-        return self._size_bytes
+        return self._intake.size_bytes
 
     @property
     def running(self) -> int:
@@ -136,11 +134,11 @@ class ConsumerLoop:
     def request_stop(self) -> None:
         """Finish what is in hand, commit, leave the group; `run` then returns."""
         self._stopping.set()
-        self._may_read.set()
+        self._intake.may_read.set()
 
     def reset_flood(self) -> None:
         """Go on after the breaker has tripped: somebody has looked. (A restart does the same.)"""
-        self._stages.reset_flood()
+        self._verdicts.reset_flood()
 
     async def run(self) -> None:
         """Consume until told to stop. Raises what was not a message's fault."""
@@ -181,20 +179,31 @@ class ConsumerLoop:
         await self._partitions.give_back(self.assignment, grace_seconds=self._settings.stop_grace_seconds)
 
     async def _join(self) -> None:
-        self._consumer = await self._bus.consumer(self._spec, self)
+        joining = asyncio.ensure_future(self._bus.consumer(self._spec, self))
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((joining, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if joining.done():
+                self._consumer = joining.result()
+        finally:
+            stopping.cancel()
+            if not joining.done():
+                joining.cancel()
+                await asyncio.wait((joining,))
 
     async def _read(self, consumer: Consumer) -> None:
         """Poll once: for messages where there is room, else only to stay a member."""
-        if not self._has_room():
-            await self._wait(self._may_read, self._settings.keepalive_seconds)
-        has_room = self._has_room()
+        intake = self._intake
+        if not intake.has_room():
+            await self._wait(intake.may_read, self._settings.keepalive_seconds)
+        has_room = intake.has_room()
         self._partitions.apply_pauses(consumer, is_full=not has_room)
         batches = await consumer.poll(
-            max_records=self._room() if has_room else 1,
+            max_records=intake.room() if has_room else 1,
             timeout_seconds=self._settings.poll_seconds if has_room else 0.0,
         )
-        self._admit(batches)
-        self._ports.meter.in_flight(self._messages, self._size_bytes, self._pool.running)
+        intake.admit(batches, self._partitions.held)
+        self._ports.meter.in_flight(intake.messages, intake.size_bytes, self._pool.running)
 
     async def _trying(self, attempt: Coroutine[Any, Any, None]) -> None:
         """Make one attempt at what needs the broker; state what is wrong with it, and wait."""
@@ -234,88 +243,9 @@ class ConsumerLoop:
             )
         )
 
-    def _admit(self, batches: Mapping[TopicPartition, Sequence[Record]]) -> None:
-        """Let what was read queue for its lane, and hand on what may start."""
-        ready: list[Unit] = []
-        parts: dict[str, list[tuple[Partition, Record]]] = {}
-        for name, records in batches.items():
-            partition = self._partitions.held.get(name)
-            if partition is None:
-                continue  # taken away while it was on its way; somebody else reads it again
-            for record in records:
-                partition.done.take(record.offset)
-                partition.messages += 1
-                partition.size_bytes += size_of(record)
-            if SHARD in partition.holds:
-                partition.deferred.extend(records)
-            elif partition.reads.batch is not None:
-                parts.setdefault(name.topic, []).extend((partition, record) for record in records)
-            else:
-                self._queue(partition, records, ready)
-        for topic, together in parts.items():
-            batch = Batch(together, self._queues[topic])
-            if self._queues[topic].enter(batch):
-                ready.append(batch)
-        self._pool.add_all(ready)
-        self._recount()
-
-    def _queue(self, partition: Partition, records: Sequence[Record], ready: list[Unit]) -> None:
-        enter = partition.lanes.enter
-        for record in records:
-            unit = Unit(partition, record)
-            if enter(record.key, unit):
-                ready.append(unit)
-
-    def _admit_deferred(self, partition: Partition) -> None:
-        """Hand on what was read before the shard was ready."""
-        records, partition.deferred = partition.deferred, []
-        ready: list[Unit] = []
-        if partition.reads.batch is None:
-            self._queue(partition, records, ready)
-        elif records:
-            queue = self._queues[partition.name.topic]
-            batch = Batch([(partition, record) for record in records], queue)
-            ready += [batch] if queue.enter(batch) else []
-        self._pool.add_all(ready)
-
-    def _on_done(self, unit: Unit) -> None:
-        self._messages -= unit.messages
-        self._size_bytes -= unit.size_bytes
-        if self._is_draining and self._has_room():
-            self._may_read.set()
-
-    def _recount(self) -> None:
-        """Count what is in flight anew, after partitions came or went or were read."""
-        held = self._partitions.held.values()
-        self._messages = sum(partition.messages for partition in held)
-        self._size_bytes = sum(partition.size_bytes for partition in held)
-        if not held:
-            for queue in self._queues.values():
-                queue.clear()
-        if self._has_room():
-            self._may_read.set()
-
-    def _has_room(self) -> bool:
-        settings = self._settings
-        share = RESUME_SHARE if self._is_draining else 1.0
-        is_full = (
-            self._messages >= share * settings.window_messages
-            or self._size_bytes >= share * settings.window_bytes
-        )
-        self._is_draining = is_full
-        has_room = not is_full and not self._pauses.is_gated
-        if not has_room:
-            self._may_read.clear()
-        return has_room
-
-    def _room(self) -> int:
-        free_bytes = self._settings.window_bytes - self._size_bytes
-        by_messages = self._settings.window_messages - self._messages
-        return max(1, min(self._settings.poll_records, by_messages, free_bytes // self._largest_bytes))
-
     def _on_gates_open(self) -> None:
         self._pool.open_gates()
-        self._may_read.set()
+        self._intake.may_read.set()
 
     async def _commit(self) -> None:
         if self._consumer is not None:

@@ -72,28 +72,39 @@ class Commits:
         self._pauses.clear(COMMIT)
 
     async def look(self, consumer: Consumer, held: Mapping[TopicPartition, Partition]) -> None:
-        """At intervals: measure the lag, and commit past what no reader sees (transaction markers)."""
+        """At intervals: measure the lag, and pass over what no reader sees (transaction markers)."""
         now = self._ports.clock.monotonic()
         if now - self._looked_at < self._settings.lag_interval_seconds:
             return
         self._looked_at = now
         try:
             ends = await consumer.end_offsets(held.keys())
-            positions = {name: await consumer.position(name) for name in ends if name in held}
+            lags = {}
+            for name in ends:
+                partition = held.get(name)
+                if partition is None or partition.is_leaving:
+                    continue
+                position = await consumer.position(name)
+                first_open = partition.done.first_open
+                lags[name] = max(0, ends[name] - (position if first_open is None else first_open))
+                self._ports.meter.lag(*name, lags[name])
+                await _pass_over(partition, position, consumer)
         except (Unavailable, NotOwned, OffsetMissing, OffsetLost):
             return  # polling meets the same and says so
-        lags, behind = {}, {}
-        for name, position in positions.items():
-            partition = held.get(name)
-            if partition is None or partition.is_leaving:
-                continue
-            first_open = partition.done.first_open
-            at = position if first_open is None else first_open
-            lags[name] = max(0, ends[name] - at)
-            self._ports.meter.lag(*name, lags[name])
-            # Without this a partition that ends in a marker would seem to lag for ever.
-            if first_open is None and position > (partition.done.position or partition.committed or position):
-                behind[name] = position
         self.lags = lags
-        if behind:
-            await self._send(consumer, held, behind)
+
+
+async def _pass_over(partition: Partition, position: int, consumer: Consumer) -> None:
+    """Let the offset follow a position that no message carried it to, or the partition would lag for ever.
+
+    Only what stood at the same position at the last look has surely nothing on its way from a poll.
+    """
+    done, quiet_at = partition.done, partition.quiet_at
+    partition.quiet_at = position if done.first_open is None else None
+    if done.first_open is not None or quiet_at != position:
+        return
+    if done.position is None and partition.committed is None:
+        partition.committed = await consumer.committed(partition.name)
+    known = done.position if done.position is not None else partition.committed
+    if known is not None and position > known:
+        done.skip_to(position)

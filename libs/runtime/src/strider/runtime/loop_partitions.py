@@ -41,7 +41,7 @@ class Partitions:
         spawn: Spawn,
         commit: Callable[[], Awaitable[None]],
         on_open: Callable[[Partition], None],
-        on_gone: Callable[[], None],
+        on_gone: Callable[[Mapping[TopicPartition, Partition]], None],
     ) -> None:
         self._reads = reads
         self._is_sharded = is_sharded
@@ -94,7 +94,7 @@ class Partitions:
                 self._ports.meter.lag(*partition.name, None)
             if abandoned := self._pool.abandon(which):
                 _log.warning("Messages Abandoned", messages=abandoned, grace_seconds=grace_seconds)
-            self._on_gone()
+            self._on_gone(self.held)
             await self._close_shards(leaving)
             _log.info("Partitions Given Back", partitions=len(leaving))
 

@@ -24,12 +24,11 @@ class SchemaWaits:
         self._settings = settings
         self._pauses = pauses
         self._waiting: dict[_Wanted, list[Unit]] = {}
-        self._searched: dict[Unit, _Wanted] = {}
 
     def wait(self, unit: Unit, unknown: UnknownSchema, *, add: Add, spawn: Spawn) -> bool:
         """Let a unit wait for a search that begins after it came; False where that was done already."""
         wanted = (unknown.fingerprint, unknown.registry_id)
-        if self._searched.pop(unit, None) == wanted:
+        if unit.searched_for == wanted:
             return False
         word = _hold(unknown)
         for partition in unit.partitions():
@@ -70,13 +69,8 @@ class SchemaWaits:
                 if id(partition) not in held:
                     partition.holds.discard(word)
             if not unit.is_closed:
-                self._searched[unit] = wanted
+                unit.searched_for = wanted
                 add(unit)
-
-    def forget(self, unit: Unit) -> None:
-        """Forget that a search was made for a unit: it is done."""
-        if self._searched:
-            self._searched.pop(unit, None)
 
 
 def _hold(unknown: UnknownSchema) -> str:

@@ -8,7 +8,6 @@ from strider.politeness.ladder import INFRASTRUCTURE
 
 from .deadletters import DeadLetters
 from .flood import FloodLimits
-from .logs import logger
 from .loop_ports import (
     GivenUp,
     Meter,

@@ -1,8 +1,7 @@
 """What is done with a unit: handle, say, acknowledged, close, acknowledged, remember, done.
 
-The order of words lives here and nowhere else, and so does the judgement of everything that can go
-wrong on the way: infrastructure waits, a bad message goes to the dead letters, a flood of them
-stops the loop, and what is neither ends the loop with its exception.
+The order of words lives here and nowhere else. What becomes of a unit that fails on its way is
+`loop_verdicts`'s; here it is only told apart who failed: the handler, its deadline, or ourselves.
 """
 
 from __future__ import annotations
@@ -15,19 +14,15 @@ from strider.contracts import DecodeError, UnknownSchema
 
 from .deadletters import HandlerTimeoutError, reason_of
 from .effects import NOTHING, Effects, Say
-from .errors import Fenced, StartRefused, Unavailable
-from .flood import FloodBreaker
+from .errors import Fenced, Unavailable
 from .logs import logger
-from .loop_pauses import Outages, Pauses, Spawn, settle_probe
 from .loop_pool import Pool
 from .loop_ports import Codec
-from .loop_schemas import SchemaWaits
 from .loop_settings import LoopPorts, LoopSettings
 from .loop_units import Batch, Stage, Unit, batch_handler_of, handler_of
+from .loop_verdicts import Verdicts
 from .ports import Record
 from .speaking import check_acknowledged
-
-FLOOD = "flood"
 
 _log = logger("loop")
 
@@ -42,36 +37,18 @@ class Stages:
         *,
         ports: LoopPorts,
         settings: LoopSettings,
-        pauses: Pauses,
         pool: Pool,
-        spawn: Spawn,
-        on_fenced: Callable[[Fenced], None],
+        verdicts: Verdicts,
         on_done: Callable[[Unit], None],
     ) -> None:
         self._codec = codec
         self._group = group
         self._ports = ports
         self._settings = settings
-        self._pauses = pauses
         self._pool = pool
-        self._spawn = spawn
-        self._on_fenced = on_fenced
+        self._verdicts = verdicts
         self._on_done = on_done
-        self._outages = Outages(ports=ports, settings=settings, pauses=pauses)
-        self._schemas = SchemaWaits(ports=ports, settings=settings, pauses=pauses)
-        self._breaker = FloodBreaker(settings.flood)
-        self._held: list[Unit] = []
-        """Bad messages that came after the breaker had tripped: neither given up nor committed."""
         self.last_activity = ports.clock.monotonic()
-
-    def reset_flood(self) -> None:
-        """Go on after a flood: what was held is tried again."""
-        self._breaker.reset()
-        held, self._held = self._held, []
-        for unit in held:
-            unit.failure, unit.stage = None, Stage.HANDLE
-            self._pool.add(unit)
-        self._pauses.clear(FLOOD)
 
     async def advance(self, unit: Unit) -> None:
         """Do all that can be done with a unit now; whatever happens, it is accounted for."""
@@ -79,10 +56,10 @@ class Stages:
         try:
             while not unit.is_closed:
                 if not await self._steps[unit.stage](self, unit):
-                    return
+                    break
         except asyncio.CancelledError:
             self._on_cancelled(unit)
-        except Exception as failure:  # noqa: BLE001  # the one place where a handler's exceptions end
+        except Exception as failure:  # the one place where a handler's exceptions end
             is_overdue = unit.cancelled_for == "deadline" and unit.stage is Stage.HANDLE
             if unit.cancelled_for is not None and _take_back_cancel(unit):
                 raise
@@ -91,7 +68,7 @@ class Stages:
             if unit.cancelled_for is not None and _take_back_cancel(unit):
                 raise asyncio.CancelledError
         if unit.is_closed:
-            self._drop(unit)
+            self._verdicts.on_dropped(unit)
 
     def _on_cancelled(self, unit: Unit) -> None:
         """Tell our own cancelling from the worker's end, and both from a handler that lost its way."""
@@ -105,6 +82,17 @@ class Stages:
                 unit, RuntimeError("the handler ended as cancelled, and nobody had cancelled it")
             )
 
+    def _on_failure(self, unit: Unit, failure: Exception) -> None:
+        unit.deadline = 0.0
+        unit.acknowledgements = None
+        if not unit.is_closed:
+            self._verdicts.on_failed(unit, failure)
+
+    def _overdue(self, cause: Exception | None = None) -> Exception:
+        failure = HandlerTimeoutError(f"no answer within {self._settings.deadline_seconds:g} s")
+        failure.__cause__ = cause
+        return failure
+
     async def _handle(self, unit: Unit) -> bool:
         if isinstance(unit, Batch):
             return await self._handle_batch(unit)
@@ -114,7 +102,6 @@ class Stages:
         with ports.trace.handling(record, group=self._group):
             unit.headers = ports.trace.headers()
             effects = await handler_of(reads)(event, record)
-            unit.deadline = 0.0
             return self._take_effects(unit, effects)
 
     async def _handle_batch(self, unit: Batch) -> bool:
@@ -125,12 +112,12 @@ class Stages:
         except DecodeError as failure:
             if isinstance(failure, UnknownSchema) or unit.messages == 1:
                 raise
-            return self._split(unit)
+            self._verdicts.split(unit)
+            return False
         self._begin(unit)
         with ports.trace.handling(unit.record, group=self._group):
             unit.headers = ports.trace.headers()
             effects = await batch_handler_of(reads)(items)
-            unit.deadline = 0.0
             return self._take_effects(unit, effects)
 
     def _begin(self, unit: Unit) -> None:
@@ -139,6 +126,7 @@ class Stages:
         unit.deadline = unit.started_at + self._settings.deadline_seconds
 
     def _take_effects(self, unit: Unit, effects: Effects) -> bool:
+        unit.deadline = 0.0
         unit.effects = effects
         if effects is NOTHING or not (effects.say or effects.close or effects.remember):
             return self._finish(unit)
@@ -148,11 +136,10 @@ class Stages:
     async def _give_up(self, unit: Unit) -> bool:
         failure = unit.failure
         assert failure is not None
-        reason = reason_of(failure)
         letter = await self._ports.dead_letters.letter(
             unit.record, failure, attempts=max(1, unit.attempts), headers=unit.headers
         )
-        also = await self._last_words(unit.record, reason)
+        also = await self._last_words(unit.record, reason_of(failure))
         unit.effects = Effects(
             (letter, *also.say), also.close, remember=also.remember, outcome="dead_lettered"
         )
@@ -164,8 +151,7 @@ class Stages:
             return await self._ports.on_given_up(record, reason)
         except (Unavailable, Fenced):
             raise
-        except Exception:
-            # The dead letter must be written all the same; who waits for the page gives it up later.
+        except Exception:  # noqa: BLE001  # the dead letter must be written all the same
             _log.exception("Last Words Failed", topic=record.topic, offset=record.offset)
             return NOTHING
 
@@ -196,6 +182,7 @@ class Stages:
         return True
 
     def _wait_for_acknowledgements(self, unit: Unit) -> bool:
+        """Let the worker go; the unit comes back to one when the last acknowledgement has come."""
         waiting = [each for each in unit.acknowledgements or () if not each.done()]
         left = len(waiting)
 
@@ -214,6 +201,23 @@ class Stages:
             await unit.effects.remember()
         return self._finish(unit)
 
+    def _finish(self, unit: Unit) -> bool:
+        if unit.is_closed:
+            return False  # what has gone in the meantime is not done here; `advance` drops it
+        now = self._ports.clock.monotonic()
+        topic, outcome = unit.record.topic, unit.effects.outcome
+        for _ in range(unit.messages):
+            self._ports.meter.handled(topic, outcome, now - unit.started_at)
+        if unit.failure is not None:
+            self._ports.meter.dead_lettered(topic, reason_of(unit.failure))
+        self._verdicts.on_done(unit, now)
+        successor = unit.finish()
+        if successor is not None:
+            self._pool.add(successor)
+        self._on_done(unit)
+        self.last_activity = now
+        return False
+
     _steps: ClassVar[tuple[Callable[[Stages, Unit], Awaitable[bool]], ...]] = (
         _handle,
         _give_up,
@@ -222,97 +226,6 @@ class Stages:
         _remember,
     )
     """By number of the stage. Each answers whether there is more to do now."""
-
-    def _finish(self, unit: Unit) -> bool:
-        if unit.is_closed:
-            return True  # nothing is done for partitions that have gone; `advance` drops it
-        now = self._ports.clock.monotonic()
-        topic, outcome = unit.record.topic, unit.effects.outcome
-        for _ in range(unit.messages):
-            self._ports.meter.handled(topic, outcome, now - unit.started_at)
-        if unit.failure is None:
-            self._breaker.good(now)
-        else:
-            self._ports.meter.dead_lettered(topic, reason_of(unit.failure))
-        self._schemas.forget(unit)
-        self._leave(unit, is_back=True)
-        successor = unit.finish()
-        if successor is not None:
-            self._pool.add(successor)
-        self._on_done(unit)
-        self.last_activity = now
-        return False
-
-    def _on_failure(self, unit: Unit, failure: Exception) -> None:
-        unit.deadline = 0.0
-        unit.acknowledgements = None
-        if unit.is_closed:
-            return
-        if isinstance(failure, Unavailable):
-            if unit.stage is Stage.CLOSE:
-                unit.stage = Stage.SAY  # what is sent fails as a whole
-            self._pool.leave(unit)
-            self._outages.park(
-                unit, failure, add=self._pool.add, add_probe=self._pool.add_begun, spawn=self._spawn
-            )
-        elif isinstance(failure, Fenced):
-            self._leave(unit, is_back=False)
-            self._on_fenced(failure)
-        elif unit.failure is not None and _is_more_than_letter(unit):
-            _log.error("Last Words Failed", error=repr(failure)[:500], offset=unit.record.offset)
-            unit.effects = Effects(unit.effects.say[:1], outcome=unit.effects.outcome)
-            unit.stage = Stage.SAY
-            self._pool.add_begun(unit)
-        elif isinstance(failure, StartRefused) or unit.failure is not None:
-            raise failure  # not a message's fault: a dead letter that cannot be written, for one
-        elif isinstance(failure, UnknownSchema) and self._schemas.wait(
-            unit, failure, add=self._pool.add, spawn=self._spawn
-        ):
-            self._leave(unit, is_back=True)
-        elif isinstance(unit, Batch) and unit.messages > 1:
-            self._split(unit)
-        else:
-            self._on_bad(unit, failure)
-
-    def _on_bad(self, unit: Unit, failure: Exception) -> None:
-        record = unit.record
-        where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-        if not self._breaker.bad(self._ports.clock.monotonic()):
-            why = f"{self._breaker.reason}, the last one {record.topic}[{record.partition}]@{record.offset}"
-            self._pauses.state(FLOOD, f"{why}: {failure!r:.200}", gates=True)
-            self._held.append(unit)
-            self._leave(unit, is_back=True)
-            return
-        _log.error("Message Given Up", reason=reason_of(failure), error=repr(failure)[:500], **where)
-        unit.failure = failure
-        unit.stage = Stage.GIVE_UP
-        self._pool.add_begun(unit)
-
-    def _split(self, unit: Batch) -> bool:
-        """Go through a batch one by one, because something in it is bad."""
-        self._leave(unit, is_back=True)
-        successor = unit.queue.replace(list(unit.split()))
-        assert successor is not None
-        self._pool.add(successor)
-        return False
-
-    def _drop(self, unit: Unit) -> None:
-        self._schemas.forget(unit)
-        self._leave(unit, is_back=False)
-
-    def _leave(self, unit: Unit, *, is_back: bool) -> None:
-        self._pool.leave(unit)
-        settle_probe(unit, is_back=is_back)
-
-    def _overdue(self, cause: Exception | None = None) -> Exception:
-        failure = HandlerTimeoutError(f"no answer within {self._settings.deadline_seconds:g} s")
-        failure.__cause__ = cause
-        return failure
-
-
-def _is_more_than_letter(unit: Unit) -> bool:
-    effects = unit.effects
-    return len(effects.say) > 1 or bool(effects.close) or effects.remember is not None
 
 
 def _take_back_cancel(unit: Unit) -> bool:

@@ -40,7 +40,9 @@ class Partition:
     done: DonePrefix = field(default_factory=DonePrefix)
     lanes: Lanes[Unit] = field(default_factory=Lanes)
     committed: int | None = None
-    """What this assignment has committed."""
+    """What the group is known to have committed."""
+    quiet_at: int | None = None
+    """Position at the last look, if everything before it was done then."""
     messages: int = 0
     """In flight."""
     size_bytes: int = 0
@@ -68,6 +70,7 @@ class Unit:
         "partition",
         "probe",
         "record",
+        "searched_for",
         "size_bytes",
         "stage",
         "started_at",
@@ -89,6 +92,8 @@ class Unit:
         self.deadline = 0.0
         self.cancelled_for: str | None = None
         """Why its task was cancelled: `deadline` or `revoked`."""
+        self.searched_for: tuple[bytes | None, int | None] | None = None
+        """The unknown schema that was looked for on its behalf."""
         self.probe: asyncio.Future[bool] | None = None
         """Who waits to learn whether infrastructure is back."""
 

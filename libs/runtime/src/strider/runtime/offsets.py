@@ -36,6 +36,11 @@ class DonePrefix:
             self._ahead.discard(offset)
         self._position = offset + 1
 
+    def skip_to(self, offset: int) -> None:
+        """Note that there is nothing to read before an offset (transaction markers, say), if all is done."""
+        if not self._open:
+            self._position = offset
+
     @property
     def position(self) -> int | None:
         """Offset to commit: the next one to read after a crash now. None before the first was done."""

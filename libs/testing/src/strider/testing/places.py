@@ -43,7 +43,7 @@ def clear_abandoned(around: Path) -> list[Path]:
     """End the servers of runs that are gone, and remove their directories."""
     abandoned = [place for place in around.glob(f"{PREFIX}*") if _is_abandoned(place)]
     for place in abandoned:
-        for number in place.glob("*.pid"):
+        for number in (*place.glob("*.pid"), *place.glob("*/*.pid")):
             if server := read_number(number):
                 Child(server).kill()
         shutil.rmtree(place, ignore_errors=True)

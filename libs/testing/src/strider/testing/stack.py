@@ -59,14 +59,14 @@ class RunningPart:
     @property
     def log(self) -> Path:
         """What it wrote so far."""
-        return self._ours().directory.with_suffix(".log")
+        return self._ours().directory / "server.log"
 
     def start(self, *, seconds: float = READY_SECONDS) -> None:
         """Start it on the data that it has, and wait until it answers."""
         part = self._ours()
         if self._child is None or not self._child.is_alive():
             part.prepare()
-            number = part.directory.with_suffix(".pid")
+            number = part.directory / "server.pid"
             self._child = start(part.launch(log=self.log, number=number))
         # A test before this one may have frozen it and failed.
         self.thaw()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from strider.contracts.partitioning import key_partition
 from strider.runtime.errors import StartRefused, Unavailable
@@ -50,6 +51,7 @@ class Broker:
         self.groups: dict[str, Group] = {}
         self.transactions = Transactions(self)
         self._outage: str | None = None
+        self._began_ms = round(clock.now().timestamp() * 1000) - round(clock.monotonic() * 1000)
 
     def create_topic(self, name: str, partitions: int, *, max_bytes: int | None = None) -> None:
         """Create a topic; one that exists already must be the same."""
@@ -108,8 +110,8 @@ class Broker:
         return None if found is None else len(found.partitions)
 
     def now_ms(self) -> int:
-        """Wall-clock time as records carry it."""
-        return round(self.clock.now().timestamp() * 1000)
+        """Wall-clock time as records carry it; rises with the offsets, whatever the machine's clock does."""
+        return self._began_ms + round(self.clock.monotonic() * 1000)
 
     def append(self, message: Outgoing) -> Acknowledged:
         """Write one message where its partition or key says."""
@@ -174,7 +176,7 @@ class Broker:
         if message.partition is not None:
             return message.partition
         if message.key is not None:
-            return key_partition(message.key, len(topic.partitions))
+            return _partition_of_key(message.key, len(topic.partitions))
         topic.keyless += 1
         return (topic.keyless - 1) % len(topic.partitions)
 
@@ -182,6 +184,10 @@ class Broker:
         partition = TopicPartition(log.topic, log.partition)
         offsets = [g.committed[partition] for g in self.groups.values() if partition in g.committed]
         return min(offsets, default=log.stable_end())
+
+
+_partition_of_key = lru_cache(maxsize=8192)(key_partition)
+"""Keys come again and again, and the hash is the dearest part of sending."""
 
 
 def message_bytes(message: Outgoing) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from strider.runtime.errors import Fenced, RuntimeFailure
 from strider.runtime.ports import Acknowledged, Chance, Outgoing, RawRecord, TopicPartition
 
-from .broker import Broker, message_bytes
+from .broker import Broker, TopicLogs, message_bytes
 from .log import RECORD_OVERHEAD_BYTES
 from .waiting import wait_on
 
@@ -36,7 +36,10 @@ class InProcessProducer:
 
     async def send(self, message: Outgoing) -> Awaitable[Acknowledged]:
         """Append a message; waits while its topic is full."""
-        await self._make_room(message.topic, message_bytes(message))
+        self._check()
+        topic = self._broker.topic(message.topic)
+        if topic.max_bytes is not None:
+            await self._make_room(topic, message_bytes(message))
         return self._write(lambda: self._broker.append(message))
 
     async def send_raw(
@@ -45,7 +48,8 @@ class InProcessProducer:
         """Append records as one batch."""
         batch = tuple(records)
         size = sum(len(k or b"") + len(v or b"") + RECORD_OVERHEAD_BYTES for k, v in batch)
-        await self._make_room(topic, size)
+        self._check()
+        await self._make_room(self._broker.topic(topic), size)
         if not batch:
             return ()
         return (self._write(lambda: self._broker.append_raw(TopicPartition(topic, partition), batch)),)
@@ -62,10 +66,8 @@ class InProcessProducer:
         self._is_closed = True
         await self.flush()
 
-    async def _make_room(self, topic_name: str, size_bytes: int) -> None:
-        self._check()
-        topic = self._broker.topic(topic_name)
-        while topic.max_bytes is not None and not self._broker.has_room(topic, size_bytes):
+    async def _make_room(self, topic: TopicLogs, size_bytes: int) -> None:
+        while not self._broker.has_room(topic, size_bytes):
             await wait_on((topic.senders,), clock=self._broker.clock)
             self._check()
 

@@ -1,0 +1,188 @@
+"""From events to messages: key, partition, headers, connections."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from strider.contracts import EncodeError
+from strider.runtime.effects import Say
+from strider.runtime.errors import Unavailable
+from strider.runtime.inprocess import InProcessBus, InProcessProducer, simulate
+from strider.runtime.ports import Outgoing
+from strider.runtime.speaking import Speaker, check_acknowledged
+
+from .loop_world import ANSWERS, NOTES, Encoded, Note, TextCodec, World, a_topic
+
+
+class FingerprintCodec(TextCodec):
+    def encode(self, topic: object, event: object) -> Encoded:
+        return Encoded(super().encode(topic, event).value, (("schema-fp", b"\x01\x02"),))
+
+
+def _speaker(world: World, bus: InProcessBus | None = None) -> Speaker:
+    return Speaker(bus or world.bus, FingerprintCodec(), service="reader", shards=12, clock=world.clock)
+
+
+def test_a_message_carries_what_its_reader_needs() -> None:
+    async def scenario() -> None:
+        world = World(partitions=1)
+        topic = replace(ANSWERS, headers_of=lambda note: (("entry", note.key.encode()),))
+        say = Say(topic, Note("k", "text"), headers=(("replay-id", b"r1"),))
+        await _speaker(world).speak((say,), cause="notes:0:17", headers=(("traceparent", b"00-ab-cd-01"),))
+        (record,) = world.broker.topic("answers").partitions[0].records
+
+        assert (record.key, record.value) == (b"k", b"k=text")
+        assert record.headers == (
+            ("schema-fp", b"\x01\x02"),
+            ("ce_id", b"notes:0:17:0"),
+            ("ce_source", b"/strider/reader"),
+            ("ce_type", b"note.v1"),
+            ("ce_specversion", b"1.0"),
+            ("ce_time", b"2026-01-01T00:00:00+00:00"),
+            ("traceparent", b"00-ab-cd-01"),
+            ("entry", b"k"),
+            ("replay-id", b"r1"),
+        )
+
+    simulate(scenario())
+
+
+def _identities(world: World) -> list[bytes]:
+    logs = world.broker.topic("answers").partitions
+    return [dict(record.headers)["ce_id"] for log in logs for record in log.records]
+
+
+def test_a_repeat_has_the_same_identity_and_nothing_else_has() -> None:
+    async def scenario() -> None:
+        world = World(partitions=1)
+        speaker = _speaker(world)
+        says = (Say(ANSWERS, Note("k", "a")), Say(ANSWERS, Note("k", "b")))
+        for _ in range(2):
+            await speaker.speak(says, cause="notes:0:1")
+        await speaker.speak(says, cause="notes:0:2")
+        first = _identities(world)
+
+        assert first[:2] == first[2:4]
+        assert len(set(first)) == 4
+
+    simulate(scenario())
+
+
+def test_what_follows_from_no_message_is_named_by_its_content() -> None:
+    async def scenario() -> None:
+        world = World(partitions=1)
+        speaker = _speaker(world)
+        for text in ("a", "b", "a"):
+            await speaker.speak((Say(ANSWERS, Note("k", text)),))
+        identities = _identities(world)
+
+        assert identities[0] == identities[2] != identities[1]
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize(
+    ("partitioner", "named", "partition"),
+    [
+        pytest.param("key", None, None, id="by key: the producer hashes it"),
+        pytest.param("key", 3, 3, id="by key, and named"),
+        pytest.param("shard", None, 7, id="by shard"),
+        pytest.param("explicit", 5, 5, id="explicit"),
+    ],
+)
+def test_the_partition_follows_from_the_declaration(
+    partitioner: str, named: int | None, partition: int | None
+) -> None:
+    async def scenario() -> Outgoing:
+        topic = a_topic("answers", partitioner=partitioner, shard_of=lambda _note, shards: shards - 5)
+        speaker = _speaker(World())
+        return speaker.compose(Say(topic, Note("k", "t"), partition=named), cause="c", now=b"", headers=())
+
+    assert simulate(scenario()).partition == partition
+
+
+def test_a_topic_with_a_partition_count_of_its_own_has_that_many_shards() -> None:
+    async def scenario() -> Outgoing:
+        topic = a_topic("answers", partitioner="shard", partitions=3, shard_of=lambda _note, shards: shards)
+        return _speaker(World()).compose(Say(topic, Note("k", "t")), cause="c", now=b"", headers=())
+
+    assert simulate(scenario()).partition == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        pytest.param({"partitioner": "explicit"}, "no partition was named", id="explicit without"),
+        pytest.param({"partitioner": "shard"}, "does not say whose", id="shard of nobody"),
+    ],
+)
+def test_an_event_without_a_place_is_refused_before_anything_is_sent(
+    changes: dict[str, str], what: str
+) -> None:
+    async def scenario() -> None:
+        world = World()
+        says = (Say(ANSWERS, Note("k", "t")), Say(a_topic("closings", **changes), Note("k", "t")))
+        with pytest.raises(EncodeError, match=what):
+            await _speaker(world).speak(says)
+
+        assert world.texts(ANSWERS) == []
+
+    simulate(scenario())
+
+
+class CountingBus(InProcessBus):
+    """Notes which producers were asked for."""
+
+    compressions: tuple[str | None, ...] = ()
+
+    async def producer(self, *, compression: str | None = "zstd") -> InProcessProducer:
+        await asyncio.sleep(0)
+        self.compressions += (compression,)
+        return await super().producer(compression=compression)
+
+
+def test_there_is_one_producer_for_each_compression() -> None:
+    """Also when many begin at once: each is a connection."""
+
+    async def scenario() -> None:
+        world = World()
+        bus = CountingBus(world.broker)
+        speaker = _speaker(world, bus)
+        plain = a_topic("closings", compression="none")
+        await asyncio.gather(
+            *(speaker.speak((Say(topic, Note("k", "t")),)) for topic in (ANSWERS, plain) for _ in range(5))
+        )
+        await speaker.close()
+
+        assert sorted(bus.compressions, key=str) == [None, "zstd"]
+
+    simulate(scenario())
+
+
+def test_a_failed_acknowledgement_fails_the_whole() -> None:
+    async def scenario() -> None:
+        world = World()
+        bus = InProcessBus(world.broker, chance=world.chance, ack_seconds=(1, 3))
+        speaker = _speaker(world, bus)
+        speaking = asyncio.create_task(speaker.speak([Say(NOTES, Note(f"k{n}", "t")) for n in range(10)]))
+        await asyncio.sleep(1)
+        world.broker.fail("gone")
+        with pytest.raises(Unavailable, match="gone"):
+            await speaking
+
+    simulate(scenario())
+
+
+def test_a_cancelled_send_counts_as_not_acknowledged() -> None:
+    async def scenario() -> None:
+        world = World()
+        bus = InProcessBus(world.broker, chance=world.chance, ack_seconds=(5, 5))
+        (acknowledgement,) = await _speaker(world, bus).send((Say(NOTES, Note("k", "t")),))
+        acknowledgement.cancel()
+        with pytest.raises(Unavailable, match="cancelled"):
+            check_acknowledged([acknowledgement])
+
+    simulate(scenario())
