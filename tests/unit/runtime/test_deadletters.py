@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from strider.contracts import DecodeError, EncodeError, UnknownSchema
+from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.topics import dlq
 from strider.contracts.generated.words import DeadLetterReason
@@ -32,11 +33,7 @@ class Objects:
 
 
 def _record(**changes: Any) -> Stored:
-    return replace_stored(Stored("notes", 3, 17, 1_700_000_000_000, b"k", b"v", (("h", b"1"),)), **changes)
-
-
-def replace_stored(record: Stored, **changes: Any) -> Stored:
-    return record._replace(**changes)
+    return Stored("notes", 3, 17, 1_700_000_000_000, b"k", b"v", (("h", b"1"),))._replace(**changes)
 
 
 def _letters(objects: Objects | None = None, **changes: Any) -> DeadLetters:
@@ -62,9 +59,7 @@ async def test_a_reason_is_a_word_of_the_list(failure: Exception, reason: str) -
 
 
 async def test_a_letter_passes_the_real_codec() -> None:
-    from strider.contracts.book import SchemaBook
-
-    codec = Codec(SchemaBook.embedded() if hasattr(SchemaBook, "embedded") else SchemaBook())
+    codec = Codec(SchemaBook.embedded())
     say = await _letters().letter(_record(value=b"\x00\xff" * 100), KeyError("x"), attempts=3)
     loss = _letters().loss(OffsetLost("notes", 3, wanted=5, available=9))
     encoded = [codec.encode(each.topic, each.event) for each in (say, loss)]
@@ -134,10 +129,14 @@ async def test_without_a_store_nothing_is_cut_off() -> None:
         await _letters().letter(_record(value=b"x" * TOPIC.max_bytes), ValueError())
 
 
+def _refuse(why: str) -> None:
+    raise ValueError(why)
+
+
 async def test_secrets_are_taken_out_of_what_we_say_ourselves() -> None:
     letters = _letters(scrub=lambda text: text.replace("hunter2", "***"))
     try:
-        raise ValueError("password hunter2 refused")
+        _refuse("password hunter2 refused")
     except ValueError as failure:
         event = (await letters.letter(_record(), failure)).event
 

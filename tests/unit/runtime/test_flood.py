@@ -28,7 +28,7 @@ def _feed(
         pytest.param("." * 100, None, id="all good"),
         pytest.param("xxxx." * 3, None, id="runs that end in time"),
         pytest.param("..xxxxx", 6, id="a run at the limit"),
-        pytest.param("x." * 9 + "xx.x.", 18, id="half of a window, once enough were seen"),
+        pytest.param("x." * 9 + "xx.x.", 19, id="half of a window, once enough were seen"),
         pytest.param("x.." * 60, None, id="a third of a window"),
         pytest.param("xx..." * 100, None, id="two fifths for long"),
     ],

@@ -257,3 +257,22 @@ async def test_a_seek_forgets_early_records() -> None:
     consumer.settle()
     assert await poll(consumer) == {}
     assert client.sought == [(PARTITION, 7)]
+
+
+async def test_nothing_more_is_read_while_records_wait_for_their_hand_out() -> None:
+    """A second fetch would overwrite the first, while the client's position has moved past both."""
+    fetched = []
+
+    def poll() -> dict[Any, Any]:
+        fetched.append(record(len(fetched)))
+        return {PARTITION: [fetched[-1]]}
+
+    consumer = KafkaConsumer(LibraryClient(poll), SETTINGS, spec=SPEC)
+    assert await consumer.poll(max_records=1, timeout_seconds=0.01) == {}
+    assert await consumer.poll(max_records=1, timeout_seconds=0.01) == {}
+    consumer.settle()
+
+    found = await consumer.poll(max_records=1, timeout_seconds=0.01)
+
+    assert found == {PARTITION: [fetched[0]]}
+    assert len(fetched) == 1

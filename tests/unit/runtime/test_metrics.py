@@ -128,3 +128,15 @@ def test_the_documented_table_is_current() -> None:
 
     assert metric_table() in page
     assert "crawler_active_workers" in {metric.name for metric in RUNTIME_METRICS}
+
+
+def test_messages_that_are_given_up_are_no_successes() -> None:
+    """The loop counts a message's end and its dead letter; together they are one failure."""
+    heartbeat = Heartbeat(SystemClock())
+    meter = LoopMeter(Metrics(), heartbeat, group="tally", clock=SystemClock())
+
+    for _ in range(50):
+        meter.handled("echoes", "dead_lettered", 0.0)
+        meter.dead_lettered("echoes", "bad_value")
+
+    assert heartbeat.consecutive_failures == 50

@@ -197,3 +197,29 @@ async def test_a_registry_that_refuses_while_running_is_waited_for(world: World)
 
 async def test_a_registry_id_without_a_registry_is_unknown(world: World) -> None:
     assert not await SchemaFinder(world.bus, codec=world.codec).find(UnknownSchema(registry_id=7))
+
+
+async def test_a_reading_that_failed_has_looked_for_nobody() -> None:
+    """Who waited for it reads again: else a good message would be called unknown."""
+    world = World()
+    await world.declare(NEWER, NEWER_FINGERPRINT)
+    finder = SchemaFinder(world.bus, codec=world.codec)
+    failing = [True, True, False]
+    whole = finder._read_to_end
+
+    async def read() -> None:
+        await asyncio.sleep(0)
+        if failing.pop(0):
+            raise Unavailable("kafka", "gone")
+        await whole()
+
+    finder._read_to_end = read  # type: ignore[method-assign]
+    unknown = UnknownSchema(fingerprint=NEWER_FINGERPRINT)
+    found = await asyncio.gather(*(finder.find(unknown) for _ in range(3)), return_exceptions=True)
+
+    assert [answer if isinstance(answer, bool) else type(answer) for answer in found] == [
+        Unavailable,
+        Unavailable,
+        True,
+    ]
+    await finder.close()

@@ -90,3 +90,10 @@ def test_neither_repr_nor_str_shows_a_secret() -> None:
 
     assert "hidden" not in f"{settings!r} {settings} {settings.postgres.dsn}"
     assert secrets_of(settings) == {"hidden1", "hidden2"}
+
+
+def test_the_password_of_a_broken_address_is_a_secret_too() -> None:
+    """A password with a slash makes the address unreadable, and must be scrubbed all the same."""
+    settings = ServiceSettings(redis={"url": "redis://:S3cretPa/ss@127.0.0.1:6379/0"})
+
+    assert secrets_of(settings) == {"S3cretPa/ss"}

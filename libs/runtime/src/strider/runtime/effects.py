@@ -39,6 +39,9 @@ class Effects:
     """A word from a closed list of the service: it becomes a metric label."""
 
 
+DEAD_LETTERED = "dead_lettered"
+"""The outcome of a message that was given up; the runtime alone says it."""
+
 NOTHING = Effects()
 """A message that changes nothing and says nothing."""
 

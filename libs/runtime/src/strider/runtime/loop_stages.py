@@ -13,7 +13,7 @@ from typing import ClassVar
 from strider.contracts import DecodeError, UnknownSchema
 
 from .deadletters import HandlerTimeoutError, reason_of
-from .effects import NOTHING, Effects, Say
+from .effects import DEAD_LETTERED, NOTHING, Effects, Say
 from .errors import Fenced, Unavailable
 from .logs import logger
 from .loop_pool import Pool
@@ -48,11 +48,11 @@ class Stages:
         self._pool = pool
         self._verdicts = verdicts
         self._on_done = on_done
+        self._deadline_seconds = settings.deadline_seconds
         self.last_activity = ports.clock.monotonic()
 
     async def advance(self, unit: Unit) -> None:
         """Do all that can be done with a unit now; whatever happens, it is accounted for."""
-        self.last_activity = self._ports.clock.monotonic()
         try:
             while not unit.is_closed:
                 if not await self._steps[unit.stage](self, unit):
@@ -96,11 +96,11 @@ class Stages:
     async def _handle(self, unit: Unit) -> bool:
         if isinstance(unit, Batch):
             return await self._handle_batch(unit)
-        record, reads, ports = unit.record, unit.partition.reads, self._ports
+        record, reads, trace = unit.record, unit.partition.reads, self._ports.trace
         event = self._codec.decode(reads.topic, record.value, record.headers)
         self._begin(unit)
-        with ports.trace.handling(record, group=self._group):
-            unit.headers = ports.trace.headers()
+        with trace.handling(record, group=self._group):
+            unit.headers = trace.headers()
             effects = await handler_of(reads)(event, record)
             return self._take_effects(unit, effects)
 
@@ -122,8 +122,8 @@ class Stages:
 
     def _begin(self, unit: Unit) -> None:
         unit.attempts += 1
-        unit.started_at = self._ports.clock.monotonic()
-        unit.deadline = unit.started_at + self._settings.deadline_seconds
+        self.last_activity = unit.started_at = now = self._ports.clock.monotonic()
+        unit.deadline = now + self._deadline_seconds
 
     def _take_effects(self, unit: Unit, effects: Effects) -> bool:
         unit.deadline = 0.0
@@ -141,7 +141,7 @@ class Stages:
         )
         also = await self._last_words(unit.record, reason_of(failure))
         unit.effects = Effects(
-            (letter, *also.say), also.close, remember=also.remember, outcome="dead_lettered"
+            (letter, *also.say), also.close, remember=also.remember, outcome=DEAD_LETTERED
         )
         unit.stage = Stage.SAY
         return True

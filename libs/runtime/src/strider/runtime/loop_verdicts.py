@@ -131,4 +131,5 @@ class Verdicts:
 
     def _leave(self, unit: Unit, *, is_back: bool) -> None:
         self._pool.leave(unit)
-        settle_probe(unit, is_back=is_back)
+        if unit.probe is not None:
+            settle_probe(unit, is_back=is_back)

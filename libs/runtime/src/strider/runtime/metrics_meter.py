@@ -7,6 +7,7 @@ them. Called for every message, hence short.
 from __future__ import annotations
 
 from . import metrics as declared
+from .effects import DEAD_LETTERED
 from .metrics import Metrics
 from .ports import Clock
 from .watchdog_heartbeat import Heartbeat
@@ -27,7 +28,8 @@ class LoopMeter:
 
     def handled(self, topic: str, outcome: str, seconds: float) -> None:
         """Count a message that is done with."""
-        self._heartbeat.succeeded()
+        if outcome != DEAD_LETTERED:
+            self._heartbeat.succeeded()
         self._metrics.count(declared.MESSAGES, topic, outcome)
         self._metrics.observe(declared.HANDLER_SECONDS, topic, value=seconds)
 

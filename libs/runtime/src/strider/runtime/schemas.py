@@ -83,6 +83,8 @@ class SchemaFinder:
         self._reader: Consumer | None = None
         self._one_at_a_time = asyncio.Lock()
         self._readings_begun = 0
+        self._last_whole = 0
+        """Number of the last reading that reached the end: one that failed has looked for nobody."""
 
     async def find(self, unknown: UnknownSchema) -> bool:
         """Look for a schema wherever it may be by now; True where the message is worth another look."""
@@ -114,11 +116,13 @@ class SchemaFinder:
         """Read on to where the topic ends now. Who came while it was read joins the next reading."""
         arrived = self._readings_begun
         async with self._one_at_a_time:
-            if self._readings_begun > arrived:
+            if self._last_whole > arrived:
                 return
             self._readings_begun += 1
+            number = self._readings_begun
             try:
                 await self._read_to_end()
+                self._last_whole = number
             except BaseException:
                 await self.close()  # where the reader stands is not known any more
                 raise

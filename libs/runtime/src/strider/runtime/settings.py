@@ -246,7 +246,11 @@ def secrets_of(settings: BaseModel) -> frozenset[str]:
 
 
 def _password_of(address: str) -> str:
+    """Find the password, also in an address that is none because the password was not escaped."""
     try:
-        return urlsplit(address).password or ""
+        if password := urlsplit(address).password:
+            return password
     except ValueError:
-        return ""
+        pass
+    account, at, _ = address.partition("://")[2].rpartition("@")
+    return account.partition(":")[2] if at else ""

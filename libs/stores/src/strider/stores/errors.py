@@ -13,6 +13,11 @@ leaves this package.
 
 from __future__ import annotations
 
+from typing import Final
+
+ESCAPE_HINT: Final = "in a password write / # ? @ : as %2F %23 %3F %40 %3A"
+"""What is usually wrong with an address that cannot be read."""
+
 
 class StoreFailure(Exception):
     """Root of the tree."""

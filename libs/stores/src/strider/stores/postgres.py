@@ -21,7 +21,7 @@ from strider.runtime.errors import StartRefused, Unavailable
 from strider.runtime.ports import Chance, Clock
 from strider.runtime.retry import retry
 
-from .errors import Rejected
+from .errors import ESCAPE_HINT, Rejected
 from .upsert import Upsert
 
 PART: Final = "postgres"
@@ -160,8 +160,9 @@ def _checked_address() -> Iterator[None]:
     """Tell an address that is none (a ValueError, also the library's own) from a server that is not there."""
     try:
         yield
-    except ValueError as failure:
-        raise StartRefused(f"POSTGRES_DSN is no address: {failure}") from failure
+    except ValueError:
+        # The library's words quote what it could not read, which may be a part of the password.
+        raise StartRefused(f"POSTGRES_DSN is no address ({ESCAPE_HINT})") from None
 
 
 def _arguments(options: PostgresOptions) -> dict[str, Any]:

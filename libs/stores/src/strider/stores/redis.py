@@ -23,7 +23,7 @@ from redis.backoff import NoBackoff
 
 from strider.runtime.errors import StartRefused, Unavailable
 
-from .errors import Rejected
+from .errors import ESCAPE_HINT, Rejected
 from .scripts import Script
 
 PART: Final = "redis"
@@ -105,8 +105,9 @@ def connect(options: RedisOptions) -> Redis:
             client_name="strider",
             **more,
         )
-    except ValueError as failure:
-        raise StartRefused(f"REDIS_URL is no address: {failure}") from failure
+    except ValueError:
+        # The library's words quote what it could not read, which may be a part of the password.
+        raise StartRefused(f"REDIS_URL is no address ({ESCAPE_HINT})") from None
     return Redis(Client.from_pool(pool))
 
 

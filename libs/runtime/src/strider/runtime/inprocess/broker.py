@@ -51,7 +51,7 @@ class Broker:
         self.groups: dict[str, Group] = {}
         self.transactions = Transactions(self)
         self._outage: str | None = None
-        self._began_ms = round(clock.now().timestamp() * 1000) - round(clock.monotonic() * 1000)
+        self._last_ms = 0
 
     def create_topic(self, name: str, partitions: int, *, max_bytes: int | None = None) -> None:
         """Create a topic; one that exists already must be the same."""
@@ -111,18 +111,22 @@ class Broker:
 
     def now_ms(self) -> int:
         """Wall-clock time as records carry it; rises with the offsets, whatever the machine's clock does."""
-        return self._began_ms + round(self.clock.monotonic() * 1000)
+        self._last_ms = max(self._last_ms, round(self.clock.now().timestamp() * 1000))
+        return self._last_ms
 
     def append(self, message: Outgoing) -> Acknowledged:
         """Write one message where its partition or key says."""
         topic = self.topic(message.topic)
-        log = self.log(TopicPartition(message.topic, self._partition_of(topic, message)))
+        number = self._partition_of(topic, message)
+        if not 0 <= number < len(topic.partitions):
+            raise Unavailable("kafka", f"{message.topic} has no partition {number}")
+        log = topic.partitions[number]
         offset = log.append(
             timestamp=self.now_ms(), key=message.key, value=message.value, headers=message.headers
         )
         if topic.readers:
             wake(topic.readers)
-        return Acknowledged(message.topic, log.partition, offset)
+        return Acknowledged(message.topic, number, offset)
 
     def append_raw(
         self,

@@ -55,8 +55,12 @@ class KafkaConsumer:
         """Next records of the partitions that are not paused, nothing after the timeout."""
         if self._closed:
             raise RuntimeFailure("this consumer is closed")
-        if self._early is not None and self._is_settled():
-            return self._take_early()
+        if self._early is not None:
+            if self._is_settled():
+                return self._take_early()
+            # Another fetch would overwrite what is kept, while the position has moved on.
+            await asyncio.sleep(_POLL_SLACK_SECONDS)
+            return {}
         found = await self._fetch(max_records, timeout_seconds)
         if not found and not self._closed:
             insides.check_alive(self._client)
