@@ -14,7 +14,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,16 +64,27 @@ class Service:
         told = [e for e in self.events() if e["event"] in {"Partitions Assigned", "Partitions Given Back"}]
         return told[-1]["partitions"] if told and told[-1]["event"] == "Partitions Assigned" else 0
 
-    async def until(self, condition: Any, *, what: str, seconds: float = 60.0) -> float:
-        return await until(condition, what=f"{self.name}: {what}", tell=self.last_words, seconds=seconds)
+    async def until(self, condition: Callable[[], bool | Awaitable[bool]], *, what: str) -> float:
+        """Wait for something that it does; that it ends instead is said at once."""
 
-    async def until_logged(self, event: str, *, count: int = 1) -> dict[str, Any]:
+        def is_true() -> bool | Awaitable[bool]:
+            assert self.exit_code is None, f"ended ({self.exit_code}) before: {what}\n{self.last_words()}"
+            return condition()
+
+        return await until(is_true, what=f"{self.name}: {what}", tell=self.last_words)
+
+    async def until_logged(self, event: str) -> dict[str, Any]:
         """Wait for an event of its log; returns the latest."""
-        await self.until(lambda: len(self.events(event)) >= count, what=f"logs {event!r}")
+        await self.until(lambda: bool(self.events(event)), what=f"logs {event!r}")
         return self.events(event)[-1]
 
     async def until_ended(self, *, seconds: float = 60.0) -> int:
-        await self.until(lambda: self.exit_code is not None, what="ends", seconds=seconds)
+        await until(
+            lambda: self.exit_code is not None,
+            what=f"{self.name} ends",
+            tell=self.last_words,
+            seconds=seconds,
+        )
         assert self.exit_code is not None
         return self.exit_code
 

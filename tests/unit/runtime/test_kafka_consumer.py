@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from aiokafka import errors as library
+from aiokafka.consumer.fetcher import FetchError
+from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import ConsumerRecord
 from aiokafka.structs import TopicPartition as LibraryPartition
 
 from strider.runtime.errors import NotOwned, OffsetMissing, RuntimeFailure, Unavailable
-from strider.runtime.kafka import KafkaConnection, KafkaConsumer
+from strider.runtime.kafka import KafkaConnection, KafkaConsumer, insides
 from strider.runtime.kafka.membership import Rebalances
 from strider.runtime.ports import GroupSpec, TopicPartition
 
@@ -36,7 +38,7 @@ class LibraryClient:
         self.sought: list[tuple[Any, int]] = []
         self._poll = poll
         self._subscription = SimpleNamespace(subscription=None, _fetch_count=1, _last_fetch_ended=0.0)
-        self._fetcher = SimpleNamespace(_fetch_task=asyncio.get_running_loop().create_future())
+        self._fetcher = SimpleNamespace(_fetch_task=asyncio.get_running_loop().create_future(), _records={})
         self._coordinator = SimpleNamespace(
             generation=1,
             _commit_lock=asyncio.Lock(),
@@ -238,6 +240,38 @@ async def test_a_partition_without_offset_is_named() -> None:
     with pytest.raises(OffsetMissing) as raised:
         await poll(owner(client))
     assert (raised.value.group, raised.value.topic, raised.value.partition) == ("g", "t", 0)
+
+
+async def test_all_missing_offsets_are_asked_for_again_after_one_is_told() -> None:
+    """The library tells one a poll; a dozen partitions would wait a dozen times, longer each time."""
+    missing = library.NoOffsetForPartitionError(LibraryPartition("t", 0))
+    other = FetchError(error=library.TopicAuthorizationFailedError("t"), backoff=0)
+    client = LibraryClient(raising(missing))
+    client._fetcher._records = {
+        LibraryPartition("t", 1): FetchError(error=missing, backoff=0),
+        LibraryPartition("t", 2): other,
+    }
+
+    with pytest.raises(OffsetMissing):
+        await poll(owner(client))
+
+    assert client._fetcher._records == {LibraryPartition("t", 2): other}
+
+
+async def test_offsets_that_are_not_loaded_yet_are_not_absent() -> None:
+    """A broker that has just started names the group's error beside an empty list."""
+    answers = [SimpleNamespace(error_code=14, topics=[]), SimpleNamespace(error_code=0, topics=[])]
+
+    async def send(*_: object, **__: object) -> Any:
+        return answers.pop(0)
+
+    client = SimpleNamespace(_client=SimpleNamespace(send=send))
+    insides.heed_group_errors(client)
+    request = OffsetFetchRequest("g", [("t", [0])])
+
+    with pytest.raises(library.GroupLoadInProgressError):
+        await client._client.send(1, request, group=None)
+    assert (await client._client.send(1, request, group=None)).error_code == 0
 
 
 async def test_a_record_that_the_library_steps_over_stops_us() -> None:

@@ -109,6 +109,7 @@ class KafkaConsumer:
                 available = (await self.begin_offsets([partition]))[partition]
                 raise OffsetLost(topic, number, wanted=wanted, available=available) from error
         if isinstance(error, library.NoOffsetForPartitionError) and self._spec is not None:
+            insides.forget_missing_offsets(self._client)
             missing = error.args[0]
             raise OffsetMissing(self._spec.group, missing.topic, missing.partition) from error
         if isinstance(error, library.RecordTooLargeError):

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
-from aiokafka.errors import KafkaConnectionError
+from aiokafka.consumer.fetcher import FetchError
+from aiokafka.errors import KafkaConnectionError, NoOffsetForPartitionError, for_code
+from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import OffsetAndMetadata
 
 from strider.runtime.errors import RuntimeFailure
@@ -46,6 +48,38 @@ class Progress:
 def generation_of(consumer: Any) -> int:
     """Tell the generation of the membership; below zero where there is none."""
     return int(consumer._coordinator.generation)
+
+
+def heed_group_errors(consumer: Any) -> None:
+    """Take an answer that a group's offsets are not loaded yet for what it is, and not for "there are none".
+
+    The library looks at the errors of partitions only, while the broker names the group's own beside
+    an empty list: just after a restart, each partition would seem to have no committed offset.
+    """
+    send = consumer._client.send
+
+    async def heedful(node_id: Any, request: Any, **more: Any) -> Any:
+        response = await send(node_id, request, **more)
+        if isinstance(request, OffsetFetchRequest) and (code := getattr(response, "error_code", 0)):
+            raise for_code(code)
+        return response
+
+    consumer._client.send = heedful
+
+
+def forget_missing_offsets(consumer: Any) -> None:
+    """Let every partition without a committed offset be asked for again.
+
+    The library keeps one such error a partition and hands out one a call: of a dozen partitions the
+    last would be told long after somebody has written the offsets.
+    """
+    kept = consumer._fetcher._records
+    for partition in [name for name, held in kept.items() if _is_missing_offset(held)]:
+        del kept[partition]
+
+
+def _is_missing_offset(held: Any) -> bool:
+    return isinstance(held, FetchError) and isinstance(held._error, NoOffsetForPartitionError)
 
 
 def mend_fetch_context(consumer: Any) -> None:

@@ -89,6 +89,7 @@ async def join(settings: KafkaConnection, spec: GroupSpec, listener: RebalanceLi
             (RoundRobinPartitionAssignor,) if assignor is None else as_strategy(assignor)
         ),
     )
+    insides.heed_group_errors(client)
     rebalances = Rebalances(listener, group=spec.group)
     client.subscribe(topics=list(spec.topics), listener=rebalances)
     consumer = KafkaConsumer(client, settings, spec=spec, assignor=assignor)
