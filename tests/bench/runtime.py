@@ -1,6 +1,7 @@
 """What a message costs its process: the loop on both buses, raw records, a shard's commit, a rebuild.
 
-CPU of this process alone; the broker is another one. Messages are echo requests of 1 KB, and the
+CPU of this process alone, on uvloop as services run; the broker is another one. Messages are echo
+requests of 1 KB, and the
 handler does nothing.
 """
 
@@ -12,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from uuid import uuid4
 
+import uvloop
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from strider.contracts.book import SchemaBook
@@ -222,15 +224,15 @@ def _median(rounds: int, once: Callable[[], Awaitable[float]]) -> float:
     async def run() -> float:
         return await once()
 
-    return statistics.median(asyncio.run(run()) for _ in range(rounds))
+    return statistics.median(uvloop.run(run()) for _ in range(rounds))
 
 
 def measure(bootstrap: str, *, rounds: int, count: int) -> list[Row]:
     """All rows of this file, the two buses in turn."""
     memory, kafka = [], []
     for _ in range(rounds):
-        memory.append(asyncio.run(_in_process(count)))
-        kafka.append(asyncio.run(_kafka(bootstrap, count)))
+        memory.append(uvloop.run(_in_process(count)))
+        kafka.append(uvloop.run(_kafka(bootstrap, count)))
     loop = Spread.of([consumed for _, consumed in memory])
     broker = Spread.of([consumed for _, consumed in kafka])
     raw = _median(rounds, lambda: _raw(bootstrap, 50_000))

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from strider.runtime.errors import NotOwned, OffsetLost, OffsetMissing
-from strider.runtime.ports import Bus, GroupSpec, Outgoing, TopicPartition
+from strider.runtime.ports import Bus, Consumer, GroupSpec, Outgoing, TopicPartition
 
 from .members import Journal, Member, Silent, poll_quietly, read, until_settled, values
 from .worlds import World, until
@@ -251,3 +251,29 @@ async def test_what_is_not_ours_cannot_be_moved(world: World) -> None:
         reader.seek(other, 0)
     with pytest.raises(NotOwned):
         await reader.position(other)
+
+
+async def test_a_member_that_still_waits_to_join_leaves_at_once(world: World) -> None:
+    """A dead member holds every join up until its session ends; a stop must not wait for that."""
+    topic, group = await world.create_topic(1), world.unique("group")
+    await world.start_group(group, [topic])
+    patient = GroupSpec(group, (topic,), session_timeout_seconds=30.0)
+    first = await world.bus().consumer(patient, Silent())
+    await until(lambda: _has_partitions(first), what="the first member has the partition")
+    await world.kill(first)
+    joining = asyncio.create_task(world.bus().consumer(patient, Silent()))
+    await asyncio.wait([joining], timeout=1.0)
+
+    began = time.monotonic()
+    if not joining.done():
+        joining.cancel()
+        await asyncio.wait([joining])
+    else:
+        await joining.result().close()
+
+    assert time.monotonic() - began < 10.0
+
+
+async def _has_partitions(consumer: Consumer) -> bool:
+    await consumer.poll(max_records=1, timeout_seconds=0.05)
+    return bool(consumer.assignment())

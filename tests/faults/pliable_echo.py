@@ -23,6 +23,7 @@ from strider.runtime.settings import ServiceSettings
 from strider.runtime.settings_types import PositiveSeconds
 
 BLOCK_SECONDS = 600.0
+SLOW_SECONDS = 2.0
 
 
 class PliableSettings(ServiceSettings):
@@ -34,8 +35,8 @@ class PliableSettings(ServiceSettings):
     """A request with this text never gets its answer."""
     block_on: str = ""
     """A request with this text blocks the event loop."""
-    crash_on: str = ""
-    """A request with this text crashes its handler."""
+    slow_on: str = ""
+    """A request with this text takes two seconds."""
     deadline_seconds: PositiveSeconds = 30.0
     """For one call of a handler."""
     bad_messages: int = 100
@@ -56,8 +57,8 @@ class PliableEcho:
             await asyncio.Event().wait()
         if text and text == self._settings.block_on:
             time.sleep(BLOCK_SECONDS)  # noqa: ASYNC251  # a blocked loop is what this is for
-        if text and text == self._settings.crash_on:
-            raise ZeroDivisionError(text)
+        if text and text == self._settings.slow_on:
+            await asyncio.sleep(SLOW_SECONDS)
         return await self._echo.on_echo_requested(request, record)
 
 

@@ -18,6 +18,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from strider.runtime.loop_settings import LoopSettings
+
 from .waiting import until
 
 ECHO: Final = ("-m", "strider.echo")
@@ -26,7 +28,7 @@ PLIABLE_ECHO: Final = (str(Path(__file__).with_name("pliable_echo.py")),)
 
 SESSION_SECONDS: Final = 3.0
 GRACE_SECONDS: Final = 10.0
-COMMIT_SECONDS: Final = 0.5
+COMMIT_SECONDS: Final = LoopSettings().commit_interval_seconds
 """The loop's own commit interval: what was answered longer ago than about this is not answered again."""
 
 _OWN_PREFIXES: Final = ("STRIDER_", "KAFKA_", "ECHO_", "TALLY_", "SCHEMA_REGISTRY_", "OTEL_", "STALL_")

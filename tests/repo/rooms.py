@@ -257,3 +257,18 @@ def undeclared_dependencies(root: Path) -> list[str]:
                     f"{path.relative_to(root)}:{line}: {module} is not asked for in its pyproject.toml"
                 )
     return found
+
+
+def dead_links(root: Path) -> list[str]:
+    """Relative links of Markdown pages that lead nowhere."""
+    found = []
+    for page in tracked(root):
+        if page.suffix == ".md":
+            for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+                if (
+                    "://" not in target
+                    and not target.startswith("mailto:")
+                    and not (page.parent / target).exists()
+                ):
+                    found.append(f"{page.relative_to(root)}: {target}")
+    return found

@@ -169,7 +169,8 @@ def test_down_and_status_of_nothing(place: Path) -> None:
     assert command.must("down") == "nothing is running\n"
     done = command.run("status")
     assert (done.returncode, done.stdout) == (1, "nothing is running; start it by: strider up\n")
-    assert command.status() == {"state": "stopped", "supervisor": None, "endpoints": {}, "processes": []}
+    nowhere = dict.fromkeys(("kafka", "postgres", "redis", "api"))
+    assert command.status() == {"state": "stopped", "supervisor": None, "endpoints": nowhere, "processes": []}
     assert list(place.glob(".strider")) == []
 
 

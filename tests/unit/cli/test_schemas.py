@@ -46,8 +46,43 @@ def release(schemas: Path, name: str, change: Callable[[dict[str, Any]], None]) 
 def test_what_is_in_the_repository_is_compatible() -> None:
     code, shown, _ = run("check", "--schemas", str(SCHEMAS))
 
+    count = len(list((SCHEMAS / "avro").glob("*.avsc")))
+    kept = len(list((SCHEMAS / "released").glob("*.avsc")))
+
     assert code == 0
-    assert "every version reads every other" in shown
+    assert shown == f"{kept} released and {count} current schemas compared: every version reads every other\n"
+
+
+@pytest.mark.parametrize("lost", ["manifest.json", "."])
+def test_without_what_was_released_nothing_is_proven(schemas: Path, lost: str) -> None:
+    """Whoever takes the folder away takes the check away, and that must be a word of their own."""
+    path = schemas / "released" / lost
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    code, _, told = run("check", "--schemas", str(schemas))
+
+    assert code == 1
+    assert "give --first-release" in told
+
+
+def test_before_the_first_release_there_is_nothing_to_keep(schemas: Path) -> None:
+    shutil.rmtree(schemas / "released")
+
+    code, shown, _ = run("check", "--schemas", str(schemas), "--first-release")
+
+    assert code == 0
+    assert shown.startswith("0 released and ")
+
+
+def test_a_default_that_has_moved_is_found(schemas: Path) -> None:
+    """Readers fill in what is missing with it, so two services of one version would differ."""
+    path = schemas / "avro" / "seed-submitted.v1.avsc"
+    path.write_text(path.read_text().replace('"default": 3', '"default": 1'))
+
+    code, _, told = run("check", "--schemas", str(schemas))
+
+    assert code == 1
+    assert "priority: was released: its default was 3 and is 1" in " ".join(told.split())
 
 
 def test_a_released_version_that_cannot_be_read_any_more_is_found(schemas: Path) -> None:

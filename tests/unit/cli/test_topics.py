@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.topics import app
-from strider.cli.topics_lines import parse_since, parse_where, render_line
+from strider.cli.topics_lines import check_where, parse_since, parse_where, render_line
 from strider.contracts import TOPICS, rendering
 from strider.contracts.generated.events import Echoed
 from strider.runtime.topics.tailing import Line
@@ -104,15 +104,18 @@ def test_a_message_is_one_line_of_json(line: Line, shown: dict[str, Any]) -> Non
         pytest.param("2026-05-01T14:00:00+02:00", NOW, id="ISO 8601 elsewhere"),
         pytest.param("2026-05-01 12:00", NOW, id="without a zone"),
         pytest.param("2026-05-01", NOW.replace(hour=0), id="a day"),
+        pytest.param("40000d", datetime(1970, 1, 1, tzinfo=UTC), id="before all brokers"),
+        pytest.param("1752-01-01", datetime(1970, 1, 1, tzinfo=UTC), id="a day before all brokers"),
     ],
 )
 def test_moments_are_read(text: str, moment: datetime) -> None:
     assert parse_since(text, NOW) == moment
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "5", "15 m", "-5m", "2026-13-01"])
+@pytest.mark.parametrize("text", ["", "yesterday", "5", "15 m", "-5m", "2026-13-01", "999999999d"])
 def test_what_is_no_moment_is_refused(text: str) -> None:
-    with pytest.raises(ValueError):
+    """By a line that names the option and what it takes."""
+    with pytest.raises(ValueError, match=rf"--since '{text}' is no moment: say 15m, 2h or 1d \(ago\), mill"):
         parse_since(text, NOW)
 
 
@@ -131,6 +134,58 @@ def test_a_condition_needs_a_field(condition: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("where", "name", "message"),
+    [
+        pytest.param(
+            ["text=a", "hots=b"],
+            "echoes",
+            "--where hots: echoes has no field hots; did you mean host?",
+            id="misspelt",
+        ),
+        pytest.param(
+            ["page.url=a"],
+            "echoes",
+            "--where page.url: echoes has no field page; "
+            "there are: request_id, host, outcome, text, requested_at_ms",
+            id="nothing like it",
+        ),
+        pytest.param(
+            ["host=a"],
+            "others",
+            "--where host: others is not declared, so its fields are not known",
+            id="no topic",
+        ),
+    ],
+)
+def test_a_field_that_no_event_has_is_refused(where: list[str], name: str, message: str) -> None:
+    """It would match nothing, and look like an empty topic."""
+    with pytest.raises(ValueError) as told:
+        check_where(parse_where(where), name, TOPICS.get(name))
+
+    assert str(told.value) == message
+
+
+def test_fields_of_the_topic_are_taken() -> None:
+    check_where((("host", "a"), ("text.more", "b")), "echoes", TOPICS["echoes"])
+    check_where((), "others", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        pytest.param("täxt \U0001f577", "ascii", id="a poor terminal"),
+        pytest.param("half \ud83d", "utf-8", id="half a character"),
+    ],
+)
+def test_text_that_the_output_cannot_carry_is_escaped(text: str, encoding: str) -> None:
+    """And stays JSON with the same text."""
+    line = render_line(Line(a_record(value=text)), encoding=encoding)
+
+    line.encode(encoding)
+    assert json.loads(line)["value"] == text
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         pytest.param(["tail", "echoes", "--since", "someday"], id="moment"),
@@ -138,6 +193,11 @@ def test_a_condition_needs_a_field(condition: str) -> None:
         pytest.param(["tail", "echoes", "--where", "host"], id="condition"),
         pytest.param(["tail", "echoes", "--from-offset", "1", "--from-beginning"], id="two beginnings"),
         pytest.param(["tail", "echoes", "--limit", "0"], id="no lines at all"),
+        pytest.param(["tail", "echoes", "--where", "nofield=1"], id="unknown field"),
+        pytest.param(["tail", "echoes", "--from-offset", "-1"], id="offset before all"),
+        pytest.param(["apply", "--replication", "0"], id="no replicas"),
+        pytest.param(["apply", "--replication", "-2"], id="fewer than no replicas"),
+        pytest.param(["apply", "--replication", "32768"], id="more replicas than there can be"),
         pytest.param(["tail"], id="no topic"),
         pytest.param(["render", "latin"], id="unknown form"),
         pytest.param(["diff"], id="no broker"),

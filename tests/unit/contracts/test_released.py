@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from strider.contracts.generator.writing import render
 from .small_house import ROOT, THING, build_house, thing, write
 
 FILE = "released/thing-happened.v1.avsc"
+AVRO = "avro/thing-happened.v1.avsc"
+MINIMAL = "examples/thing-happened/minimal.json"
 
 
 @pytest.fixture
@@ -64,6 +67,12 @@ def test_a_new_version_joins_the_old_one(house: Path) -> None:
             id="current-moved",
         ),
         pytest.param(
+            FILE,
+            thing(sizes={"default": [1]}),
+            r"sizes: was released: its default was \[1\] and is \[\]",
+            id="released-default-moved",
+        ),
+        pytest.param(
             FILE, thing(note={"type": "string", "default": ""}), "was released, and has changed", id="moved"
         ),
         pytest.param("released/other.v1.avsc", thing(), "is not in manifest.json", id="smuggled"),
@@ -78,6 +87,33 @@ def test_what_was_released_does_not_move(house: Path, file: str, content: str, p
 
     with pytest.raises(DeclarationError, match=problem):
         read_declarations(house)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "change"),
+    [
+        pytest.param({"default": "red"}, 'was none and is "red"', id="added"),
+        pytest.param({"default": ...}, 'was "blue" and is none', id="taken-away"),
+        pytest.param({"default": "red"}, 'was "blue" and is "red"', id="changed"),
+    ],
+)
+def test_a_default_is_part_of_what_was_released(
+    tmp_path: Path, attributes: dict[str, Any], change: str
+) -> None:
+    """Fingerprints leave defaults out, but two services of one version must fill in the same."""
+    schemas = build_house(tmp_path)
+    if "was none" not in change:
+        write(schemas / AVRO, thing(outcome={"default": "blue"}))
+        write(schemas / MINIMAL, '{"host": "a.test"}')
+    assert main(["--root", str(tmp_path), "--release", "1.0.0"]) == 0
+    write(schemas / AVRO, thing(outcome=attributes))
+    is_required = attributes["default"] is ...
+    write(schemas / MINIMAL, '{"host": "a.test"' + (', "outcome": "red"}' if is_required else "}"))
+
+    with pytest.raises(
+        DeclarationError, match=f"outcome: was released: its default {change}, which needs a new"
+    ):
+        read_declarations(schemas)
 
 
 def test_what_was_released_does_not_go(house: Path) -> None:

@@ -310,3 +310,26 @@ async def test_nothing_more_is_read_while_records_wait_for_their_hand_out() -> N
 
     assert found == {PARTITION: [fetched[0]]}
     assert len(fetched) == 1
+
+
+@pytest.mark.parametrize("failure", [library.CorruptRecordException("crc"), ValueError("no such frame")])
+async def test_what_cannot_be_unpacked_is_raised_in_our_words_and_loses_nothing(failure: Exception) -> None:
+    """The records that came with it are delivered first: their positions have moved on."""
+    found = {LibraryPartition("t", 0): [record(0)]}
+    answers: list[Any] = [found, {}]
+    client = LibraryClient(lambda: answers.pop(0))
+    consumer = owner(client)
+    client._subscription.subscription.assignment.unpacking_failures = [failure]
+    with pytest.raises(Unavailable, match=type(failure).__name__):
+        await poll(consumer)
+
+    def fail_while_fetching() -> Any:
+        client._subscription.subscription.assignment.unpacking_failures = [failure]
+        return answers.pop(0)
+
+    client._poll = fail_while_fetching
+    assert await poll(consumer) == found
+    with pytest.raises(Unavailable, match=type(failure).__name__):
+        await poll(consumer)
+    with pytest.raises(Unavailable, match=type(failure).__name__):
+        await poll(consumer)

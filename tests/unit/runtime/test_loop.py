@@ -176,6 +176,57 @@ def test_a_lane_is_held_until_acknowledged_but_its_worker_is_free() -> None:
     simulate(scenario())
 
 
+def test_remembering_holds_the_lane_and_no_worker() -> None:
+    """A shard's truth is committed for many at a time: one worker must be able to fill such a group."""
+
+    async def scenario() -> None:
+        world = World(partitions=1)
+        began: list[tuple[float, str]] = []
+
+        async def handle(note: Note, _record: object) -> Effects:
+            began.append((round(world.clock.monotonic()), note.text))
+
+            async def remember() -> None:
+                await asyncio.sleep(3)
+
+            return Effects(remember=remember)
+
+        loop = world.loop(Reads(NOTES, handle), settings=LoopSettings(concurrency=1))
+        task = world.start(loop)
+        await world.write(*notes(4, keys=2))
+        await world.drained()
+        await world.stop(loop, task)
+
+        assert sorted(began) == [(0, "0000"), (0, "0001"), (3, "0002"), (3, "0003")]
+
+    simulate(scenario())
+
+
+def test_what_is_being_remembered_ends_with_its_partition() -> None:
+    async def scenario() -> None:
+        world = World(partitions=1, settings=LoopSettings(stop_grace_seconds=2))
+        ended: list[str] = []
+
+        async def handle(note: Note, _record: object) -> Effects:
+            async def remember() -> None:
+                try:
+                    await asyncio.sleep(1000)
+                finally:
+                    ended.append(note.text)
+
+            return Effects(remember=remember)
+
+        loop = world.loop(Reads(NOTES, handle))
+        task = world.start(loop)
+        await world.write(*notes(2, keys=2))
+        await asyncio.sleep(1)
+        await world.stop(loop, task)
+
+        assert (sorted(ended), world.committed()) == (["0000", "0001"], [0])
+
+    simulate(scenario())
+
+
 def test_outcomes_are_counted() -> None:
     async def scenario() -> None:
         world = World(partitions=1)

@@ -72,6 +72,31 @@ def test_a_loss_is_said_before_it_is_passed_over() -> None:
     simulate(scenario())
 
 
+def test_pauses_of_one_kind_are_one_series() -> None:
+    """Two partitions lose messages: the metric says `loss` until the last of the two is done."""
+
+    async def scenario() -> None:
+        world = World()
+        told: list[tuple[str, bool]] = []
+
+        class Meter(NoMeter):
+            def paused(self, reason: str, *, is_paused: bool) -> None:  # type: ignore[override]
+                told.append((reason, is_paused))
+
+        for partition in (0, 1):
+            await world.write(*notes(10), partition=partition)
+            world.broker.trim(TopicPartition("notes", partition), 7)
+        world.bus._chance, world.bus._ack_seconds = world.chance, (5.0, 5.0)
+        loop = world.loop(Reads(NOTES, _echo), meter=Meter())
+        task = world.start(loop)
+        await world.drained()
+        await world.stop(loop, task)
+
+        assert told == [("loss", True), ("loss", True), ("loss", False)]
+
+    simulate(scenario())
+
+
 def test_a_missing_offset_is_stated_and_never_guessed() -> None:
     async def scenario() -> None:
         world = World(partitions=1)

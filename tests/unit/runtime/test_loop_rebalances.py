@@ -318,12 +318,39 @@ def test_opening_a_shard_is_tried_until_infrastructure_is_back() -> None:
         task = world.start(loop)
         await world.write(*notes(3))
         await asyncio.sleep(1)
-        during = set(loop.paused_reasons)
+        during = loop.paused_reasons
         await world.drained()
         after = loop.paused_reasons
         await world.stop(loop, task)
 
-        assert (during, after) == ({"shards", "redis"}, {})
+        assert (during, after) == ({"shards": "shard 0 is not ready: redis is unavailable: gone"}, {})
+
+    simulate(scenario())
+
+
+def test_a_shard_is_closed_after_its_abandoned_handlers_have_ended() -> None:
+    """Else a handler's last lines would run beside the next owner's first ones, without need."""
+
+    async def scenario() -> None:
+        world = World(partitions=1, settings=LoopSettings(stop_grace_seconds=1))
+        shards = Shards(world)
+        shards.ready.set()
+
+        async def handle(_note: Note, _record: Record) -> Effects:
+            try:
+                await asyncio.sleep(1000)
+            finally:
+                await asyncio.sleep(0.3)
+                shards.heard.append("handler ended")
+            return NOTHING
+
+        loop = world.loop(Reads(NOTES, handle), sharded=True, shards=shards)
+        task = world.start(loop)
+        await world.write(*notes(1))
+        await asyncio.sleep(1)
+        await world.stop(loop, task)
+
+        assert shards.heard == ["taken [0]", "handler ended", "lost [0] after [0]"]
 
     simulate(scenario())
 

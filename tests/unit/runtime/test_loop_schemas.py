@@ -113,6 +113,32 @@ def test_what_comes_during_a_search_has_one_of_its_own() -> None:
     simulate(scenario())
 
 
+def test_made_up_schemas_are_looked_for_one_at_a_time() -> None:
+    async def scenario() -> None:
+        world = World(partitions=1)
+        searching = most = 0
+
+        class Counted(Source):
+            async def find(self, unknown: UnknownSchema) -> bool:
+                nonlocal searching, most
+                searching += 1
+                most = max(most, searching)
+                found = await super().find(unknown)
+                searching -= 1
+                return found
+
+        for number in range(20):
+            _write(world, b"made-up-%d" % number, str(number))
+        loop = world.loop(Reads(NOTES, _echo), schemas=Counted(world))
+        task = world.start(loop)
+        await world.drained()
+        await world.stop(loop, task)
+
+        assert (most, len(world.letters())) == (1, 20)
+
+    simulate(scenario())
+
+
 def test_a_source_that_is_away_is_waited_for() -> None:
     async def scenario() -> None:
         world = World(partitions=2)

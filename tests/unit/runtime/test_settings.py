@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from strider.runtime.settings import KafkaSettings, ServiceSettings, secrets_of
-from strider.runtime.settings_types import hide_password, parse_duration
+from strider.runtime.settings import KafkaSettings, RedisSettings, ServiceSettings, secrets_of
+from strider.runtime.settings_types import SecretUrl, hide_password, parse_duration
 
 
 @pytest.mark.req("S1.2.2")
@@ -94,6 +94,7 @@ def test_neither_repr_nor_str_shows_a_secret() -> None:
 
 def test_the_password_of_a_broken_address_is_a_secret_too() -> None:
     """A password with a slash makes the address unreadable, and must be scrubbed all the same."""
-    settings = ServiceSettings(redis={"url": "redis://:S3cretPa/ss@127.0.0.1:6379/0"})
+    redis = RedisSettings.model_construct(url=SecretUrl("redis://:S3cretPa/ss@127.0.0.1:6379/0"))
+    settings = ServiceSettings.model_construct(redis=redis)
 
     assert secrets_of(settings) == {"S3cretPa/ss"}

@@ -9,7 +9,7 @@ import pytest
 
 from strider.echo.settings import EchoSettings
 from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_sources import SettingsError, knobs, load
+from strider.runtime.settings_sources import SHARED_PREFIXES, SettingsError, knobs, load
 
 
 class NeedySettings(ServiceSettings):
@@ -128,6 +128,16 @@ def test_an_empty_variable_is_not_set() -> None:
             "STRIDER_CONFIG: cannot read /nowhere/strider.toml: No such file or directory",
             id="config-absent",
         ),
+        pytest.param(
+            {"KAFKA_BOOTSTRAP_SERVER": "a:1"},
+            "KAFKA_BOOTSTRAP_SERVER: there is no such setting; did you mean KAFKA_BOOTSTRAP_SERVERS?",
+            id="shared-prefix-misspelt",
+        ),
+        pytest.param(
+            {"KAFKA_SASL_PASWORD_FILE": "/x"},
+            "KAFKA_SASL_PASWORD_FILE: there is no such setting; did you mean KAFKA_SASL_PASSWORD?",
+            id="secret-file-misspelt",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line_that_names_the_variable(environ: dict[str, str], line: str) -> None:
@@ -178,6 +188,103 @@ def test_names_of_the_command_trip_no_service() -> None:
     environ = {"STRIDER_HOME": "/x", "STRIDER_CACHE": "/y", "KAFKA_HEAP_OPTS": "-Xmx1g"}
 
     assert load(EchoSettings, environ).settings == EchoSettings()
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "KAFKA_HOME",
+        "KAFKA_OPTS",
+        "POSTGRES_DB",
+        "POSTGRES_DB_FILE",
+        "POSTGRES_USER",
+        "REDIS_PORT",
+        "OPENSEARCH_HOME",
+        "SCHEMA_REGISTRY_HOST",
+        "OBJECT_STORE_KEY",
+    ],
+)
+def test_names_of_other_programs_trip_no_service(variable: str) -> None:
+    """Images of brokers and databases have variables of the same beginnings."""
+    assert load(EchoSettings, {variable: "x"}).settings == EchoSettings()
+
+
+def test_every_shared_prefix_belongs_to_a_setting() -> None:
+    assert all(
+        any(knob.variable.startswith(each) for knob in knobs(EchoSettings)) for each in SHARED_PREFIXES
+    )
+
+
+BROKERS = "must be host:port, several parted by commas"
+HOST = "must be an address with a host, and a port that is one"
+CONTACT = "must be a URL or a mail address"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        pytest.param("KAFKA_BOOTSTRAP_SERVERS", "a b:c", f"{BROKERS}; 'a' is not", id="broker-blank"),
+        pytest.param("KAFKA_BOOTSTRAP_SERVERS", "a:1,b", f"{BROKERS}; 'b' is not", id="broker-no-port"),
+        pytest.param("KAFKA_BOOTSTRAP_SERVERS", "a:70000", f"{BROKERS}; 'a:70000'", id="broker-port"),
+        pytest.param("KAFKA_BOOTSTRAP_SERVERS", "::1:9092", f"{BROKERS}; '::1:9092'", id="broker-ipv6-bare"),
+        pytest.param("KAFKA_BOOTSTRAP_SERVERS", "u:s3cret@h:1", f"{BROKERS}; item 1 is", id="broker-login"),
+        pytest.param("KAFKA_BOOTSTRAP_SERVERS", "u:s3cret x@h:1", f"{BROKERS}; item 1 is", id="broker-cut"),
+        pytest.param("REDIS_URL", "127.0.0.1:6379", "begins with redis:// or rediss://", id="redis-scheme"),
+        pytest.param("REDIS_URL", "redis://:s3cret@", HOST, id="redis-host"),
+        pytest.param("REDIS_URL", "redis://:s3cret/x@h:1/0", HOST, id="redis-slash-in-password"),
+        pytest.param("REDIS_URL", "redis://h:s3cret", HOST, id="redis-port"),
+        pytest.param(
+            "POSTGRES_DSN", "http://u:s3cret@h/d", "begins with postgresql://", id="postgres-scheme"
+        ),
+        pytest.param("POSTGRES_DSN", "postgresql://u:s3cret@h:99999/d", HOST, id="postgres-port"),
+        pytest.param("POSTGRES_DSN", "postgresql://u:s3 cret@h/d", "a blank or control", id="postgres-blank"),
+        pytest.param("POSTGRES_DSN", "postgresql://[u:s3cret@h/d", HOST, id="postgres-bracket"),
+        pytest.param("OBJECT_STORE_URL", "/var/s3cret", "begins with file:// or s3://", id="objects-path"),
+        pytest.param("OBJECT_STORE_URL", "file://s3cret/x", HOST, id="objects-two-slashes"),
+        pytest.param("OBJECT_STORE_URL", "s3:///s3cret", HOST, id="objects-no-bucket"),
+        pytest.param("OBJECT_STORE_URL", "s3://?host=s3cret", HOST, id="objects-host-in-query"),
+        pytest.param("OPENSEARCH_URL", "https://", HOST, id="search-host"),
+        pytest.param("SCHEMA_REGISTRY_URL", "ftp://u:s3cret@h", "begins with http://", id="registry-scheme"),
+        pytest.param("STRIDER_CONTACT", "nobody", CONTACT, id="contact-word"),
+        pytest.param("STRIDER_CONTACT", "a@b.c\r\nX: y", "must have no control", id="contact-line-break"),
+        pytest.param("STRIDER_USER_AGENT", "x\r\ny", "must have no control", id="agent-line-break"),
+    ],
+)
+def test_what_is_no_address_is_refused_without_quoting_it(variable: str, value: str, said: str) -> None:
+    """It would fail much later otherwise, with a traceback, and a slip may lie within a password."""
+    (line,) = problems({variable: value})
+
+    assert line.startswith(f"{variable}: ")
+    assert said in line
+    assert line.endswith("(from environment)")
+    assert "s3cret" not in line
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        pytest.param("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:24579", id="broker"),
+        pytest.param("KAFKA_BOOTSTRAP_SERVERS", "kafka-0.kafka.svc:9092, [::1]:9093", id="brokers"),
+        pytest.param(
+            "POSTGRES_DSN", "postgresql://strider:s3-_%2Fret@127.0.0.1:24581/strider", id="postgres"
+        ),
+        pytest.param("POSTGRES_DSN", "postgresql://u@a:1,b:2/d?sslmode=require", id="postgres-two-hosts"),
+        pytest.param("POSTGRES_DSN", "postgresql:///d?host=/run/postgresql", id="postgres-socket"),
+        pytest.param("REDIS_URL", "redis://127.0.0.1:1/0", id="redis"),
+        pytest.param("REDIS_URL", "rediss://:p%40ss@[::1]:6379", id="redis-encrypted"),
+        pytest.param("REDIS_URL", "unix:///run/redis.sock", id="redis-socket"),
+        pytest.param("OBJECT_STORE_URL", "file:///a%20folder/objects", id="folder"),
+        pytest.param("OBJECT_STORE_URL", "s3://bucket/prefix", id="s3"),
+        pytest.param("OBJECT_STORE_URL", "gs://bucket", id="gs"),
+        pytest.param("OPENSEARCH_URL", "https://u:p@search:9200", id="search"),
+        pytest.param("SCHEMA_REGISTRY_URL", "http://registry/apis/ccompat/v7", id="registry"),
+        pytest.param("STRIDER_CONTACT", "https://example.org/bot", id="contact-url"),
+        pytest.param("STRIDER_CONTACT", "mailto:bot@example.org", id="contact-mailto"),
+        pytest.param("STRIDER_CONTACT", "bot+crawl@example.org", id="contact-mail"),
+    ],
+)
+def test_addresses_as_people_and_stacks_write_them_are_taken(variable: str, value: str) -> None:
+    assert load(EchoSettings, {variable: value}).origins[variable] == "environment"
 
 
 def test_no_two_settings_share_a_variable() -> None:

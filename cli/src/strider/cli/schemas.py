@@ -20,7 +20,7 @@ from strider.contracts.book import SchemaBook
 from strider.contracts.book_nodes import canonical_form
 from strider.contracts.compatibility import RULES
 from strider.contracts.compatibility_proof import Problem, check_versions
-from strider.contracts.generator.declarations import DeclarationError
+from strider.contracts.generator.declarations import DeclarationError, Declarations
 from strider.contracts.generator.reading import read_declarations
 from strider.contracts.generator.releases import check_release
 
@@ -36,6 +36,9 @@ def check(
     schemas: Annotated[Path, typer.Option(help="The folder with topics, avro and released.")] = Path(
         "schemas"
     ),
+    first_release: Annotated[
+        bool, typer.Option("--first-release", help="Nothing was released yet, so there is nothing to keep.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Prove that all versions of each event, released ones included, read each other, both ways."""
@@ -46,18 +49,13 @@ def check(
         check_release(declarations)
     except DeclarationError as failure:
         fail(str(failure), EXIT_FOUND)
-    current = {name: schema.resolved for name, schema in declarations.schemas.items()}
-    versions: Mapping[str, Any] = {**declarations.release.schemas, **current}
-    problems = check_versions(versions)
-    if as_json:
-        print(
-            json.dumps(
-                {"checked": sorted(versions), "problems": [_as_json(each) for each in problems]}, indent=1
-            )
+    if not declarations.release.manifest and not first_release:
+        fail(
+            f"{schemas / 'released' / 'manifest.json'} names no released schema, so nothing can be "
+            "compared; where nothing was released yet, give --first-release",
+            EXIT_FOUND,
         )
-    else:
-        _print_problems(problems, len(versions))
-    raise typer.Exit(EXIT_FOUND if problems else 0)
+    raise typer.Exit(EXIT_FOUND if _compare(declarations, as_json=as_json) else 0)
 
 
 @app.command(name="list")
@@ -99,13 +97,32 @@ def show(
         print(json.dumps(json.loads(book.definition(name)), indent=2, ensure_ascii=False))
 
 
-def _print_problems(problems: list[Problem], checked: int) -> None:
+def _compare(declarations: Declarations, *, as_json: bool) -> list[Problem]:
+    """Compare all versions, and print what was found."""
+    released = declarations.release.schemas
+    current = {name: schema.resolved for name, schema in declarations.schemas.items()}
+    versions: Mapping[str, Any] = {**released, **current}
+    problems = check_versions(versions)
+    if not as_json:
+        _print_problems(problems, released=len(released), current=len(current))
+        return problems
+    answer = {
+        "checked": sorted(versions),
+        "released": sorted(released),
+        "current": sorted(current),
+        "problems": [_as_json(each) for each in problems],
+    }
+    print(json.dumps(answer, indent=1))
+    return problems
+
+
+def _print_problems(problems: list[Problem], *, released: int, current: int) -> None:
     for problem in problems:
         print(problem)
     for rule in sorted({problem.finding.rule for problem in problems}):
         print(f"  {rule}: {RULES[rule]}")
     if not problems:
-        print(f"{checked} schemas: every version reads every other")
+        print(f"{released} released and {current} current schemas compared: every version reads every other")
 
 
 def _as_json(problem: Problem) -> Mapping[str, str]:

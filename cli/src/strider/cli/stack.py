@@ -25,8 +25,8 @@ from strider.localstack.catalogue import find_services
 from strider.localstack.commands import Asked, Raised, StackStopped, bring_up, take_down, wait_ready
 from strider.localstack.errors import Busy, NotReady, SetupFailure
 from strider.localstack.home import Home, find_home, is_held
-from strider.localstack.identity import is_alive
 from strider.localstack.logs import Line, follow, last_lines, readable
+from strider.localstack.orphans import what_is_left
 from strider.localstack.state import (
     FAILING,
     NOT_READY,
@@ -56,6 +56,8 @@ COLOURS: Final = (
     "bright_green",
     "bright_magenta",
 )
+NOWHERE: Final = dict.fromkeys((*PARTS, "api"))
+"""The endpoints of a stack that does not run."""
 LOUD: Final = {READY: "green", NOT_READY: "yellow", FAILING: "bold red", REFUSED: "bold red"}
 
 
@@ -112,6 +114,8 @@ def status(
     home = _home()
     state = read_state(home.state)
     running = is_held(home.supervisor_lock)
+    if state is not None and not running:
+        state = what_is_left(state)
     if as_json:
         print(json.dumps(_as_json(state, running=running), indent=1))
     elif state is None or (not running and not _survivors(state)):
@@ -228,15 +232,16 @@ def _print_state(state: StackState, *, running: bool) -> None:
 
 def _as_json(state: StackState | None, *, running: bool) -> dict[str, Any]:
     if state is None:
-        return {"state": STOPPED, "supervisor": None, "endpoints": {}, "processes": []}
-    told = asdict(state)
+        return {"state": STOPPED, "supervisor": None, "endpoints": NOWHERE, "processes": []}
     whole = state.state if running else ("orphaned" if _survivors(state) else STOPPED)
+    told = asdict(state) | ({"endpoints": NOWHERE} if whole == STOPPED else {})
     keep = ("supervisor", "since", "message", "endpoints", "processes")
     return {"state": whole, **{name: told[name] for name in keep}}
 
 
 def _survivors(state: StackState) -> bool:
-    return any(each.identity and is_alive(each.identity) for each in state.processes)
+    """Whether anything runs, of a state in which no dead process has its number any more."""
+    return any(each.pid for each in state.processes)
 
 
 def _age(since: str) -> str:

@@ -28,7 +28,7 @@ from strider.runtime.topics import Plan, Report, apply_topics, choose_topics, co
 from strider.runtime.topics.tailing import Tail, Wish
 
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, open_registry, run_on_broker
-from .topics_lines import parse_since, parse_where, render_line
+from .topics_lines import check_where, parse_since, parse_where, render_line
 
 app = typer.Typer(no_args_is_help=True, help="Create, compare and read topics.")
 
@@ -37,6 +37,12 @@ Bootstrap = Annotated[
 ]
 Examples = Annotated[bool, typer.Option("--examples", help="With the topics that only the examples use.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _replicas(value: int) -> int:
+    if value == 0:
+        raise typer.BadParameter("say 1 or more, or -1 for what the broker is set to")
+    return value
 
 
 class Form(StrEnum):
@@ -62,7 +68,12 @@ def apply(
         bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
     ] = False,
     examples: Examples = False,
-    replication: Annotated[int, typer.Option(help="Replicas of new topics; -1: as the broker is set.")] = -1,
+    replication: Annotated[
+        int,
+        typer.Option(
+            min=-1, max=32767, callback=_replicas, help="Replicas of new topics; -1: as the broker is set."
+        ),
+    ] = -1,
     as_json: AsJson = False,
 ) -> None:
     """Create what is missing, change settings that differ, give each group its first offsets."""
@@ -112,7 +123,9 @@ def list_topics(examples: Examples = False, as_json: AsJson = False) -> None:
 @app.command()
 def tail(  # noqa: PLR0917  # typer names the options, nobody counts them
     name: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")],
-    from_offset: Annotated[int | None, typer.Option(help="Begin at this offset of each partition.")] = None,
+    from_offset: Annotated[
+        int | None, typer.Option(min=0, help="Begin at this offset of each partition.")
+    ] = None,
     since: Annotated[str, typer.Option(help="Begin at a time: 15m, 2h, 1d ago, or ISO 8601.")] = "",
     from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Begin at the beginning.")] = False,
     partition: Annotated[list[int] | None, typer.Option(help="Only this partition; repeatable.")] = None,
@@ -134,7 +147,8 @@ def tail(  # noqa: PLR0917  # typer names the options, nobody counts them
             limit=limit,
             follow=follow,
         )
-    except (ValueError, OverflowError) as failure:
+        check_where(wish.where, name, TOPICS.get(name))
+    except ValueError as failure:
         fail(str(failure), EXIT_USAGE)
     run_on_broker(bootstrap, lambda target: _print_topic(target, name, wish))
 
@@ -155,7 +169,7 @@ async def _print_topic(target: Target, name: str, wish: Wish) -> None:
     try:
         async with aclosing(Tail(bus, codec, schemas).read(name, TOPICS.get(name), wish)) as lines:
             async for line in lines:
-                print(render_line(line), flush=wish.follow)
+                print(render_line(line, encoding=sys.stdout.encoding or "ascii"), flush=wish.follow)
         sys.stdout.flush()
     except BrokenPipeError:
         # Somebody piped this to `head`: that is how they say "enough".

@@ -6,9 +6,12 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from typing import Any, Final
 
+from strider.contracts import Topic
 from strider.runtime.topics.tailing import Line
 
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -16,8 +19,15 @@ _AGO: Final = re.compile(r"(\d{1,9})([smhd])")
 _MILLISECONDS: Final = re.compile(r"\d{12,14}")
 
 
-def render_line(line: Line) -> str:
-    """Write one message as JSON: its event where it has one, else its bytes and the reason."""
+_BEGINNING: Final = datetime.fromtimestamp(0, UTC)
+"""Brokers know no earlier moment."""
+
+
+def render_line(line: Line, *, encoding: str = "utf-8") -> str:
+    """Write one message as JSON: its event where it has one, else its bytes and the reason.
+
+    Text that the encoding cannot carry is escaped, as JSON escapes it: it stays JSON.
+    """
     record = line.record
     shown: dict[str, Any] = {
         "topic": record.topic,
@@ -30,11 +40,30 @@ def render_line(line: Line) -> str:
     if line.reason is not None:
         shown |= {"error": line.reason, "detail": line.detail}
     shown["value"] = _plain(record.value if line.event is None else line.event.to_record())
-    return json.dumps(shown, ensure_ascii=False)
+    text = json.dumps(shown, ensure_ascii=False)
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return json.dumps(shown)
+    return text
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """Read a moment: `15m`, `2h`, `1d` ago, milliseconds since 1970, or ISO 8601 (UTC without a zone)."""
+    """Read a moment: `15m`, `2h`, `1d` ago, milliseconds since 1970, or ISO 8601 (UTC without a zone).
+
+    Raises ValueError with the whole sentence for a person.
+    """
+    try:
+        moment = _moment(text, now)
+    except (ValueError, OverflowError):
+        raise ValueError(
+            f"--since {text!r} is no moment: say 15m, 2h or 1d (ago), milliseconds since 1970, "
+            "or ISO 8601 like 2026-05-01T12:00Z"
+        ) from None
+    return max(moment, _BEGINNING)
+
+
+def _moment(text: str, now: datetime) -> datetime:
     if match := _AGO.fullmatch(text):
         return now - timedelta(**{_UNITS[match[2]]: int(match[1])})
     if _MILLISECONDS.fullmatch(text):
@@ -47,8 +76,21 @@ def parse_where(conditions: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Read conditions, each `field=value`; raises ValueError for one without a field."""
     pairs = [condition.partition("=") for condition in conditions]
     if wrong := [field + sign + value for field, sign, value in pairs if not field or not sign]:
-        raise ValueError(f"{wrong[0]!r} is not field=value")
+        raise ValueError(f"--where {wrong[0]!r} is not field=value")
     return tuple((field.strip(), value) for field, _, value in pairs)
+
+
+def check_where(where: Sequence[tuple[str, str]], name: str, topic: Topic[Any] | None) -> None:
+    """Raise ValueError for a field that no event of the topic has: it would never match anything."""
+    if where and topic is None:
+        raise ValueError(f"--where {where[0][0]}: {name} is not declared, so its fields are not known")
+    known = [each.name for each in fields(topic.value)] if topic else []
+    for path, _ in where:
+        field = path.partition(".")[0]
+        if field not in known:
+            near = get_close_matches(field, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+            raise ValueError(f"--where {path}: {name} has no field {field}; {hint}")
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.stores.objects import ObjectOptions, open_objects
 
 from .core import Rules
 from .settings import EchoSettings
@@ -13,7 +14,11 @@ def build(process: Process[EchoSettings]) -> Wiring:
     """Put the service together."""
     settings = process.settings
     echo = Echo(Rules(settings.answer_prefix, settings.max_text_chars))
-    return Wiring((consume("echo", *echo.reads()),), PRODUCES, DEAD_LETTERS)
+    consumption = consume("echo", *echo.reads())
+    if not (url := settings.objects.url.get_secret_value()):
+        return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
+    objects = open_objects(ObjectOptions(url), clock=process.clock)
+    return Wiring((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.stores.objects import ObjectOptions, open_objects
 
 from .adapters import TopicLedger
 from .settings import TallySettings
@@ -11,10 +12,13 @@ from .topology import DEAD_LETTERS, PRODUCES, Tally
 
 def build(process: Process[TallySettings]) -> Wiring:
     """Put the service together."""
-    interval = process.settings.commit_interval_seconds
+    settings, interval = process.settings, process.settings.commit_interval_seconds
     ledger = TopicLedger(process.bus, process.codec, clock=process.clock, commit_interval_seconds=interval)
     consumption = consume("tally", *Tally(ledger).reads(), shards=ledger)
-    return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
+    if not (url := settings.objects.url.get_secret_value()):
+        return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
+    objects = open_objects(ObjectOptions(url), clock=process.clock)
+    return Wiring((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
 
 
 def main() -> int:

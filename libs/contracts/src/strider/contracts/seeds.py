@@ -7,15 +7,17 @@ is listed here and nowhere else:
 - a whole number may be written as 3.0, and 3 stands for 3.0;
 - `priority` also takes the words high, medium, low and discovery;
 - one text stands for a list with that text alone;
-- in maps of texts, numbers and booleans become their JSON text.
+- in maps of texts, numbers and booleans become their JSON text, and what is null is left out.
 
 A name that the schema does not have is an error and not ignored, since a misspelt limit would
-crawl without one. Whether a URL may be crawled is not decided here.
+crawl without one; for the same reason a number that cannot be meant is refused. Whether a URL may
+be crawled is not decided here.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from math import isfinite
@@ -34,11 +36,26 @@ MAX_DIGITS: Final = 30
 
 PRIORITY_WORDS: Final = {"discovery": 0, "low": 1, "medium": 2, "high": 3}
 
+RANGES: Final[Mapping[str, tuple[int, int]]] = {
+    "priority": (0, 3),
+    "max_depth": (0, 1_000_000),
+    "delay": (0, 86_400),
+    "max_pages": (0, 10**12),
+    "max_bytes": (0, 10**18),
+    "max_seconds": (0, 10**9),
+    "submitted_at_ms": (0, 253_402_300_799_999),
+}
+"""Least and greatest value of a field that a person can mean; beyond lies a slip or a wrong unit.
+
+A delay is a day at most, a run lasts some thirty years, a time ends with the year 9999.
+"""
+
 _BLANK: Final = b" \t\r\n"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _JSON_STARTS: Final = frozenset({b"{", b" ", b"\t", b"\r", b"\n", b"\xef"})
 _JSON_KINDS: Final = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", type(None): "null"}
-_RANGES: Final = {"int": 31, "long": 63}
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_BITS: Final = {"int": 31, "long": 63}
 
 
 def is_json(value: bytes) -> bool:
@@ -113,10 +130,34 @@ def _field_value(field: Field, value: Any, words: Words) -> Any:
             raise DecodeError("missing_field", f"{field.name!r} is required")
         return default_value(field)
     if field.name == "priority" and isinstance(value, str):
-        value = PRIORITY_WORDS.get(value.strip().lower(), value)
+        value = _priority(value)
     result = _convert(value, field.node, field.name)
     _require_words(field, result, words)
+    _require_range(field.name, result)
+    if field.name == "url":
+        _require_line(result, field.name)
     return result
+
+
+def _priority(word: str) -> int:
+    known = PRIORITY_WORDS.get(word.strip().lower())
+    if known is None:
+        names = ", ".join(sorted(PRIORITY_WORDS, key=lambda name: -PRIORITY_WORDS[name]))
+        raise DecodeError("bad_value", f"priority is {word[:80]!r}, wanted is one of {names}, or 0 to 3")
+    return known
+
+
+def _require_range(name: str, value: Any) -> None:
+    if name in RANGES and not RANGES[name][0] <= value <= RANGES[name][1]:
+        least, most = RANGES[name]
+        raise DecodeError("bad_value", f"{name} is {value}, wanted is {least} to {most}")
+
+
+def _require_line(text: str, place: str) -> None:
+    if not text.strip():
+        raise DecodeError("bad_value", f"{place} is empty")
+    if _CONTROL.search(text):
+        raise DecodeError("bad_value", f"{place} has a control character in it")
 
 
 def _convert(value: Any, node: Node, place: str) -> Any:
@@ -143,7 +184,9 @@ def _convert_map(value: Mapping[str, Any], part: Node, place: str) -> dict[str, 
             content = json.dumps(content)
         return _convert(content, part, f"{place}.{name[:80]}")
 
-    return {_clean(name, place): item(name, content) for name, content in value.items()}
+    return {
+        _clean(name, place): item(name, content) for name, content in value.items() if content is not None
+    }
 
 
 def _number(value: Any, kind: str, place: str) -> int | float | None:
@@ -151,9 +194,9 @@ def _number(value: Any, kind: str, place: str) -> int | float | None:
         return None
     if kind in ("float", "double"):
         return float(value)
-    if kind not in _RANGES or value != int(value):
+    if kind not in _BITS or value != int(value):
         return None
-    if not -(1 << _RANGES[kind]) <= value < 1 << _RANGES[kind]:
+    if not -(1 << _BITS[kind]) <= value < 1 << _BITS[kind]:
         raise DecodeError("bad_value", f"{place} is {value}, out of range")
     return int(value)
 
@@ -179,8 +222,10 @@ def _require_words(field: Field, value: Any, words: Words) -> None:
 
 
 def _nearest(name: str, known: Any) -> str:
-    near = get_close_matches(name[:80], known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(known))}"
+    """Suggest the likeliest name, whatever the case that it was written in."""
+    by_lower = {each.lower(): each for each in known}
+    near = get_close_matches(name[:80].lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near else f"; known are {', '.join(sorted(known))}"
 
 
 def _kind(value: Any) -> str:

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from .accounts import choose_account
@@ -25,7 +27,18 @@ from .identity import is_alive
 from .jars import ensure_jars
 from .orphans import end_orphans, find_orphans, forget
 from .process import Child, tail
-from .state import FAILED, FAILING, READY, REFUSED, SETTLED, STOPPED, ProcessStatus, StackState, read_state
+from .state import (
+    FAILED,
+    FAILING,
+    READY,
+    REFUSED,
+    SETTLED,
+    STOPPED,
+    ProcessStatus,
+    StackState,
+    read_state,
+    write_state,
+)
 from .wheels import find_java, find_postgres, find_valkey
 from .wish import PARTS, Wish, merge, read_wish, write_wish
 
@@ -133,11 +146,13 @@ def take_down(home: Home, *, wipe: bool = False) -> tuple[ProcessStatus, ...] | 
         orphans = find_orphans(home, read_state(home.state))
         end_orphans(orphans)
         forget(home)
+        _write_ended(home)
         if wipe:
             _wipe(home)
     if not ended and not orphans:
         return None
-    return tuple(each for each in before.processes if each.pid) if before else ()
+    lines = before.processes if before else ()
+    return tuple(each for each in lines if each.pid and (ended or each.name in orphans))
 
 
 def has_ended(state: StackState | None) -> bool:
@@ -189,6 +204,17 @@ def _end_supervisor(home: Home) -> bool:
         # A supervisor that has only just begun has not said its name yet.
         time.sleep(LOOK_SECONDS)
     return True
+
+
+def _write_ended(home: Home) -> None:
+    """Write what a killed supervisor could not: that its life is over, and its wish with it."""
+    state = read_state(home.state)
+    if state is None or has_ended(state):
+        return
+    since = datetime.now(UTC).isoformat(timespec="milliseconds")
+    # All has ended by now, and a full disk does not change that; `status` sees by itself who lives.
+    with suppress(OSError):
+        write_state(home.state, StackState(STOPPED, since, ports=state.ports, wish=state.wish))
 
 
 def _wipe(home: Home) -> None:

@@ -13,6 +13,9 @@ from typing import Final
 from .connections import kafka_connection
 from .errors import NotReady, SetupFailure
 from .home import find_home
+from .identity import is_alive
+from .orphans import what_is_left
+from .parts.objects import check_object_store
 from .probes import ask_kafka, ask_kafka_as, ask_port, ask_postgres, ask_redis, run_now
 from .state import STOPPED, read_state
 
@@ -42,12 +45,19 @@ def as_variables(endpoints: Mapping[str, str | None]) -> dict[str, str | None]:
 def read_endpoints(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
     """Every endpoint that is known here: the environment's, else those of the stack that runs here."""
     state = read_state(find_home(environment, directory).state)
+    if state and not (state.supervisor and is_alive(state.supervisor)):
+        state = what_is_left(state)
     running = state.endpoints if state and state.state != STOPPED else {}
     return {name: value for name, value in running.items() if value} | named_by_environment(environment)
 
 
 def check_reachable(named: Mapping[str, str], environment: Mapping[str, str]) -> None:
-    """Ask every server that the environment names; SetupFailure names the first that does not answer."""
+    """Ask every server that the environment names; SetupFailure names the first that does not answer.
+
+    Raises SettingsError for the address of an object store that is none.
+    """
+    if url := named.get("objects"):
+        check_object_store(url)
     for name, address in named.items():
         ask = _question(name, address, environment)
         if ask is None:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
+from dataclasses import replace
 
 from .home import Home
 from .identity import is_alive
 from .process import Child, read_number, stop_all
-from .state import StackState
+from .state import DONE, EXTERNAL, STOPPED, ProcessStatus, StackState
+from .wish import PARTS
 
 SUFFIX = ".pid"
 STOP_SIGNALS: Mapping[str, int] = {"postgres": signal.SIGINT}
@@ -35,10 +37,29 @@ def find_orphans(home: Home, state: StackState | None) -> dict[str, Child]:
 
 
 def end_orphans(orphans: Mapping[str, Child]) -> None:
-    """End them, all at once."""
-    stop_all(
-        (child, STOP_SIGNALS.get(name, signal.SIGTERM), GRACE_SECONDS) for name, child in orphans.items()
-    )
+    """End them: services first, while the servers still take what they have in hand."""
+    for are_parts in (False, True):
+        stop_all(
+            (child, STOP_SIGNALS.get(name, signal.SIGTERM), GRACE_SECONDS)
+            for name, child in orphans.items()
+            if (name in PARTS) is are_parts
+        )
+
+
+def what_is_left(state: StackState) -> StackState:
+    """Say what of a state is still true once its supervisor has gone: what has ended, and is nowhere."""
+    processes = tuple(_as_found(each) for each in state.processes)
+    if not any(each.pid for each in processes):
+        return replace(state, supervisor=None, processes=processes, endpoints=dict.fromkeys(state.endpoints))
+    ended = {each.name for each in processes if each.state == STOPPED}
+    endpoints = {name: None if name in ended else address for name, address in state.endpoints.items()}
+    return replace(state, supervisor=None, processes=processes, endpoints=endpoints)
+
+
+def _as_found(status: ProcessStatus) -> ProcessStatus:
+    if status.state in (EXTERNAL, DONE) or (status.identity and is_alive(status.identity)):
+        return status
+    return replace(status, state=STOPPED, pid=None, started=None, reason="")
 
 
 def forget(home: Home) -> None:

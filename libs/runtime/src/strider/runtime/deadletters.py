@@ -48,6 +48,14 @@ def reason_of(failure: BaseException) -> str:
     return ANSWER_REFUSED if isinstance(failure, EncodeError) else HANDLER_CRASHED
 
 
+def repr_of(failure: BaseException) -> str:
+    """Describe a failure for a log line, even one that cannot describe itself."""
+    try:
+        return repr(failure)
+    except Exception as broken:  # noqa: BLE001  # it is somebody else's code, and says nothing about the message
+        return f"<{_class_of(failure)}, whose repr raises {type(broken).__qualname__}>"
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Who writes the dead letters."""
@@ -104,7 +112,7 @@ class DeadLetters:
             task_id=_text(record.headers, "entry"),
             execution_id=_text(record.headers, "execution"),
             error_class=_class_of(failure),
-            error_message=self._scrub(str(failure))[:MESSAGE_CHARS],
+            error_message=self._scrub(_message_of(failure))[:MESSAGE_CHARS],
             stack_trace=self._scrub(_stack_of(failure))[-STACK_TRACE_CHARS:],
             trace_id=_trace_id(headers or record.headers),
             attempts=attempts,
@@ -136,7 +144,9 @@ class DeadLetters:
             **fields,
         )
 
-    async def _key_and_headers(self, record: Record) -> tuple[bytes | None, tuple[str, ...], tuple[bytes, ...]]:
+    async def _key_and_headers(
+        self, record: Record
+    ) -> tuple[bytes | None, tuple[str, ...], tuple[bytes, ...]]:
         names = tuple(name for name, _ in record.headers)
         contents = tuple(content or b"" for _, content in record.headers)
         size = len(record.key or b"") + sum(map(len, names)) + sum(map(len, contents)) + 8 * len(names)
@@ -164,6 +174,13 @@ class DeadLetters:
 def _class_of(failure: BaseException) -> str:
     kind = type(failure)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _message_of(failure: BaseException) -> str:
+    try:
+        return str(failure)
+    except Exception as broken:  # noqa: BLE001  # the letter must be written all the same
+        return f"<{_class_of(failure)}, whose str raises {type(broken).__qualname__}>"
 
 
 def _stack_of(failure: BaseException) -> str:

@@ -60,35 +60,9 @@ class ConsumerLoop:
         self._pauses.when_open(self._on_gates_open)
         self._intake = Intake(self._reads, settings=settings, pauses=self._pauses, pool=self._pool)
         self._commits = Commits(ports=ports, settings=settings, pauses=self._pauses)
-        self._partitions = Partitions(
-            self._reads,
-            is_sharded=spec.sharded,
-            ports=ports,
-            settings=settings,
-            pauses=self._pauses,
-            pool=self._pool,
-            spawn=self._spawn,
-            commit=self._commit,
-            on_open=self._intake.admit_deferred,
-            on_gone=self._intake.on_gone,
-        )
-        self._verdicts = Verdicts(
-            ports=ports,
-            settings=settings,
-            pauses=self._pauses,
-            pool=self._pool,
-            spawn=self._spawn,
-            on_fenced=self._partitions.on_fenced,
-        )
-        self._stages = Stages(
-            codec,
-            spec.group,
-            ports=ports,
-            settings=settings,
-            pool=self._pool,
-            on_done=self._intake.on_done,
-            verdicts=self._verdicts,
-        )
+        self._partitions = self._new_partitions()
+        self._verdicts = self._new_verdicts()
+        self._stages = self._new_stages(codec)
 
     @property
     def group(self) -> str:
@@ -152,6 +126,7 @@ class ConsumerLoop:
                 _log.error("Also Failed", error=repr(also))
             raise failures.exceptions[0] from None
         finally:
+            await self._stages.stop()
             if self._consumer is not None:
                 await self._consumer.close()
 
@@ -261,6 +236,41 @@ class ConsumerLoop:
         finally:
             for waiter in waiters:
                 waiter.cancel()
+
+    def _new_partitions(self) -> Partitions:
+        return Partitions(
+            self._reads,
+            is_sharded=self._spec.sharded,
+            ports=self._ports,
+            settings=self._settings,
+            pauses=self._pauses,
+            pool=self._pool,
+            spawn=self._spawn,
+            commit=self._commit,
+            on_open=self._intake.admit_deferred,
+            on_gone=self._intake.on_gone,
+        )
+
+    def _new_verdicts(self) -> Verdicts:
+        return Verdicts(
+            ports=self._ports,
+            settings=self._settings,
+            pauses=self._pauses,
+            pool=self._pool,
+            spawn=self._spawn,
+            on_fenced=self._partitions.on_fenced,
+        )
+
+    def _new_stages(self, codec: Codec) -> Stages:
+        return Stages(
+            codec,
+            self._spec.group,
+            ports=self._ports,
+            settings=self._settings,
+            pool=self._pool,
+            on_done=self._intake.on_done,
+            verdicts=self._verdicts,
+        )
 
     async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
         """Let a failure of ours end the loop: a client library may swallow what a listener raises."""

@@ -44,6 +44,10 @@ class Commits:
         }
         if offsets:
             await self._send(consumer, held, offsets)
+        else:
+            # Done all the same (its answer was lost), or gone with its partition.
+            self._failures = 0
+            self._pauses.clear(COMMIT)
 
     async def _send(
         self,

@@ -36,18 +36,7 @@ async def report_loss(
     ports.meter.lost(lost.topic, lost.partition, gone)
     word = f"{LOSS} {lost.topic}[{lost.partition}]"
     pauses.state(word, str(lost))
-    attempt = 1
-    while not partition.is_closed:
-        try:
-            await ports.speaker.speak(
-                (ports.dead_letters.loss(lost),),
-                cause=f"{lost.topic}:{lost.partition}:{lost.wanted}-{lost.available}",
-            )
-            break
-        except Unavailable as failure:
-            pauses.state(word, f"{lost}; {failure}")
-            await pause_before(attempt, ports=ports, settings=settings)
-            attempt += 1
+    await _say(lost, partition, word, ports=ports, settings=settings, pauses=pauses)
     pauses.clear(word)
     if partition.is_closed:
         return
@@ -55,4 +44,30 @@ async def report_loss(
         consumer.seek(partition.name, lost.available)
     except NotOwned:
         return
+    # The next commit has it: else whoever has the partition next would report the same loss again.
+    partition.done.skip_to(lost.available)
     partition.holds.discard(LOSS)
+
+
+async def _say(
+    lost: OffsetLost,
+    partition: Partition,
+    word: str,
+    *,
+    ports: LoopPorts,
+    settings: LoopSettings,
+    pauses: Pauses,
+) -> None:
+    """Have the loss event acknowledged, however long that takes, as long as the partition is ours."""
+    attempt = 1
+    while not partition.is_closed:
+        try:
+            await ports.speaker.speak(
+                (ports.dead_letters.loss(lost),),
+                cause=f"{lost.topic}:{lost.partition}:{lost.wanted}-{lost.available}",
+            )
+            return
+        except Unavailable as failure:
+            pauses.state(word, f"{lost}; {failure}")
+            await pause_before(attempt, ports=ports, settings=settings)
+            attempt += 1

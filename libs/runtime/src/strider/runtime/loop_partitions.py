@@ -23,6 +23,9 @@ from .ports import Consumer, TopicPartition
 SHARD = "shards"
 FENCED = "fenced"
 
+ABANDON_SECONDS = 1.0
+"""How long cancelled handlers may take to end; who ignores being cancelled is not waited for."""
+
 _log = logger("loop")
 
 
@@ -94,6 +97,7 @@ class Partitions:
                 self._ports.meter.lag(*partition.name, None)
             if abandoned := self._pool.abandon(which):
                 _log.warning("Messages Abandoned", messages=abandoned, grace_seconds=grace_seconds)
+                await self._pool.wait_for_active(which, seconds=ABANDON_SECONDS)
             self._on_gone(self.held)
             await self._close_shards(leaving)
             _log.info("Partitions Given Back", partitions=len(leaving))
@@ -137,9 +141,8 @@ class Partitions:
                 await self._ports.shards.on_shards_taken(frozenset((shard,)))
                 break
             except Unavailable as failure:
-                self._pauses.state(failure.part, f"shard {shard} is not ready: {failure.detail}")
+                self._pauses.state(SHARD, f"shard {shard} is not ready: {failure}")
                 await pause_before(attempt, ports=self._ports, settings=self._settings)
-                self._pauses.clear(failure.part)
                 attempt += 1
             except Fenced as fenced:
                 self.on_fenced(fenced)

@@ -25,7 +25,7 @@ _log = logger("loop")
 
 
 class Pauses:
-    """The reasons why a loop does not move, by one word each."""
+    """The reasons why a loop does not move, by one word each (and which one, where there are many)."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
@@ -51,20 +51,35 @@ class Pauses:
         """State a reason; with `gates` nothing new is started or read until it is cleared."""
         if word not in self._reasons:
             _log.warning("Paused", reason=word, why=why)
-            self._meter.paused(word, is_paused=True)
+            self._meter.paused(_kind(word), is_paused=True)
         self._reasons[word] = why
         if gates:
             self._gates.add(word)
 
+    def take_back(self, word: str) -> None:
+        """State a reason no longer, although its gate stays closed: there is none that can be named."""
+        if self._reasons.pop(word, None) is not None:
+            _log.warning("Pause Unexplained", reason=word)
+            self._end(word)
+
     def clear(self, word: str) -> None:
-        """Take a reason back."""
+        """Take a reason back, and open its gate."""
         if self._reasons.pop(word, None) is not None:
             _log.info("Resumed", reason=word)
-            self._meter.paused(word, is_paused=False)
+            self._end(word)
         if word in self._gates:
             self._gates.discard(word)
             if not self._gates:
                 self._on_open()
+
+    def _end(self, word: str) -> None:
+        if _kind(word) not in map(_kind, self._reasons):
+            self._meter.paused(_kind(word), is_paused=False)
+
+
+def _kind(word: str) -> str:
+    """Leave out which one of its kind it is: metrics are counted by kind."""
+    return word.partition(" ")[0]
 
 
 class Outages:
@@ -98,13 +113,29 @@ class Outages:
                 break
             unit.probe = asyncio.get_running_loop().create_future()
             add_probe(unit)
-            if await unit.probe:
+            if await self._is_back(part, unit.probe):
                 break
             attempt += 1
         del self._parked[part]
         self._pauses.clear(part)
         for unit in waiting:
             add(unit)
+
+    async def _is_back(self, part: str, probe: asyncio.Future[bool]) -> bool:
+        """Wait for a probe's answer; for no longer than a handler may take is that a stated pause.
+
+        A probe that hangs is no outage that anybody waits for. The gate stays, so that whoever looks
+        for stalls sees messages wait, nothing move and nobody say why.
+        """
+        why = self._pauses.reasons.get(part, "")
+        while not probe.done():
+            await asyncio.wait((probe,), timeout=self._settings.deadline_seconds)
+            if not probe.done():
+                self._pauses.take_back(part)
+        is_back = probe.result()
+        if not is_back and self._parked[part]:
+            self._pauses.state(part, self._pauses.reasons.get(part, why), gates=True)
+        return is_back
 
 
 def settle_probe(unit: Unit, *, is_back: bool) -> None:

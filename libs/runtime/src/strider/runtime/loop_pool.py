@@ -96,7 +96,9 @@ class Pool:
         units = self._active_of(partitions)
         for unit in units:
             task = self._active[unit]
-            if task is None:
+            if unit.remembering is not None:
+                unit.remembering.cancel()
+            elif task is None:
                 self.leave(unit)
                 settle_probe(unit, is_back=False)
             elif unit.cancelled_for is None:
@@ -121,8 +123,8 @@ class Pool:
         if self._pauses.is_gated:
             return None
         while self._fresh:
-            unit = self._fresh.popleft()
-            if not unit.is_leaving:
+            unit = self._fresh.popleft().staying()
+            if unit is not None:
                 return unit
         return None
 
@@ -152,14 +154,24 @@ class Pool:
 
     async def _sweep(self) -> None:
         clock = self._ports.clock
+        every = min(1.0, self._settings.deadline_seconds / SWEEPS_PER_DEADLINE)
         while True:
-            await clock.sleep(min(1.0, self._settings.deadline_seconds / SWEEPS_PER_DEADLINE))
+            before = clock.monotonic()
+            await clock.sleep(every)
             now = clock.monotonic()
+            if now - before > 2 * every:
+                self._owe(now - before - every, now=now)
             for unit, task in list(self._active.items()):
                 is_late = unit.stage is Stage.HANDLE and now >= unit.deadline > 0.0
                 if task is not None and is_late and unit.cancelled_for is None:
                     unit.cancelled_for = "deadline"
                     task.cancel()
+
+    def _owe(self, seconds: float, *, now: float) -> None:
+        """Put deadlines off by a time in which nobody ran (SIGSTOP, a starved machine)."""
+        for unit in self._active:
+            if unit.deadline > 0.0:
+                unit.deadline = min(unit.deadline + seconds, now + self._settings.deadline_seconds)
 
 
 def identities(partitions: list[Partition]) -> frozenset[int]:

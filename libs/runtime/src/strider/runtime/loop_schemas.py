@@ -6,6 +6,8 @@ come, is an unknown schema the message's own fault.
 
 from __future__ import annotations
 
+import asyncio
+
 from strider.contracts import UnknownSchema
 
 from .errors import Unavailable
@@ -24,6 +26,8 @@ class SchemaWaits:
         self._settings = settings
         self._pauses = pauses
         self._waiting: dict[_Wanted, list[Unit]] = {}
+        self._searching = asyncio.Lock()
+        """One search at a time: a flood of made-up schemas must not become one of searches."""
 
     def wait(self, unit: Unit, unknown: UnknownSchema, *, add: Add, spawn: Spawn) -> bool:
         """Let a unit wait for a search that begins after it came; False where that was done already."""
@@ -44,9 +48,10 @@ class SchemaWaits:
     async def _search(self, unknown: UnknownSchema, wanted: _Wanted, *, add: Add) -> None:
         word, attempt = _hold(unknown), 1
         while True:
-            early = list(self._waiting[wanted])  # a search says nothing to those who come during it
             try:
-                await self._ports.schemas.find(unknown)
+                async with self._searching:
+                    early = list(self._waiting[wanted])  # a search says nothing to those who come during it
+                    await self._ports.schemas.find(unknown)
             except Unavailable as failure:
                 self._pauses.state(word, f"{unknown.detail} here, and {failure}")
                 await pause_before(attempt, ports=self._ports, settings=self._settings)

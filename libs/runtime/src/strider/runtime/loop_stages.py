@@ -49,6 +49,7 @@ class Stages:
         self._verdicts = verdicts
         self._on_done = on_done
         self._deadline_seconds = settings.deadline_seconds
+        self._remembering: set[asyncio.Task[None]] = set()
         self.last_activity = ports.clock.monotonic()
 
     async def advance(self, unit: Unit) -> None:
@@ -140,9 +141,7 @@ class Stages:
             unit.record, failure, attempts=max(1, unit.attempts), headers=unit.headers
         )
         also = await self._last_words(unit.record, reason_of(failure))
-        unit.effects = Effects(
-            (letter, *also.say), also.close, remember=also.remember, outcome=DEAD_LETTERED
-        )
+        unit.effects = Effects((letter, *also.say), also.close, remember=also.remember, outcome=DEAD_LETTERED)
         unit.stage = Stage.SAY
         return True
 
@@ -197,9 +196,32 @@ class Stages:
         return bool(waiting)
 
     async def _remember(self, unit: Unit) -> bool:
-        if unit.effects.remember is not None:
-            await unit.effects.remember()
+        """Begin to remember, or judge what came of it; False while it is under way, without a worker."""
+        task, unit.remembering = unit.remembering, None
+        if task is None:
+            if unit.effects.remember is None:
+                return self._finish(unit)
+            unit.remembering = task = asyncio.create_task(_run(unit.effects.remember))
+            self._remembering.add(task)
+            task.add_done_callback(lambda task: self._on_remembered(unit, task))
+            return False
+        if task.cancelled():
+            raise RuntimeError("remembering ended as cancelled, and nobody had cancelled it")
+        task.result()
         return self._finish(unit)
+
+    def _on_remembered(self, unit: Unit, task: asyncio.Task[None]) -> None:
+        self._remembering.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at here, because an abandoned unit's is looked at by nobody
+        self._pool.add_begun(unit)
+
+    async def stop(self) -> None:
+        """End what is being remembered: the loop has ended."""
+        for task in self._remembering:
+            task.cancel()
+        if self._remembering:
+            await asyncio.wait(set(self._remembering))
 
     def _finish(self, unit: Unit) -> bool:
         if unit.is_closed:
@@ -226,6 +248,10 @@ class Stages:
         _remember,
     )
     """By number of the stage. Each answers whether there is more to do now."""
+
+
+async def _run(remember: Callable[[], Awaitable[None]]) -> None:
+    await remember()
 
 
 def _take_back_cancel(unit: Unit) -> bool:

@@ -70,6 +70,7 @@ class Unit:
         "partition",
         "probe",
         "record",
+        "remembering",
         "searched_for",
         "size_bytes",
         "stage",
@@ -85,6 +86,7 @@ class Unit:
         self.headers: tuple[Header, ...] = ()
         """The trace that what is said carries on."""
         self.acknowledgements: list[Acknowledgement] | None = None
+        self.remembering: asyncio.Task[None] | None = None
         self.failure: BaseException | None = None
         """Why it is given up."""
         self.attempts = 0
@@ -117,6 +119,10 @@ class Unit:
     def is_leaving(self) -> bool:
         """Whether it may not be started any more."""
         return self.partition.is_leaving
+
+    def staying(self) -> Unit | None:
+        """Return what of it, or after it, may still be started."""
+        return None if self.is_leaving else self
 
     def partitions(self) -> tuple[Partition, ...]:
         """Where it came from."""
@@ -168,6 +174,16 @@ class Batch(Unit):
     def partitions(self) -> tuple[Partition, ...]:
         """Where it came from."""
         return tuple({id(partition): partition for partition, _ in self.parts}.values())
+
+    def staying(self) -> Unit | None:
+        """Return what of it, or after it, may still be started: one shard must not stop the others."""
+        unit: Batch | None = self
+        while unit is not None and unit.is_leaving:
+            if unit.is_closed:
+                return None  # its queue belongs to the next assignment
+            rest = [part for part in unit.parts if not part[0].is_leaving]
+            unit = Batch(rest, unit.queue) if rest else unit.queue.leave()
+        return unit
 
     def split(self) -> Iterator[Batch]:
         """Make one unit of each message, so that the bad one can be told from the others."""

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from strider.contracts import UnknownSchema
 
-from .deadletters import reason_of
-from .effects import Effects
+from .deadletters import reason_of, repr_of
+from .effects import NOTHING, Effects
 from .errors import Fenced, StartRefused, Unavailable
 from .flood import FloodBreaker
 from .logs import logger
@@ -74,8 +74,7 @@ class Verdicts:
         if isinstance(failure, Unavailable):
             self._wait_for(unit, failure)
         elif isinstance(failure, Fenced):
-            self._leave(unit, is_back=False)
-            self._on_fenced(failure)
+            self._stop_shard(unit, failure)
         elif isinstance(failure, StartRefused):
             raise failure
         elif unit.failure is not None:
@@ -94,6 +93,15 @@ class Verdicts:
         assert successor is not None
         self._pool.add(successor)
 
+    def _stop_shard(self, unit: Unit, fenced: Fenced) -> None:
+        """Stop what was fenced; what a batch has of other shards is handled without it."""
+        self._leave(unit, is_back=False)
+        self._on_fenced(fenced)
+        if isinstance(unit, Batch) and unit.is_leaving:
+            rest = unit.staying()
+            if rest is not None:
+                self._pool.add(rest)
+
     def _wait_for(self, unit: Unit, failure: Unavailable) -> None:
         if unit.stage is Stage.CLOSE:
             unit.stage = Stage.SAY  # what is sent fails as a whole
@@ -109,13 +117,16 @@ class Verdicts:
         record = unit.record
         where = f"{record.topic}[{record.partition}]@{record.offset}"
         if not self._breaker.bad(self._ports.clock.monotonic()):
-            why = f"{self._breaker.reason}, the last one {where}: {failure!r:.200}"
+            why = f"{self._breaker.reason}, the last one {where}: {repr_of(failure):.200}"
             self._pauses.state(FLOOD, why, gates=True)
             self._held.append(unit)
             self._leave(unit, is_back=True)
             return
-        _log.error("Message Given Up", where=where, reason=reason_of(failure), error=f"{failure!r:.500}")
-        unit.failure = failure
+        _log.error(
+            "Message Given Up", where=where, reason=reason_of(failure), error=f"{repr_of(failure):.500}"
+        )
+        # What it had to say is not its letter, and must not be taken for one.
+        unit.failure, unit.effects = failure, NOTHING
         unit.stage = Stage.GIVE_UP
         self._pool.add_begun(unit)
 
@@ -124,7 +135,7 @@ class Verdicts:
         effects = unit.effects
         if len(effects.say) <= 1 and not effects.close and effects.remember is None:
             raise failure
-        _log.error("Last Words Failed", cause=unit.cause, error=f"{failure!r:.500}")
+        _log.error("Last Words Failed", cause=unit.cause, error=f"{repr_of(failure):.500}")
         unit.effects = Effects(effects.say[:1], outcome=effects.outcome)
         unit.stage = Stage.SAY
         self._pool.add_begun(unit)

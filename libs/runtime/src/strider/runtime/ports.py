@@ -147,17 +147,11 @@ class Consumer(Protocol):
     def seek(self, partition: TopicPartition, offset: int) -> None: ...
     async def position(self, partition: TopicPartition) -> int: ...
     async def committed(self, partition: TopicPartition) -> int | None: ...
-    async def begin_offsets(
-        self, partitions: Iterable[TopicPartition]
-    ) -> Mapping[TopicPartition, int]: ...
-    async def end_offsets(
-        self, partitions: Iterable[TopicPartition]
-    ) -> Mapping[TopicPartition, int]:
+    async def begin_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]: ...
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Where the log ends now (committed data only, where the consumer reads committed)."""
 
-    async def offsets_at(
-        self, moments_ms: Mapping[TopicPartition, int]
-    ) -> Mapping[TopicPartition, int]:
+    async def offsets_at(self, moments_ms: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """First offset at or after a moment; the end offset where there is none."""
 
     async def close(self) -> None: ...

@@ -15,7 +15,21 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from .settings_types import PositiveSeconds, Seconds, SecretUrl, Variable, Words, lower, upper
+from .settings_types import (
+    Brokers,
+    Contact,
+    HeaderText,
+    ObjectsUrl,
+    PositiveSeconds,
+    PostgresUrl,
+    RedisUrl,
+    Seconds,
+    SecretUrl,
+    Variable,
+    WebUrl,
+    lower,
+    upper,
+)
 
 
 class Area(BaseModel):
@@ -41,9 +55,9 @@ class CrawlSettings(Area):
     """Crawl loopback and private addresses, on any port; metadata addresses are never crawled."""
     host_delay_seconds: Annotated[Seconds, Variable("STRIDER_HOST_DELAY")] = 1.0
     """Shortest time between two requests to one host; robots.txt may only make it longer."""
-    contact: str = ""
+    contact: Contact = ""
     """URL or mail address of who is responsible, part of the User-Agent; needed for anything but loopback."""
-    user_agent: str = ""
+    user_agent: HeaderText = ""
     """The whole User-Agent, instead of the name, version and contact that are sent otherwise."""
 
 
@@ -52,7 +66,7 @@ class KafkaSettings(Area):
 
     PREFIX: ClassVar[str] = "KAFKA_"
 
-    bootstrap_servers: Words = ("localhost:9092",)
+    bootstrap_servers: Brokers = ("localhost:9092",)
     """Brokers to ask first, host:port, parted by commas."""
     security_protocol: Annotated[
         Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], BeforeValidator(upper)
@@ -96,7 +110,7 @@ class RegistrySettings(Area):
 
     PREFIX: ClassVar[str] = "SCHEMA_REGISTRY_"
 
-    url: SecretUrl = SecretUrl("")
+    url: WebUrl = SecretUrl("")
     """Address of the registry; empty: schemas travel on their own topic only."""
     username: str = ""
     """Who logs in to the registry."""
@@ -111,7 +125,7 @@ class PostgresSettings(Area):
 
     PREFIX: ClassVar[str] = "POSTGRES_"
 
-    dsn: SecretUrl = SecretUrl("postgresql://localhost:5432/strider")
+    dsn: PostgresUrl = SecretUrl("postgresql://localhost:5432/strider")
     """Address with user, password, database and options such as sslmode."""
 
 
@@ -120,7 +134,7 @@ class RedisSettings(Area):
 
     PREFIX: ClassVar[str] = "REDIS_"
 
-    url: SecretUrl = SecretUrl("redis://localhost:6379/0")
+    url: RedisUrl = SecretUrl("redis://localhost:6379/0")
     """Address with password and database; rediss:// encrypts."""
 
 
@@ -129,7 +143,7 @@ class SearchSettings(Area):
 
     PREFIX: ClassVar[str] = "OPENSEARCH_"
 
-    url: SecretUrl = SecretUrl("")
+    url: WebUrl = SecretUrl("")
     """Address with user and password; empty: no search index is written."""
 
 
@@ -138,7 +152,7 @@ class ObjectSettings(Area):
 
     PREFIX: ClassVar[str] = "OBJECT_STORE_"
 
-    url: SecretUrl = SecretUrl("")
+    url: ObjectsUrl = SecretUrl("")
     """file:///folder, s3://bucket/prefix or gs://bucket/prefix; empty: only what fits into events is kept."""
 
 

@@ -39,6 +39,20 @@ COMMAND_VARIABLES: Final = MappingProxyType(
 """Names beginning like a setting that are no setting of a service: no process may trip over them."""
 
 
+SHARED_PREFIXES: Final = (
+    "KAFKA_",
+    "POSTGRES_",
+    "REDIS_",
+    "OPENSEARCH_",
+    "OBJECT_STORE_",
+    "SCHEMA_REGISTRY_",
+)
+"""Beginnings that our settings have in common with those of other programs."""
+
+SLIP_CUTOFF: Final = 0.9
+"""Likeness from which a name is a misspelt setting: KAFKA_BOOTSTRAP_SERVER is, POSTGRES_DB is not."""
+
+
 class SettingsError(Exception):
     """Settings that no process may start with; each of `problems` is one line that names a variable."""
 
@@ -200,13 +214,28 @@ class _Reading:
             return None
 
     def _unknown_variables(self) -> Iterator[str]:
-        """Name what looks like ours and is not: most often a slip of the pen, which must not go unseen."""
+        """Name what looks like ours and is not: most often a slip of the pen, which must not go unseen.
+
+        Other programs have variables of the shared prefixes too (KAFKA_HOME), so there only what
+        is all but the name of a setting counts.
+        """
         prefixes = tuple(prefix for prefix in ("STRIDER_", self._class.PREFIX) if prefix)
         known = self._names | COMMAND_VARIABLES.keys()
         for variable in sorted(self._environ):
             is_known = variable in known or variable.removesuffix("_FILE") in self._names
-            if variable.startswith(prefixes) and not is_known:
+            if is_known:
+                continue
+            if variable.startswith(prefixes):
                 yield f"{variable}: there is no such setting{_near(variable, known)}"
+            elif variable.startswith(SHARED_PREFIXES) and (meant := self._all_but(variable)):
+                yield f"{variable}: there is no such setting; did you mean {meant}?"
+
+    def _all_but(self, variable: str) -> str:
+        """Find the setting that is meant by a name with a letter too few or too many."""
+        for name in (variable, variable.removesuffix("_FILE")):
+            if close := difflib.get_close_matches(name, sorted(self._names), n=1, cutoff=SLIP_CUTOFF):
+                return close[0]
+        return ""
 
 
 def _near(name: str, known: Iterable[str]) -> str:

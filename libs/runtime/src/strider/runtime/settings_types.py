@@ -1,15 +1,18 @@
 """Kinds of values that a setting may have: durations with units, lists, words, addresses with a password.
 
-Knows how one value is read and shown, and nothing of which settings there are.
+Knows how one value is read, refused and shown, and nothing of which settings there are. What is
+wrong with an address is said without quoting it, since it may carry a password.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, Final, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 
 class Variable(NamedTuple):
@@ -27,6 +30,11 @@ class SecretUrl(SecretStr):
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|h|d)?", re.ASCII)
 _UNITS: Final = {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[\w.%-]+):(?P<port>[0-9]{1,5})")
+_MAIL = re.compile(r"[^@\s<>]+@[\w.-]+")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_MAX_PORT: Final = 65_535
+_ESCAPE_HINT: Final = "special signs in a password are written as %2F and the like"
 _USERINFO = re.compile(r"(?P<start>://[^/?#@:\s]*):[^/?#\s]*@")
 
 
@@ -60,6 +68,78 @@ def upper(value: Any) -> Any:
     return value.upper() if isinstance(value, str) else value
 
 
+def require_brokers(servers: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what names no broker as host:port; what may hold a password is counted, not quoted."""
+    may_quote = not any("@" in server for server in servers)
+    for at, server in enumerate(servers, start=1):
+        found = _HOST_AND_PORT.fullmatch(server)
+        if found is None or not 1 <= int(found["port"]) <= _MAX_PORT:
+            what = repr(server[:80]) if may_quote else f"item {at}"
+            raise ValueError(f"must be host:port, several parted by commas; {what} is not")
+    return servers
+
+
+def require_address(*schemes: str) -> Callable[[SecretUrl], SecretUrl]:
+    """Make a check that an address is empty, or has one of the schemes and says where to go."""
+    wanted = " or ".join(f"{scheme}://" for scheme in schemes)
+
+    def check(address: SecretUrl) -> SecretUrl:
+        text = address.get_secret_value()
+        if not text:
+            return address
+        if " " in text or _UNPRINTABLE.search(text):
+            raise ValueError("must be an address; a blank or control character is in it")
+        scheme, parted, _ = text.partition("://")
+        if not parted or scheme.lower() not in schemes:
+            raise ValueError(f"must be an address that begins with {wanted}")
+        if not _leads_somewhere(text):
+            raise ValueError(f"must be an address with a host, and a port that is one ({_ESCAPE_HINT})")
+        return address
+
+    return check
+
+
+def _leads_somewhere(address: str) -> bool:
+    """Look for a host, a folder or a socket. PostgreSQL takes several hosts, parted by commas."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    hosts = parts.netloc.rpartition("@")[2]
+    if parts.scheme in ("file", "unix"):
+        return hosts in ("", "localhost") and len(parts.path) > 1
+    if not hosts:
+        return parts.scheme.startswith("postgres") and "host" in parse_qs(parts.query)
+    return all(_is_host(host) for host in hosts.split(","))
+
+
+def _is_host(host: str) -> bool:
+    name, port = host, ""
+    if not host.endswith("]") and ":" in host:
+        name, _, port = host.rpartition(":")
+    is_port = not port or (port.isascii() and port.isdigit() and int(port[:6]) <= _MAX_PORT)
+    return is_port and _HOST_AND_PORT.fullmatch(f"{name}:1") is not None
+
+
+def require_contact(contact: str) -> str:
+    """Refuse what site owners could not reach: a contact is a web or a mail address."""
+    require_printable(contact)
+    address = contact.removeprefix("mailto:")
+    is_web = contact.lower().startswith(("http://", "https://")) and _leads_somewhere(contact)
+    if contact and not is_web and not _MAIL.fullmatch(address):
+        raise ValueError(
+            "must be a URL or a mail address, such as https://example.org/bot or bot@example.org"
+        )
+    return contact
+
+
+def require_printable(text: str) -> str:
+    """Refuse control characters: the text becomes part of a header line."""
+    if _UNPRINTABLE.search(text):
+        raise ValueError("must have no control character in it")
+    return text
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("must be a finite number")
@@ -73,3 +153,17 @@ PositiveSeconds = Annotated[float, BeforeValidator(_finite), BeforeValidator(par
 
 Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
 """Several words in one variable, parted by commas or blanks."""
+
+Brokers = Annotated[Words, AfterValidator(require_brokers)]
+"""Words that are host:port each."""
+
+Contact = Annotated[str, AfterValidator(require_contact)]
+"""A URL or mail address, or nothing."""
+
+HeaderText = Annotated[str, AfterValidator(require_printable)]
+"""Text that can be sent in a header line."""
+
+WebUrl = Annotated[SecretUrl, AfterValidator(require_address("http", "https"))]
+PostgresUrl = Annotated[SecretUrl, AfterValidator(require_address("postgresql", "postgres"))]
+RedisUrl = Annotated[SecretUrl, AfterValidator(require_address("redis", "rediss", "unix"))]
+ObjectsUrl = Annotated[SecretUrl, AfterValidator(require_address("file", "s3", "gs"))]

@@ -41,8 +41,8 @@ class Speaker:
         """Queue events in their order; returns their acknowledgements.
 
         `cause` names what they follow from, and with the place in `says` becomes the event's id: so
-        a repeat has the same id. Everything is encoded before anything is sent: what raises
-        EncodeError has said nothing.
+        a repeat has the same id. Everything is encoded before anything is sent: what cannot be
+        encoded has said nothing.
         """
         now = self._clock.now().isoformat().encode()
         messages = [

@@ -17,7 +17,7 @@ from aiokafka.structs import TopicPartition as LibraryPartition
 from strider.runtime.errors import NotOwned, OffsetLost, OffsetMissing, RuntimeFailure
 from strider.runtime.ports import GroupSpec, Record, TopicPartition
 
-from . import insides
+from . import insides, unpacking
 from .assignor import ShardAssignor
 from .connection import KafkaConnection
 from .failures import describe, translate, translated
@@ -71,6 +71,18 @@ class KafkaConsumer:
         return found
 
     async def _fetch(self, max_records: int, timeout_seconds: float) -> Found:
+        await self._raise_unpacking_failure()
+        found = await self._fetch_unpacked(max_records, timeout_seconds)
+        if not found:
+            # Else the next poll tells it: what was read with it must not be lost.
+            await self._raise_unpacking_failure()
+        return found
+
+    async def _raise_unpacking_failure(self) -> None:
+        if (failure := unpacking.take_failure(insides.round_of(self._client))) is not None:
+            await self._fail(failure)
+
+    async def _fetch_unpacked(self, max_records: int, timeout_seconds: float) -> Found:
         try:
             # `getmany` waits out a rebalance however long it takes, whatever its own timeout says.
             async with asyncio.timeout(timeout_seconds + _POLL_SLACK_SECONDS):

@@ -1,4 +1,4 @@
-"""The client library's insides, for what its public face does not give: the only such place.
+"""The client library's insides, for what its public face does not give: with `unpacking` the only such place.
 
 Each function says which gap it closes. They hold for aiokafka 0.14 and 0.15; the contract suite
 runs through all of them on a real broker, so that a release that moves something fails there.
@@ -19,6 +19,7 @@ import structlog
 from aiokafka.consumer.fetcher import FetchError
 from aiokafka.errors import KafkaConnectionError, NoOffsetForPartitionError, for_code
 from aiokafka.protocol.commit import OffsetFetchRequest
+from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 
 from strider.runtime.errors import RuntimeFailure
@@ -28,6 +29,9 @@ log = structlog.get_logger(__name__)
 
 _STOP_GRACE_SECONDS: Final = 2.0
 """For tasks that were cancelled and connections that were cut: both end at once unless something hangs."""
+
+_JOIN_PATIENCE_SECONDS: Final = 3.0
+"""Many times what leaving takes when nothing is pending, and well below any grace."""
 
 _SENDER_TRIES: Final = 5
 _DROP_TRIES: Final = 4
@@ -154,16 +158,32 @@ async def close_client(client: Any) -> None:
 
 
 async def close_consumer(consumer: Any, *, within_seconds: float) -> None:
-    """Leave the group and close; drop everything when that takes too long (broker gone, join pending)."""
-    if await _finish(consumer.stop(), within_seconds=within_seconds):
+    """Leave the group and close; drop everything when that takes too long.
+
+    The library's `stop` waits for a join that is pending, which ends only when the session of a dead
+    member does: so it gets a moment, and then the group is left without it.
+    """
+    patience = min(within_seconds, _JOIN_PATIENCE_SECONDS)
+    if await _finish(consumer.stop(), within_seconds=patience):
         return
     coordinator, fetcher = consumer._coordinator, consumer._fetcher
+    await _finish(_leave(coordinator), within_seconds=within_seconds - patience)
     names = ("_coordination_task", "_heartbeat_task", "_commit_refresh_task", "_reset_committed_task")
     tasks = [getattr(coordinator, name, None) for name in names]
     if fetcher is not None:
         tasks += [fetcher._fetch_task, *fetcher._pending_tasks]
     await close_client(consumer._client)
     await _drop([task for task in tasks if task is not None])
+
+
+async def _leave(coordinator: Any) -> None:
+    """Say goodbye, so that nobody has to wait until our session runs out."""
+    if (
+        coordinator is not None
+        and coordinator._group_instance_id is None
+        and (member := coordinator.member_id)
+    ):
+        await coordinator._send_req(LeaveGroupRequest(coordinator.group_id, member))
 
 
 async def close_producer(producer: Any, *, within_seconds: float) -> None:

@@ -19,7 +19,7 @@ from aiokafka.structs import TopicPartition as LibraryPartition
 from strider.runtime.errors import StartRefused
 from strider.runtime.ports import GroupSpec, RebalanceListener, TopicPartition
 
-from . import insides
+from . import insides, unpacking
 from .assignor import ShardAssignor, as_strategy
 from .connection import KafkaConnection
 from .consumer import KafkaConsumer
@@ -124,6 +124,7 @@ def _reading(*, read_committed: bool) -> dict[str, Any]:
 
 
 async def _start(client: Any, *, assignor: ShardAssignor | None) -> None:
+    unpacking.unpack_leniently()
     try:
         with translated():
             await client.start()
