@@ -193,3 +193,30 @@ def test_batch_and_single_handlers_live_in_one_group() -> None:
         assert sorted(seen) == ["single 0000", "single 0001", "together 0000", "together 0001"]
 
     simulate(scenario())
+
+
+def test_what_came_meanwhile_goes_together() -> None:
+    """A handler with a fixed cost a call must not fall behind a trickle: each poll brings little then."""
+
+    async def scenario() -> None:
+        world = World(partitions=1, settings=LoopSettings(poll_records=50))
+        sizes: list[int] = []
+
+        async def handle(items: Items) -> Effects:
+            sizes.append(len(items))
+            await asyncio.sleep(1)
+            return NOTHING
+
+        loop = world.loop(Reads(NOTES, batch=handle))
+        task = world.start(loop)
+        for note in notes(40):
+            await world.write(note)
+            await asyncio.sleep(0.1)
+        await world.drained()
+        await world.stop(loop, task)
+
+        assert sum(sizes) == 40
+        assert max(sizes) <= 50
+        assert len(sizes) <= 8
+
+    simulate(scenario())

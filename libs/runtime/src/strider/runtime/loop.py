@@ -15,7 +15,7 @@ from .effects import Reads
 from .errors import OffsetLost, OffsetMissing, Unavailable
 from .logs import logger
 from .loop_commits import Commits
-from .loop_intake import Intake
+from .loop_intake import Intake, by_topic
 from .loop_losses import LOSS, report_loss
 from .loop_partitions import Partitions
 from .loop_pauses import Pauses
@@ -49,7 +49,7 @@ class ConsumerLoop:
         self._spec = spec
         self._ports = ports
         self._settings = settings = settings or LoopSettings()
-        self._reads = _by_topic(reads, spec)
+        self._reads = by_topic(reads, spec)
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
         self._consumer: Consumer | None = None
@@ -290,14 +290,3 @@ class ConsumerLoop:
 
 async def _raise(failure: Exception) -> None:
     raise failure
-
-
-def _by_topic(reads: Sequence[Reads], spec: GroupSpec) -> dict[str, Reads]:
-    """Check that every topic of the group has one handler of one kind."""
-    by_topic = {each.topic.name: each for each in reads}
-    if sorted(by_topic) != sorted(spec.topics) or len(by_topic) != len(reads):
-        raise ValueError(f"group {spec.group} reads {sorted(spec.topics)}, handled are {sorted(by_topic)}")
-    for name, each in by_topic.items():
-        if (each.handler is None) == (each.batch is None):
-            raise ValueError(f"{name} needs either a handler or a batch handler")
-    return by_topic

@@ -15,7 +15,7 @@ from .loop_pauses import Pauses
 from .loop_pool import Pool
 from .loop_settings import LoopSettings
 from .loop_units import Batch, BatchQueue, Partition, Unit, size_of
-from .ports import Record, TopicPartition
+from .ports import GroupSpec, Record, TopicPartition
 
 RESUME_SHARE = 0.75
 """Share of the window at which a full one is read into again."""
@@ -30,7 +30,9 @@ class Intake:
         self._settings = settings
         self._pauses = pauses
         self._pool = pool
-        self._queues = {topic: BatchQueue() for topic, each in reads.items() if each.batch}
+        self._queues = {
+            topic: BatchQueue(settings.poll_records) for topic, each in reads.items() if each.batch
+        }
         self._largest_bytes = max(each.topic.max_bytes for each in reads.values())
         self._is_draining = False
         """The window was full."""
@@ -129,3 +131,14 @@ def _queue(partition: Partition, records: Sequence[Record], ready: list[Unit]) -
         unit = Unit(partition, record)
         if enter(record.key, unit):
             ready.append(unit)
+
+
+def by_topic(reads: Sequence[Reads], spec: GroupSpec) -> dict[str, Reads]:
+    """Check that every topic of the group has one handler of one kind."""
+    found = {each.topic.name: each for each in reads}
+    if sorted(found) != sorted(spec.topics) or len(found) != len(reads):
+        raise ValueError(f"group {spec.group} reads {sorted(spec.topics)}, handled are {sorted(found)}")
+    for name, each in found.items():
+        if (each.handler is None) == (each.batch is None):
+            raise ValueError(f"{name} needs either a handler or a batch handler")
+    return found

@@ -66,8 +66,9 @@ async def _say(
                 (ports.dead_letters.loss(lost),),
                 cause=f"{lost.topic}:{lost.partition}:{lost.wanted}-{lost.available}",
             )
-            return
         except Unavailable as failure:
             pauses.state(word, f"{lost}; {failure}")
             await pause_before(attempt, ports=ports, settings=settings)
             attempt += 1
+        else:
+            return
