@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -36,3 +37,22 @@ def test_the_version_needs_no_client_library() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert loaded.stdout.strip() == "[]"
+
+
+def test_an_address_that_is_none_is_wrong_usage() -> None:
+    told = CliRunner().invoke(app, ["topics", "diff", "--bootstrap", "a b:c"])
+
+    assert told.exit_code == 2
+    assert "--bootstrap: must be host:port" in told.stderr
+
+
+def test_a_terminal_of_few_letters_is_no_reason_to_fail() -> None:
+    """A cron job's output is often plain ASCII."""
+    told = subprocess.run(
+        [sys.executable, "-m", "strider.cli", "topics", "list"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+
+    assert told.returncode == 0, told.stderr

@@ -8,6 +8,8 @@ or missing) and no tracebacks for what is not a bug.
 
 from __future__ import annotations
 
+import io
+import sys
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, Final
@@ -72,7 +74,10 @@ def root(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; what the terminal's encoding cannot show is escaped, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     app()
 
 

@@ -25,6 +25,7 @@ from strider.runtime.logs import configure_logs
 from strider.runtime.registry import RegistryClient
 from strider.runtime.settings import ServiceSettings
 from strider.runtime.settings_sources import SettingsError
+from strider.runtime.settings_types import require_brokers
 
 T = TypeVar("T")
 
@@ -53,6 +54,10 @@ def find_target(bootstrap: str, environment: Mapping[str, str], directory: Path)
             "no broker is named: give --bootstrap, set KAFKA_BOOTSTRAP_SERVERS, or start one by: strider up",
             EXIT_USAGE,
         )
+    try:
+        require_brokers(tuple(part.strip() for part in servers.split(",")))
+    except ValueError as failure:
+        fail(f"{'--bootstrap' if bootstrap else 'KAFKA_BOOTSTRAP_SERVERS'}: {failure}", EXIT_USAGE)
     connection = kafka_connection(servers, environment)
     return Target(replace(connection, request_timeout_seconds=PATIENCE_SECONDS), settings)
 
