@@ -1,8 +1,7 @@
 """What a message costs its process: the loop on both buses, raw records, a shard's commit, a rebuild.
 
 CPU of this process alone, on uvloop as services run; the broker is another one. Messages are echo
-requests of 1 KB, and the
-handler does nothing.
+requests of 1 KB, and the handler does nothing.
 """
 
 from __future__ import annotations

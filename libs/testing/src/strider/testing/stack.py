@@ -261,14 +261,6 @@ def postgres_dsn(stack: Stack) -> Iterator[str]:
     drop_database(dsn)
 
 
-@pytest.fixture(scope="module")
-def postgres_module_dsn(stack: Stack) -> Iterator[str]:
-    """One fresh database for the tests of a module."""
-    dsn = create_database(stack.postgres.address)
-    yield dsn
-    drop_database(dsn)
-
-
 @pytest.fixture
 def redis_url(stack: Stack) -> str:
     """Name the session's Valkey, emptied for this test (a server of the environment is never emptied)."""

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-import structlog
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
 from strider.runtime.errors import RuntimeFailure, StartRefused, Unavailable
+from strider.runtime.logs import logger
 
 from .failures import PART
 
@@ -27,7 +27,7 @@ _VERSION: Final = 1
 _MOST_SHARDS: Final = 1 << 16
 """A claim of more shards than this is garbage, whatever its length field says."""
 
-log = structlog.get_logger(__name__)
+log = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

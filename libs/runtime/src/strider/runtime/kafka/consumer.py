@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn, cast
 
-import structlog
 from aiokafka import errors as library
 from aiokafka.structs import TopicPartition as LibraryPartition
 
 from strider.runtime.errors import NotOwned, OffsetLost, OffsetMissing, RuntimeFailure
+from strider.runtime.logs import logger
 from strider.runtime.ports import GroupSpec, Record, TopicPartition
 
 from . import insides, unpacking
@@ -27,7 +27,7 @@ _POLL_SLACK_SECONDS: Final = 0.05
 
 Found = Mapping[TopicPartition, Sequence[Record]]
 
-log = structlog.get_logger(__name__)
+log = logger(__name__)
 
 
 class KafkaConsumer:

@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import structlog
 from aiokafka.consumer.fetcher import FetchError
 from aiokafka.errors import KafkaConnectionError, NoOffsetForPartitionError, for_code
 from aiokafka.protocol.commit import OffsetFetchRequest
@@ -23,9 +22,10 @@ from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 
 from strider.runtime.errors import RuntimeFailure
+from strider.runtime.logs import logger
 from strider.runtime.ports import TopicPartition
 
-log = structlog.get_logger(__name__)
+log = logger(__name__)
 
 _STOP_GRACE_SECONDS: Final = 2.0
 """For tasks that were cancelled and connections that were cut: both end at once unless something hangs."""

@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import structlog
 from aiokafka import AIOKafkaConsumer
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.structs import TopicPartition as LibraryPartition
 
 from strider.runtime.errors import StartRefused
+from strider.runtime.logs import logger
 from strider.runtime.ports import GroupSpec, RebalanceListener, TopicPartition
 
 from . import insides, unpacking
@@ -25,7 +25,7 @@ from .connection import KafkaConnection
 from .consumer import KafkaConsumer
 from .failures import translated
 
-log = structlog.get_logger(__name__)
+log = logger(__name__)
 
 _new_client: Any = AIOKafkaConsumer
 """The library's class, without the types that it does not have."""

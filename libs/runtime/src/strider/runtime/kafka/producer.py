@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
-import structlog
 from aiokafka import AIOKafkaProducer
 
 from strider.contracts import EncodeError
 from strider.runtime.errors import RuntimeFailure
+from strider.runtime.logs import logger
 from strider.runtime.ports import Acknowledged, Outgoing, RawRecord
 
 from . import insides
@@ -25,7 +25,7 @@ from .failures import describe, translate, translated
 RECORD_OVERHEAD_BYTES: Final = 96
 """What a record may need beside key and value: lengths, timestamp, and the head of its batch."""
 
-log = structlog.get_logger(__name__)
+log = logger(__name__)
 
 new_client: Any = AIOKafkaProducer
 """The library's class, without the types that it does not have."""

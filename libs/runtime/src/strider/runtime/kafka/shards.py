@@ -14,10 +14,9 @@ from collections.abc import Awaitable, Callable
 from itertools import zip_longest
 from typing import Any, Final
 
-import structlog
-
 from strider.contracts import EncodeError
 from strider.runtime.errors import Fenced, RuntimeFailure, Unavailable
+from strider.runtime.logs import logger
 from strider.runtime.ports import RawRecord
 
 from . import insides
@@ -33,7 +32,7 @@ _MOST_BYTES: Final = 8 * _GROUP_BYTES
 """Where a group that waits for a slow commit takes no more: memory must not follow an outage."""
 _RENEW_PAUSE_SECONDS: Final = 0.5
 
-log = structlog.get_logger(__name__)
+log = logger(__name__)
 
 
 class KafkaShardWriter:
