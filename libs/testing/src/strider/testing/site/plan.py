@@ -1,0 +1,235 @@
+"""Which pages there are, what each answers, and what a crawler must have made of them in the end.
+
+Pure, and without a line of the crawler's own code: the expected sets follow from how the site was
+built. Depths cannot depend on the order of fetching, because a page is linked from its parent and,
+besides, only by pages that come after it in any order (its descendants and theirs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from random import Random
+from typing import Final
+
+from .prose import page_html, sentences
+
+
+class Kind(StrEnum):
+    """What a path answers with."""
+
+    PAGE = "page"
+    ROBOTS = "robots"
+    REDIRECT = "redirect"
+    MISSING = "missing"
+    BROKEN = "broken"
+    FLAKY = "flaky"
+    BUSY = "busy"
+    SLOW = "slow"
+    FORBIDDEN = "forbidden"
+    """A good page that robots.txt keeps away from crawlers: nobody may ever ask for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one path of one host answers."""
+
+    kind: Kind
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "text/html; charset=utf-8"
+    location: str = ""
+    delay_seconds: float = 0.0
+    failures: int = 0
+    """How often it fails before it answers (flaky, busy)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How large a site is, and what is in it."""
+
+    hosts: int = 3
+    pages_per_host: int = 20
+    children: int = 4
+    """Links of a page to pages below it."""
+    is_plain: bool = False
+    """Only pages and robots.txt: nothing that fails, waits or redirects."""
+    crawl_delay_seconds: float = 0.0
+    """What robots.txt asks for; 0 for nothing."""
+    slow_seconds: float = 1.0
+    filler_bytes: int = 1_000
+    """Text of a page."""
+    far_links: int = 0
+    """Further links of a page to pages above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A site, and what is to become of it."""
+
+    origins: tuple[str, ...]
+    answers: Mapping[tuple[str, str], Answer]
+    """By host with port, and path with query."""
+    pages: frozenset[str]
+    """URLs that end as a page, once each."""
+    redirects: Mapping[str, str]
+    """URLs that redirect to something that may be asked."""
+    failures: Mapping[str, str]
+    """URLs that are asked and end without a page, with a word for why."""
+    forbidden: frozenset[str]
+    """URLs that robots.txt forbids: never asked."""
+    refused: Mapping[str, str]
+    """Links that are never asked for another reason, with the word for it."""
+    retried: Mapping[str, int] = field(default_factory=dict)
+    """URLs that are asked more than once, and how often."""
+
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        """The one URL from which all is found."""
+        return (f"{self.origins[0]}/",)
+
+
+_NOT_CRAWLED: Final = (
+    ("mailto:nobody@example.org", "refused_scheme"),
+    ("http://169.254.169.254/latest/meta-data", "policy_blocked"),
+    ("/files/archive.zip", "refused_file_type"),
+)
+
+
+def make_plan(seed: int, origins: Sequence[str], shape: Shape = Shape()) -> Plan:  # frozen
+    """Make a site on these origins (`http://host:port`), the same for the same seed."""
+    builder = _Builder(Random(seed), tuple(origins), shape)  # noqa: S311  # a site, not a secret
+    for at in range(len(origins)):
+        builder.add_host(at)
+    return builder.plan()
+
+
+class _Builder:
+    """Gathers answers and expectations, host by host."""
+
+    def __init__(self, chance: Random, origins: tuple[str, ...], shape: Shape) -> None:
+        self._chance = chance
+        self._origins = origins
+        self._shape = shape
+        self._answers: dict[tuple[str, str], Answer] = {}
+        self._pages: set[str] = set()
+        self._redirects: dict[str, str] = {}
+        self._failures: dict[str, str] = {}
+        self._forbidden: set[str] = set()
+        self._refused: dict[str, str] = {}
+        self._retried: dict[str, int] = {}
+
+    def plan(self) -> Plan:
+        return Plan(
+            self._origins,
+            self._answers,
+            frozenset(self._pages),
+            self._redirects,
+            self._failures,
+            frozenset(self._forbidden),
+            self._refused,
+            self._retried,
+        )
+
+    def add_host(self, at: int) -> None:
+        """Add one host: a tree of pages, oddities that hang on its root, and its robots.txt."""
+        origin = self._origins[at]
+        odd = [] if self._shape.is_plain else list(self._add_oddities(origin))
+        neighbours = [f"{self._origins[child]}/" for child in self._hosts_below(at)]
+        for number in range(self._shape.pages_per_host):
+            links = [_path(child) for child in self._below(number)] + self._above(number)
+            if number == 0:
+                links += neighbours + odd
+            self._add_page(origin, _path(number), links, title=f"Page {number} of {origin[7:]}")
+        self._put(origin, "/robots.txt", Answer(Kind.ROBOTS, body=self._robots(), content_type="text/plain"))
+
+    def _hosts_below(self, at: int) -> range:
+        first = at * 8 + 1
+        return range(first, min(first + 8, len(self._origins)))
+
+    def _below(self, number: int) -> range:
+        first = number * self._shape.children + 1
+        return range(first, min(first + self._shape.children, self._shape.pages_per_host))
+
+    def _above(self, number: int) -> list[str]:
+        """Links to pages that are known for sure when this one is: its forebears, spelt in many ways."""
+        forebears = [0]
+        while number:
+            number = (number - 1) // self._shape.children
+            forebears.append(number)
+        links = [_path(each) + self._chance.choice(("", "#top", "?utm_source=x")) for each in forebears]
+        return links + [_path(self._chance.choice(forebears)) for _ in range(self._shape.far_links)]
+
+    def _robots(self) -> bytes:
+        delay = self._shape.crawl_delay_seconds
+        lines = ["User-agent: *", "Disallow: /private/", "Allow: /"]
+        return "\n".join(lines + [f"Crawl-delay: {delay:g}"] * bool(delay)).encode() + b"\n"
+
+    def _add_page(
+        self, origin: str, path: str, links: Sequence[str], *, title: str, **answer: object
+    ) -> None:
+        text = sentences(self._chance, self._shape.filler_bytes)
+        body = page_html(title, text, links)
+        given: dict[str, object] = {"kind": Kind.PAGE, "body": body, **answer}
+        self._put(origin, path, Answer(**given))  # type: ignore[arg-type]  # names are this module's own
+        self._pages.add(origin + path)
+
+    def _put(self, origin: str, path: str, answer: Answer) -> None:
+        self._answers[origin.removeprefix("http://"), path] = answer
+
+    def _add_oddities(self, origin: str) -> Iterator[str]:
+        """Add what crawlers stumble over; yields the links that lead there."""
+        yield from self._add_forbidden(origin)
+        yield from self._add_redirects(origin)
+        yield from self._add_failing(origin)
+        self._add_page(
+            origin, "/slow", (), title="Slow", kind=Kind.SLOW, delay_seconds=self._shape.slow_seconds
+        )
+        yield "/slow"
+        twin = sentences(self._chance, self._shape.filler_bytes)
+        for name in ("one", "two"):
+            body = page_html(f"Twin {name}", twin, ())
+            self._put(origin, f"/twin/{name}", Answer(Kind.PAGE, body=body))
+            self._pages.add(f"{origin}/twin/{name}")
+            yield f"/twin/{name}"
+        for link, reason in _NOT_CRAWLED:
+            self._refused[origin + link if link.startswith("/") else link] = reason
+            yield link
+
+    def _add_forbidden(self, origin: str) -> Iterator[str]:
+        for number in range(2):
+            path = f"/private/{number}"
+            self._put(origin, path, Answer(Kind.FORBIDDEN, body=page_html("Private", "Not for you.", ())))
+            self._forbidden.add(origin + path)
+            yield path
+
+    def _add_redirects(self, origin: str) -> Iterator[str]:
+        for number in range(3):
+            self._redirect(origin, f"/chain/{number}", f"/chain/{number + 1}")
+        self._add_page(origin, "/chain/3", (), title="The end of the chain")
+        self._redirect(origin, "/loop/a", "/loop/b")
+        self._redirect(origin, "/loop/b", "/loop/a", failure="redirect_loop")
+        self._redirect(origin, "/astray", "http://169.254.169.254/", failure="policy_blocked")
+        yield from ("/chain/0", "/loop/a", "/astray")
+
+    def _redirect(self, origin: str, path: str, target: str, *, failure: str = "") -> None:
+        self._put(origin, path, Answer(Kind.REDIRECT, status=302, location=target))
+        if failure:
+            self._failures[origin + path] = failure
+        else:
+            self._redirects[origin + path] = origin + target
+
+    def _add_failing(self, origin: str) -> Iterator[str]:
+        self._put(origin, "/gone", Answer(Kind.MISSING, status=404, body=b"<h1>Not here</h1>"))
+        self._failures[f"{origin}/gone"] = "not_found"
+        self._put(origin, "/broken", Answer(Kind.BROKEN, status=500, body=b"<h1>Oh</h1>"))
+        self._failures[f"{origin}/broken"] = "retries_exhausted"
+        self._retried[f"{origin}/broken"] = 3
+        self._add_page(origin, "/flaky", (), title="Flaky", kind=Kind.FLAKY, failures=1)
+        self._retried[f"{origin}/flaky"] = 2
+        yield from ("/gone", "/broken", "/flaky")
+
+
+def _path(number: int) -> str:
+    return f"/p/{number}" if number else "/"

@@ -1,0 +1,129 @@
+"""Starts a generated site as a process of its own, and reads its access log.
+
+Hosts are `*.localhost` names (one address, told apart by the Host header), or loopback addresses
+of their own, for clients that would ask a name server for such names.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from .plan import Plan, Shape, make_plan
+
+_STOP_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class AccessLine:
+    """One request that the site has seen; times are seconds of the machine's monotonic clock."""
+
+    host: str
+    path: str
+    method: str
+    status: int
+    started: float
+    ended: float
+    connection: int
+    agent: str
+
+    @property
+    def url(self) -> str:
+        """What was asked for."""
+        return f"http://{self.host}{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A site that is being served."""
+
+    plan: Plan
+    port: int
+    log_path: Path | None
+    pid: int
+
+    def access(self) -> list[AccessLine]:
+        """Read what was asked so far, in the order of the answers."""
+        if self.log_path is None:
+            raise ValueError("this site keeps no log")
+        lines = self.log_path.read_text(encoding="utf-8").splitlines()
+        return [AccessLine(**json.loads(line)) for line in lines]
+
+    def by_host(self) -> Mapping[str, Sequence[AccessLine]]:
+        """Give the requests of each host, in the order of their start."""
+        hosts: dict[str, list[AccessLine]] = defaultdict(list)
+        for line in sorted(self.access(), key=lambda line: line.started):
+            hosts[line.host].append(line)
+        return hosts
+
+    def least_distances(self) -> Mapping[str, float]:
+        """Give, for each host, the least time between the starts of two requests to it."""
+        return {
+            host: min(after.started - before.started for before, after in pairwise(lines))
+            for host, lines in self.by_host().items()
+            if len(lines) > 1
+        }
+
+
+def names_of(hosts: int) -> list[str]:
+    """Name hosts as `siteN.localhost`."""
+    return [f"site{number}.localhost" for number in range(hosts)]
+
+
+def addresses_of(hosts: int) -> list[str]:
+    """Give each host a loopback address of its own."""
+    return [f"127.{64 + number // 62500}.{number // 250 % 250}.{number % 250 + 1}" for number in range(hosts)]
+
+
+@contextmanager
+def serve_site(
+    seed: int,
+    shape: Shape = Shape(),  # noqa: B008  # frozen
+    *,
+    log: Path | None = None,
+    own_addresses: bool = False,
+    port: int = 0,
+) -> Iterator[Site]:
+    """Serve a site for as long as the context lasts."""
+    names = addresses_of(shape.hosts) if own_addresses else names_of(shape.hosts)
+    order = {
+        "seed": seed,
+        "shape": asdict(shape),
+        "names": names,
+        "addresses": names if own_addresses else ["127.0.0.1"],
+        "log": str(log) if log else "",
+        "port": port,
+    }
+    if log:
+        log.touch()
+    process = subprocess.Popen(  # noqa: S603  # our own interpreter and our own module
+        [sys.executable, "-m", "strider.testing.site.server", json.dumps(order)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        answer = process.stdout.readline()
+        if not answer:
+            raise RuntimeError("the generated site did not start; its standard error says why")
+        given = int(answer)
+        plan = make_plan(seed, [f"http://{name}:{given}" for name in names], shape)
+        yield Site(plan, given, log, process.pid)
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()

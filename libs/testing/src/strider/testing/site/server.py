@@ -1,0 +1,168 @@
+"""Serves a plan with as little as it takes: keep-alive, gzip, an access log with monotonic times.
+
+Started as a process of its own by `process.serve_site`, with the plan's seed and shape as JSON on
+the command line, so that nothing but numbers travels. Ends when its standard input does, which is
+when whoever started it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import uvloop
+
+from .plan import Answer, Kind, Plan, Shape, make_plan
+
+_REASONS: Final = {200: "OK", 302: "Found", 404: "Not Found", 429: "Too Many Requests", 500: "Oops"}
+_LARGEST_HEAD: Final = 65_536
+
+
+class Served:
+    """The site and what happened on it."""
+
+    def __init__(self, plan: Plan, log: TextIO | None) -> None:
+        self._plan = plan
+        self._log = log
+        self._ready: dict[tuple[str, str, bool], bytes] = {}
+        self._failed: Counter[tuple[str, str]] = Counter()
+        self.connections = 0
+
+    def answer(self, host: str, path: str) -> Answer | None:
+        """Give what the plan says of a path."""
+        return self._plan.answers.get((host, path))
+
+    def response(self, host: str, path: str, *, takes_gzip: bool) -> tuple[int, bytes]:
+        """Give status and bytes of an answer; repeats come from a store."""
+        answer = self.answer(host, path)
+        if answer is None:
+            return 404, _message(404, b"<h1>Nothing here</h1>", [])
+        if answer.failures > self._failed[host, path]:
+            self._failed[host, path] += 1
+            headers = [("Retry-After", "1")] if answer.kind is Kind.BUSY else []
+            status = 429 if answer.kind is Kind.BUSY else 500
+            return status, _message(status, b"<h1>Not now</h1>", headers)
+        place = (host, path, takes_gzip)
+        if place not in self._ready:
+            self._ready[place] = _render(answer, takes_gzip=takes_gzip)
+        return answer.status, self._ready[place]
+
+    def note(self, **line: object) -> None:
+        """Write one line of the access log; flushed at once, because the reader is another process."""
+        if self._log is not None:
+            self._log.write(json.dumps(line) + "\n")
+            self._log.flush()
+
+
+def _render(answer: Answer, *, takes_gzip: bool) -> bytes:
+    headers = [("Location", answer.location)] * bool(answer.location)
+    headers.append(("Content-Type", answer.content_type))
+    body = answer.body
+    if takes_gzip and len(body) > 200:  # noqa: PLR2004  # shorter ones grow
+        body = gzip.compress(body, 6, mtime=0)
+        headers.append(("Content-Encoding", "gzip"))
+    return _message(answer.status, body, headers)
+
+
+def _message(status: int, body: bytes, headers: list[tuple[str, str]]) -> bytes:
+    lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}", f"Content-Length: {len(body)}"]
+    lines += [f"{name}: {value}" for name, value in headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+class _Connection(asyncio.Protocol):
+    """One client. Requests of a connection are answered in turn."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._buffer = b""
+        self._transport: Any = None
+        served.connections += 1
+        self._number = served.connections
+        self._waits = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if len(self._buffer) > _LARGEST_HEAD:
+            self._transport.close()
+            return
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while not self._waits and b"\r\n\r\n" in self._buffer:
+            head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
+            self._request(head.decode("latin-1"))
+
+    def _request(self, head: str) -> None:
+        started = time.monotonic()
+        first, *lines = head.split("\r\n")
+        method, _, rest = first.partition(" ")
+        path = rest.rpartition(" ")[0]
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        host = headers.get("host", "")
+        takes_gzip = "gzip" in headers.get("accept-encoding", "")
+        status, message = self._served.response(host, path, takes_gzip=takes_gzip)
+        answer = self._served.answer(host, path)
+        line = {
+            "host": host,
+            "path": path,
+            "method": method,
+            "status": status,
+            "started": started,
+            "connection": self._number,
+            "agent": headers.get("user-agent", ""),
+        }
+        if answer is not None and answer.delay_seconds:
+            self._waits = True
+            asyncio.get_running_loop().call_later(answer.delay_seconds, self._finish, message, line)
+        else:
+            self._finish(message, line)
+
+    def _finish(self, message: bytes, line: dict[str, object]) -> None:
+        self._served.note(**line, ended=time.monotonic())
+        if not self._transport.is_closing():
+            self._transport.write(message)
+        if self._waits:
+            self._waits = False
+            self._go_on()
+
+
+async def _serve(order: dict[str, Any], log: TextIO | None) -> None:
+    loop = asyncio.get_running_loop()
+    addresses: list[str] = order["addresses"]
+    served: list[Served] = []
+
+    def connection() -> _Connection:
+        return _Connection(served[0])
+
+    first = await loop.create_server(connection, addresses[0], order["port"], backlog=512)
+    port = first.sockets[0].getsockname()[1]
+    for address in addresses[1:]:
+        await loop.create_server(connection, address, port, backlog=512)
+    origins = [f"http://{name}:{port}" for name in order["names"]]
+    served.append(Served(make_plan(order["seed"], origins, Shape(**order["shape"])), log))
+    print(port, flush=True)  # noqa: T201  # whoever started us waits for it
+    await loop.run_in_executor(None, sys.stdin.read)
+
+
+def main() -> None:
+    """Serve what the command line orders, until standard input ends."""
+    order = json.loads(sys.argv[1])
+    if not order["log"]:
+        uvloop.run(_serve(order, None))
+        return
+    with Path(order["log"]).open("a", encoding="utf-8") as log:
+        uvloop.run(_serve(order, log))
+
+
+if __name__ == "__main__":
+    main()

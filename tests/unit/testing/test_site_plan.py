@@ -1,0 +1,50 @@
+"""The generated site: its expectations must follow from its own graph."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urljoin
+
+import pytest
+
+from strider.testing.site import Kind, Plan, Shape, make_plan
+
+ORIGINS = ["http://one.localhost:80", "http://two.localhost:80", "http://three.localhost:80"]
+
+
+def walk(plan: Plan) -> set[str]:
+    """Visit like a naive reader: every link, every redirect, no rules."""
+    found, left = set(), list(plan.seeds)
+    while left:
+        url = left.pop().partition("#")[0].partition("?utm_")[0]
+        host, slash, path = url.removeprefix("http://").partition("/")
+        answer = plan.answers.get((host, slash + path))
+        if url in found or answer is None:
+            continue
+        found.add(url)
+        left += [urljoin(url, link) for link in re.findall(r'href="([^"]*)"', answer.body.decode())]
+        left += [urljoin(url, answer.location)] if answer.location else []
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_everything_that_is_expected_is_linked(seed):
+    """A page that nobody links to would be awaited for ever."""
+    plan = make_plan(seed, ORIGINS)
+
+    asked = plan.pages | plan.redirects.keys() | plan.failures.keys() | plan.forbidden
+
+    assert walk(plan) == asked
+
+
+def test_the_same_seed_makes_the_same_site():
+    """The server and the test make it apart from each other."""
+    assert make_plan(7, ORIGINS) == make_plan(7, ORIGINS)
+    assert make_plan(7, ORIGINS) != make_plan(8, ORIGINS)
+
+
+def test_a_plain_site_has_nothing_but_pages():
+    """Benches compare crawlers on what all of them can do."""
+    plan = make_plan(1, ORIGINS, Shape(is_plain=True))
+
+    assert {answer.kind for answer in plan.answers.values()} == {Kind.PAGE, Kind.ROBOTS}
