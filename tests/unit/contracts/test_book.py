@@ -190,10 +190,18 @@ def test_a_refused_name_is_free_again_once_its_schema_comes() -> None:
 
 def test_older_releases_are_known_from_the_start() -> None:
     older = changed(count=None)
-    book = SchemaBook({"probe.v2": PROBE}, released=[older])
+    book = SchemaBook({"probe.v2": PROBE}, released={"probe.v1": older})
 
     assert isinstance(book.find(fingerprint(canonical_form(read_schema(older)))), WriterSchema)
     assert book.names() == ("probe.v2",)
+    assert json.loads(book.definition("probe.v1")) == older
+
+
+def test_versions_are_told_in_the_order_of_their_numbers() -> None:
+    book = SchemaBook({"probe.v10": PROBE}, released={"probe.v9": PROBE, "probe.v1": PROBE})
+
+    assert book.versions_of("probe") == ("probe.v1", "probe.v9", "probe.v10")
+    assert book.versions_of("prob") == ()
 
 
 def test_ids_are_per_topic() -> None:

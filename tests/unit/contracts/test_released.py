@@ -10,7 +10,7 @@ import pytest
 
 from strider.contracts.generator import DeclarationError, read_declarations
 from strider.contracts.generator.__main__ import main
-from strider.contracts.generator.releases import fingerprint_of
+from strider.contracts.generator.releases import digests_of, fingerprint_of, read_sums
 from strider.contracts.generator.writing import render
 
 from .small_house import ROOT, THING, build_house, thing, write
@@ -54,7 +54,7 @@ def test_a_new_version_joins_the_old_one(house: Path) -> None:
         "thing-happened.v2": "1.1.0",
     }
     shipped = next(text for path, text in render(house).items() if path.name == "schemas.json")
-    assert json.loads(shipped)["released"] == [THING]
+    assert json.loads(shipped)["released"] == {"thing-happened.v1": THING}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,101 @@ def test_a_default_is_part_of_what_was_released(
         DeclarationError, match=f"outcome: was released: its default {change}, which needs a new"
     ):
         read_declarations(schemas)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "problem"),
+    [
+        pytest.param(
+            FILE, '"default": []', '"default": [1]', "sizes: was released: its default was", id="one-default"
+        ),
+        pytest.param(
+            FILE, "How big.", "How large.", "has changed: its digest in SHA256SUMS", id="a-sentence"
+        ),
+        pytest.param(
+            "released/words.json", "red", "pink", "words.pink: was released, and is gone", id="a-word"
+        ),
+        pytest.param(
+            "released/words.json", '"red",', "", "has changed: its digest in SHA256SUMS", id="a-word-less"
+        ),
+        pytest.param("released/manifest.json", "1.0.0", "1.0.1", "has changed: its digest", id="manifest"),
+        pytest.param(
+            "released/SHA256SUMS",
+            "words.json",
+            "word.json",
+            "word.json: was released, and is gone",
+            id="sums",
+        ),
+        pytest.param("released/SHA256SUMS", "  words.json", "", "no digest: '", id="broken-sums"),
+    ],
+)
+def test_no_released_file_is_mended(house: Path, file: str, old: str, new: str, problem: str) -> None:
+    path = house / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+    with pytest.raises(DeclarationError, match=problem):
+        read_declarations(house)
+
+
+def test_a_default_that_is_changed_in_both_files_is_found(tmp_path: Path) -> None:
+    """The fingerprint knows no defaults, and the two files agree: only the digest tells."""
+    schemas = build_house(tmp_path)
+    write(schemas / AVRO, thing(outcome={"default": "blue"}))
+    write(schemas / MINIMAL, '{"host": "a.test"}')
+    assert main(["--root", str(tmp_path), "--release", "1.0.0"]) == 0
+    for file in (FILE, AVRO):
+        path = schemas / file
+        path.write_text(path.read_text().replace('"blue"', '"red"'))
+
+    with pytest.raises(
+        DeclarationError, match=r"released/thing-happened.v1.avsc: was released, and has changed"
+    ):
+        read_declarations(schemas)
+
+
+def test_a_word_that_was_released_stays(house: Path) -> None:
+    """Messages that carry it may still come; one more breaks nobody."""
+    path = house / "words/colour.yaml"
+    path.write_text(path.read_text() + "  green: Like grass.\n")
+    assert list(read_declarations(house).words["colour"].words) == ["red", "blue", "green"]
+
+    path.write_text(path.read_text().replace("red: ", "pink: "))
+    with pytest.raises(DeclarationError, match=r"colour.yaml: words.red: was released, and is gone"):
+        read_declarations(house)
+
+
+def test_a_field_keeps_its_list(house: Path) -> None:
+    colour = (house / "words/colour.yaml").read_text()
+    (house / "words/colour.yaml").rename(house / "words/tint.yaml")
+    write(house / "words/tint.yaml", colour.replace("name: colour", "name: tint"))
+    write(house / AVRO, thing(outcome={"words": "tint"}))
+
+    with pytest.raises(
+        DeclarationError, match="outcome: was released: its words were colour and are tint, which"
+    ):
+        read_declarations(house)
+
+
+def test_a_second_release_keeps_the_digests_of_the_first(house: Path) -> None:
+    path = house / "words/colour.yaml"
+    path.write_text(path.read_text() + "  green: Like grass.\n")
+    before = read_sums(house / "released/SHA256SUMS")
+
+    assert main(["--root", str(house.parent), "--release", "1.1.0"]) == 0
+
+    after = read_sums(house / "released/SHA256SUMS")
+    assert json.loads((house / "released/words.json").read_text()) == {"colour": ["red", "blue", "green"]}
+    assert {file for file in after if before.get(file) != after[file]} == {"words.json"}
+    assert after == digests_of(house / "released")
+    assert read_declarations(house).release.sums == after
+
+
+def test_without_its_digests_a_release_is_none(house: Path) -> None:
+    (house / "released/SHA256SUMS").unlink()
+
+    with pytest.raises(DeclarationError, match="is not in SHA256SUMS"):
+        read_declarations(house)
 
 
 def test_what_was_released_does_not_go(house: Path) -> None:

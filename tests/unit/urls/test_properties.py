@@ -100,6 +100,20 @@ def _one(href: str, base: str, *, rules: KeyRules, allow_private: bool) -> list[
 
 
 @MANY
+@given(st.lists(TEXTS, max_size=6), st.booleans(), RULES)
+def test_links_that_are_as_found_need_no_page(texts: list[str], allow_private: bool, rules: KeyRules) -> None:
+    """What travelled in an event is looked at again, and must come out the same by the short cut."""
+    found = [url for text in texts if not isinstance(url := as_found(text, "https://example.org/"), Refused)]
+    found += found[::-1]
+
+    by_page = links("https://page.test/", found, allow_private=allow_private, rules=rules)
+    assert links(None, found, allow_private=allow_private, rules=rules) == by_page
+    assert [url for url in by_page.urls if url] == [
+        url for url, reason in zip(found, by_page.reasons, strict=True) if not reason
+    ]
+
+
+@MANY
 @given(ABSOLUTE)
 def test_a_second_parser_reads_the_same_host(text: str) -> None:
     """One view of the host everywhere: guards are evaded where two parsers disagree."""

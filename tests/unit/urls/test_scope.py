@@ -123,3 +123,28 @@ def test_no_pattern_can_stop_the_crawl(pattern: str) -> None:
     scope = _scope("any", include=[pattern])
 
     assert scope.refusal("http://a.test/" + "a" * 2000 + "!") == "not_included"
+
+
+@pytest.mark.parametrize(
+    ("more", "is_hosts_only"),
+    [
+        pytest.param({}, True, id="a-host"),
+        pytest.param({"hosts": ["b.test"], "domains": ["c.test"]}, True, id="hosts"),
+        pytest.param({"path_prefixes": ["/docs"]}, False, id="paths"),
+        pytest.param({"include": ["/x"]}, False, id="include"),
+        pytest.param({"exclude": ["/x"]}, False, id="exclude"),
+    ],
+)
+def test_a_scope_of_hosts_alone_says_so(more: dict[str, list[str]], is_hosts_only: bool) -> None:
+    """Then a page of a thousand links needs one look a host."""
+    assert _scope("host", "http://a.test/", **more).is_hosts_only is is_hosts_only
+
+
+def test_host_and_path_can_be_asked_apart() -> None:
+    """The two halves together say what `refusal` says."""
+    scope = _scope("host", "http://a.test/", path_prefixes=["/docs"], exclude=["*.pdf"])
+
+    assert (scope.is_at_home("a.test"), scope.is_at_home("b.test")) == (True, False)
+    urls = ["http://a.test/docs/x", "http://a.test/x", "http://a.test/docs/x.pdf"]
+    assert [scope.path_refusal(url) for url in urls] == [scope.refusal(url) for url in urls]
+    assert [scope.path_refusal(url) for url in urls] == ["", "out_of_scope", "excluded"]

@@ -9,7 +9,7 @@ waiting: a schema that is not in the book is simply not known yet.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final
@@ -51,18 +51,18 @@ class SchemaBook:
         self,
         current: Mapping[str, Any],
         *,
-        released: Iterable[Any] = (),
+        released: Mapping[str, Any] | None = None,
         words: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         """Take the schemas that ship with the code: those written now, and those written before."""
         self.words: Mapping[str, frozenset[str]] = words or {}
-        self._definitions = dict(current)
+        self._definitions = {**(released or {}), **current}
         self._ours: dict[str, WriterSchema] = {}
         self._by_fingerprint: dict[bytes, WriterSchema | Refusal] = {}
         self._by_registry_id: dict[int, bytes | Refusal] = {}
         self._registry_ids: dict[tuple[str, bytes], int] = {}
         self._learnt = 0
-        for schema in released:
+        for schema in (released or {}).values():
             self._keep(writer_schema(schema))
         for name, schema in current.items():
             self._ours[name] = self._keep(writer_schema(schema))
@@ -79,12 +79,17 @@ class SchemaBook:
         """List the schemas that are written now."""
         return tuple(self._ours)
 
+    def versions_of(self, event: str) -> tuple[str, ...]:
+        """List every version of an event that ships with the code, oldest first; `event` names none."""
+        found = (name for name in self._definitions if name.rpartition(".v")[0] == event)
+        return tuple(sorted(found, key=lambda name: int(name.rpartition(".v")[2])))
+
     def ours(self, name: str) -> WriterSchema:
         """Give a schema of our own by its name, version included: `page-parsed.v1`."""
         return self._ours[name]
 
     def definition(self, name: str) -> str:
-        """Give the full text of a schema of our own, docs and defaults included."""
+        """Give the full text of a schema that ships with the code, docs and defaults included."""
         return json.dumps(self._definitions[name], ensure_ascii=False)
 
     def find(self, fingerprint: bytes) -> WriterSchema | Refusal | None:

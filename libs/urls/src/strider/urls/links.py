@@ -81,25 +81,32 @@ class _Authority(NamedTuple):
 
 
 def links(
-    base: str, hrefs: Iterable[str], *, allow_private: bool = False, rules: KeyRules = KEY_RULES
+    base: str | None, hrefs: Iterable[str], *, allow_private: bool = False, rules: KeyRules = KEY_RULES
 ) -> Links:
-    """Resolve what a page links to; with a base that is none, the absolute links remain."""
+    """Resolve what a page links to; with a base that is none, the absolute links remain.
+
+    Without a base (None) the links are URLs as found, from an event: the parser then sees each
+    authority once, which spares half the time.
+    """
     # Longer than our functions are: every call within this loop costs a twentieth of its time.
-    resolve = resolver(base)
+    resolve, is_found = resolver(base), base is None
     looker = _Looker(allow_private=allow_private, rules=rules)
     plain_hosts, drop_slash = looker.plain_hosts, rules.drop_trailing_slash
     found: list[_Link] = []
     for href in hrefs:
-        if len(href) > MAX_TEXT_CHARACTERS:
+        if is_found and href[: href.find("/", 8)] in plain_hosts:
+            url = href
+        elif len(href) > MAX_TEXT_CHARACTERS:
             found.append(_refused(TOO_LONG))
             continue
-        try:
-            url = resolve(href).href
-        except (ValueError, TypeError):  # TypeError: lone surrogates do not pass into the parser
-            found.append(_refused(BAD_URL))
-            continue
-        if "#" in url:
-            url = url[: url.index("#")]
+        else:
+            try:
+                url = resolve(href).href
+            except (ValueError, TypeError):  # TypeError: lone surrogates do not pass into the parser
+                found.append(_refused(BAD_URL))
+                continue
+            if "#" in url:
+                url = url[: url.index("#")]
         start = url.find("/", 8)
         host = plain_hosts.get(url[:start])
         if host is None or "/." in url or len(url) > MAX_URL_BYTES:

@@ -46,15 +46,25 @@ class Scope:
 
     def refusal(self, found: str, url_host: str | None = None) -> str:
         """Give the word for why a URL stays out, or an empty one; `links` knows the host already."""
-        if not self._is_at_home(host(found) if url_host is None else url_host):
+        if not self.is_at_home(host(found) if url_host is None else url_host):
             return OUT_OF_SCOPE
+        return self.path_refusal(found)
+
+    def path_refusal(self, found: str) -> str:
+        """Give the word for why a URL stays out whose host is in scope: its path, or a pattern."""
         if self.path_prefixes and not folder(found[path_start(found) :]).startswith(self.path_prefixes):
             return OUT_OF_SCOPE
         if self.exclude.matches(found):
             return EXCLUDED
         return NOT_INCLUDED if self.include.texts and not self.include.matches(found) else ""
 
-    def _is_at_home(self, url_host: str) -> bool:
+    @property
+    def is_hosts_only(self) -> bool:
+        """Whether nothing but the host matters: then a page's links need one look a host."""
+        return not (self.path_prefixes or self.include.texts or self.exclude.texts)
+
+    def is_at_home(self, url_host: str) -> bool:
+        """Say whether a host is in scope."""
         if self.is_anywhere or url_host in self.hosts:
             return True
         return bool(self.domains) and registrable_domain(url_host) in self.domains

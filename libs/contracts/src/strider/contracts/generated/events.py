@@ -145,7 +145,7 @@ class CrawlSpecDeclared:
     host_patience_seconds: int = 86400
     """An entry whose group stays out of reach longer than this is closed."""
     max_tries: int = 3
-    """How often a request is tried."""
+    """How often a request is tried again after it has failed: 3 means four requests at most."""
     respect_robots: bool = True
     """Whether robots.txt is obeyed."""
     respect_nofollow: bool = True
@@ -3104,6 +3104,9 @@ class UrlsDecided:
     """HTTP status of each URL, 0 for none; an empty array where none was asked."""
     redirect_targets: tuple[str, ...] = ()
     """Where each URL redirects to; an empty array where none does."""
+    referrers: tuple[str, ...] = ()
+    """For entries that were taken: the page that each was found on; an empty array where `page_url` says
+    it for all."""
     not_listed: int = 0
     """How many more were refused for the same reasons without being listed."""
 
@@ -3128,6 +3131,7 @@ class UrlsDecided:
             "depths": self.depths,
             "statuses": self.statuses,
             "redirect_targets": self.redirect_targets,
+            "referrers": self.referrers,
             "not_listed": self.not_listed,
         }
 
@@ -3153,6 +3157,7 @@ class UrlsDecided:
             tuple(record["depths"]),
             tuple(record["statuses"]),
             tuple(record["redirect_targets"]),
+            tuple(record["referrers"]),
             record["not_listed"],
         )
 

@@ -273,7 +273,7 @@ API_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -285,6 +285,9 @@ API_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -333,7 +336,7 @@ ECHO_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -345,6 +348,9 @@ ECHO_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -445,7 +451,7 @@ FETCHER_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -457,6 +463,9 @@ FETCHER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -576,7 +585,7 @@ INDEXER_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -588,6 +597,9 @@ INDEXER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -601,7 +613,7 @@ INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -613,6 +625,9 @@ INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -655,7 +670,7 @@ LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -667,6 +682,9 @@ LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -903,7 +921,7 @@ PARSER_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -915,6 +933,9 @@ PARSER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -957,7 +978,7 @@ RENDERER_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -969,6 +990,9 @@ RENDERER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -982,7 +1006,7 @@ SCHEDULER_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -994,6 +1018,9 @@ SCHEDULER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -1136,7 +1163,7 @@ TALLY_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -1148,6 +1175,9 @@ TALLY_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -1189,7 +1219,7 @@ VALIDATOR_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=(),
+    readers=("indexer",),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -1201,6 +1231,9 @@ VALIDATOR_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
+    read_by=(
+        Reader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )

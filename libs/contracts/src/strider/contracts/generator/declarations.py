@@ -226,6 +226,12 @@ class Release:
     schemas: Mapping[str, Mapping[str, Any]]
     manifest: Mapping[str, tuple[str, str]]
     """Fingerprint of each, and the version that brought it."""
+    words: Mapping[str, tuple[str, ...]]
+    """The checked lists, as far as they were released."""
+    sums: Mapping[str, str]
+    """SHA-256 of each released file, as it was when it was released."""
+    found: Mapping[str, str]
+    """The same, of the files that are there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from .avro import read_schemas
 from .checking import check
 from .declarations import DeclarationError, Declarations, Example, Release, Services, WordList
 from .documents import Document, read_json, read_yaml
+from .releases import SUMS, WORDS, digests_of, read_sums
 from .topics import read_topics
 
 
@@ -72,7 +73,7 @@ def _release(folder: Path, root: Path) -> Release:
     """Read what was released; before the first release there is nothing."""
     manifest = folder / "manifest.json"
     if not manifest.exists():
-        return Release({}, {})
+        return Release({}, {}, {}, {}, {})
     fingerprints = {}
     document = read_json(manifest, root)
     for name in document.values:
@@ -80,4 +81,15 @@ def _release(folder: Path, root: Path) -> Release:
         entry.only(("fingerprint", "since"))
         fingerprints[name] = (entry.take("fingerprint", str), entry.take("since", str))
     schemas = {path.stem: read_json(path, root).values for path in sorted(folder.glob("*.avsc"))}
-    return Release(schemas, fingerprints)
+    return Release(
+        schemas, fingerprints, _released_words(folder, root), read_sums(folder / SUMS), digests_of(folder)
+    )
+
+
+def _released_words(folder: Path, root: Path) -> dict[str, tuple[str, ...]]:
+    """Read the lists that were released; that the file has not gone is what the digests show."""
+    path = folder / WORDS
+    if not path.exists():
+        return {}
+    document = read_json(path, root)
+    return {name: document.texts(name) for name in document.values}

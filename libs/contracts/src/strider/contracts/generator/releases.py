@@ -1,21 +1,33 @@
 """Released schemas: none of them ever changes or goes.
 
 A schema that was released may still be in a topic, so its file stays, and its fingerprint with it.
-Defaults are no part of a fingerprint, but readers fill in what is missing with them: they are
-compared with the released file. Docs may become better.
+Defaults and checked lists are no part of a fingerprint, but readers fill in what is missing with the
+ones and decide by the others: both are compared with the released file, and a released word stays in
+its list. Docs may become better. That nobody mends a released file to fit is shown by SHA256SUMS
+beside it, which `sha256sum --check` reads as well.
 A change is a new version under a new name; whether the two can read each other is judged elsewhere.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from strider.contracts.book_nodes import Node, canonical_form, fingerprint, read_schema
 
-from .declarations import DeclarationError, Declarations, Schema
+from .declarations import DeclarationError, Declarations, Release, Schema
+
+SUMS: Final = "SHA256SUMS"
+"""Digests of all released files; stands beside them."""
+
+WORDS: Final = "words.json"
+"""The checked lists as they were released."""
+
+_SUM: Final = re.compile(r"([0-9a-f]{64}) [ *](\S+)")
 
 
 def fingerprint_of(schema: Any) -> str:
@@ -36,20 +48,63 @@ def check_release(declarations: Declarations) -> None:
         if schema is not None and fingerprint_of(schema.resolved) != known:
             raise DeclarationError(schema.file, "", "was released: a change needs a new version of the file")
         if schema is not None:
-            _require_same_defaults(schema, release.schemas[name])
+            _require_same(schema, release.schemas[name])
     for name in release.schemas:
         if name not in release.manifest:
             raise DeclarationError(f"schemas/released/{name}.avsc", "", "is not in manifest.json")
+    _check_words(declarations)
+    _check_files(release)
 
 
-def _require_same_defaults(schema: Schema, released: Any) -> None:
-    before, now = (dict(_defaults(read_schema(each))) for each in (released, schema.resolved))
-    for path in sorted(before.keys() | now.keys()):
-        if before.get(path) != now.get(path):
-            change = f"its default was {before.get(path, 'none')} and is {now.get(path, 'none')}"
+def _require_same(schema: Schema, released: Any) -> None:
+    """Compare what a fingerprint leaves out."""
+    old, new = read_schema(released), read_schema(schema.resolved)
+    for name, find in (("default was", _defaults), ("words were", _lists)):
+        before, now = dict(find(old)), dict(find(new))
+        for path in sorted(before.keys() | now.keys()):
+            if before.get(path) != now.get(path):
+                verb = "is" if name.endswith("was") else "are"
+                change = f"its {name} {before.get(path, 'none')} and {verb} {now.get(path, 'none')}"
+                raise DeclarationError(
+                    schema.file, path, f"was released: {change}, which needs a new version of the file"
+                )
+
+
+def _check_words(declarations: Declarations) -> None:
+    """Find every released word in its list; a list that no event uses any more may go."""
+    for name, words in declarations.release.words.items():
+        current = declarations.words.get(name)
+        if current is None:
+            continue
+        for word in words:
+            if word not in current.words:
+                raise DeclarationError(current.file, f"words.{word}", "was released, and is gone")
+
+
+def _check_files(release: Release) -> None:
+    for file, known in release.sums.items():
+        if file not in release.found:
+            raise DeclarationError(f"schemas/released/{file}", "", "was released, and is gone")
+        if release.found[file] != known:
             raise DeclarationError(
-                schema.file, path, f"was released: {change}, which needs a new version of the file"
+                f"schemas/released/{file}",
+                "",
+                f"was released, and has changed: its digest in {SUMS} is another",
             )
+    for file in release.found:
+        if file not in release.sums:
+            raise DeclarationError(f"schemas/released/{file}", "", f"is not in {SUMS}")
+
+
+def _lists(node: Node, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every checked list by its place."""
+    for field in node.fields:
+        place = f"{path}.{field.name}" if path else field.name
+        if field.words is not None:
+            yield place, field.words
+        yield from _lists(field.node, place)
+    for part in node.parts:
+        yield from _lists(part, path)
 
 
 def _defaults(node: Node, path: str = "") -> Iterator[tuple[str, str]]:
@@ -78,7 +133,41 @@ def release_files(declarations: Declarations, folder: Path, version: str) -> dic
         name: {"fingerprint": known, "since": since} for name, (known, since) in sorted(manifest.items())
     }
     files[folder / "manifest.json"] = _json(entries)
+    files[folder / WORDS] = _json(_released_words(declarations))
+    sums = dict(declarations.release.sums)
+    sums |= {path.name: sha256(content.encode()).hexdigest() for path, content in files.items()}
+    files[folder / SUMS] = "".join(f"{known}  {file}\n" for file, known in sorted(sums.items()))
     return files
+
+
+def _released_words(declarations: Declarations) -> dict[str, list[str]]:
+    """Add the words of now to those that were released before, lists that have gone included."""
+    words = {name: list(known) for name, known in declarations.release.words.items()}
+    for name, current in declarations.words.items():
+        before = words.setdefault(name, [])
+        before += (word for word in current.words if word not in before)
+    return dict(sorted(words.items()))
+
+
+def read_sums(path: Path) -> dict[str, str]:
+    """Read the digests of released files by name; none where the file is missing."""
+    if not path.exists():
+        return {}
+    sums: dict[str, str] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        found = _SUM.fullmatch(line)
+        if found is None:
+            raise DeclarationError(
+                f"schemas/released/{path.name}", "", f"has a line that is no digest: {line!r:.100}"
+            )
+        sums[found[2]] = found[1]
+    return sums
+
+
+def digests_of(folder: Path) -> dict[str, str]:
+    """Digest the released files that are there."""
+    files = sorted((*folder.glob("*.avsc"), *folder.glob("*.json")))
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def _json(value: Mapping[str, Any]) -> str:

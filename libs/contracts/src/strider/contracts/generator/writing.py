@@ -74,7 +74,8 @@ def _current(path: Path) -> str:
 def _schemas(declarations: Declarations) -> str:
     """One line a schema: a change shows in a diff, and nobody reads it by eye."""
     current = {name: schema.resolved for name, schema in declarations.schemas.items()}
-    older = [schema for name, schema in sorted(declarations.release.schemas.items()) if name not in current]
+    released = sorted(declarations.release.schemas.items())
+    older = {name: schema for name, schema in released if name not in current}
     words = {name: list(words.words) for name, words in declarations.words.items()}
     parts = [
         f'"current": {{\n{_lines(current)}\n}}',

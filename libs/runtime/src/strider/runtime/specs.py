@@ -1,0 +1,187 @@
+"""The crawl specs that this process knows: read from their topic when one is missing.
+
+One rule, as for schemas: a spec is declared and acknowledged before the first event that names it;
+so a reader that lacks one reads the topic to where it ends *now*, and only then is the spec known
+to be absent. Decides nothing about what a spec says, nor what becomes of what names an absent one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from strider.contracts import DecodeError, UnknownSchema
+from strider.contracts.codec import Codec
+from strider.contracts.framing import SCHEMA_HEADER
+from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.contracts.generated.topics import CRAWL_SPECS
+
+from .effects import Say
+from .errors import OffsetLost, Unavailable
+from .logs import logger
+from .ports import Bus, Clock, Consumer, Header, TopicPartition
+from .speaking import Speaker
+
+POLL_RECORDS: Final = 1_000
+POLL_SECONDS: Final = 0.5
+
+STALL_SECONDS: Final = 15.0
+"""How long nothing may come, although the end is not reached, before the broker counts as unavailable."""
+
+OPEN_SPECS: Final = 4_096
+"""Specs that are kept decoded, some kilobytes each; the others are kept as their bytes, a tenth of that."""
+
+_log = logger("specs")
+
+
+class SpecShelf:
+    """Knows crawl specs by their ids; one for all loops of a process."""
+
+    def __init__(self, bus: Bus, codec: Codec, *, clock: Clock) -> None:
+        self._bus = bus
+        self._codec = codec
+        self._clock = clock
+        self._written: dict[str, tuple[bytes, tuple[Header, ...]]] = {}
+        self._open: OrderedDict[str, CrawlSpecDeclared] = OrderedDict()
+        self._reader: Consumer | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._readings_begun = 0
+        self._last_whole = 0
+        """Number of the last reading that reached the end: one that failed has looked for nobody."""
+
+    def get(self, spec_id: str) -> CrawlSpecDeclared | None:
+        """Give a spec that is known by now; None says only that it was not found here yet."""
+        spec = self._open.get(spec_id)
+        if spec is None:
+            try:
+                return self._decode(spec_id)
+            except DecodeError:
+                return None  # `find` says why
+        self._open.move_to_end(spec_id)
+        return spec
+
+    async def find(self, spec_ids: Iterable[str]) -> None:
+        """Look for specs wherever they may be by now: what `get` does not give afterwards is nowhere.
+
+        Raises Unavailable where that could not be read, and UnknownSchema for one that was written with
+        a schema not known here: the loop then looks for the schema, and handles the message again.
+        """
+        missing = [spec_id for spec_id in set(spec_ids) if self.get(spec_id) is None]
+        if not all(spec_id in self._written for spec_id in missing):
+            await self._read_what_is_there()
+        for spec_id in missing:
+            try:
+                self._decode(spec_id)
+            except UnknownSchema:
+                raise
+            except DecodeError as failure:
+                _log.error("Crawl Spec Unreadable", crawl_spec=spec_id, why=str(failure))
+
+    async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
+        """Give all of these specs that there are, having looked for those that were missing."""
+        wanted = set(spec_ids)
+        found = {spec_id: spec for spec_id in wanted if (spec := self.get(spec_id)) is not None}
+        if missing := wanted - found.keys():
+            await self.find(missing)
+            found |= {spec_id: spec for spec_id in missing if (spec := self.get(spec_id)) is not None}
+        return found
+
+    def declaration(self, spec: CrawlSpecDeclared) -> Say | None:
+        """Give what is to be said, and acknowledged, before a spec is named; None where that was done.
+
+        For handlers: the declaration goes into `say`, what names the spec into `close`, and `keep` is
+        called where the batch is remembered.
+        """
+        return None if spec.crawl_spec_id in self._written else Say(CRAWL_SPECS, spec)
+
+    def keep(self, specs: Iterable[CrawlSpecDeclared]) -> None:
+        """Take specs whose declaration was acknowledged."""
+        for spec in specs:
+            if spec.crawl_spec_id not in self._written:
+                self._written[spec.crawl_spec_id] = self._codec.encode(CRAWL_SPECS, spec)
+                self._put(spec.crawl_spec_id, spec)
+
+    async def declare(self, speaker: Speaker, specs: Iterable[CrawlSpecDeclared]) -> None:
+        """Have specs acknowledged now, for who speaks outside of a handler; raises Unavailable."""
+        new = list({spec.crawl_spec_id: spec for spec in specs}.values())
+        await speaker.speak([say for spec in new if (say := self.declaration(spec)) is not None])
+        self.keep(new)
+
+    async def close(self) -> None:
+        """Stop reading."""
+        if self._reader is not None:
+            reader, self._reader = self._reader, None
+            await reader.close()
+
+    def _decode(self, spec_id: str) -> CrawlSpecDeclared | None:
+        written = self._written.get(spec_id)
+        if written is None:
+            return None
+        spec = self._codec.decode(CRAWL_SPECS, *written)
+        self._put(spec_id, spec)
+        return spec
+
+    def _put(self, spec_id: str, spec: CrawlSpecDeclared) -> None:
+        self._open[spec_id] = spec
+        if len(self._open) > OPEN_SPECS:
+            self._open.popitem(last=False)
+
+    async def _read_what_is_there(self) -> None:
+        """Read on to where the topic ends now. Who came while it was read joins the next reading."""
+        arrived = self._readings_begun
+        async with self._one_at_a_time:
+            if self._last_whole > arrived:
+                return
+            self._readings_begun += 1
+            number = self._readings_begun
+            try:
+                await self._read_to_end()
+                self._last_whole = number
+            except BaseException:
+                await self.close()  # where the reader stands is not known any more
+                raise
+
+    async def _read_to_end(self) -> None:
+        if self._reader is None:
+            self._reader = await self._bus.reader(await self._partitions())
+        reader, clock = self._reader, self._clock
+        ends = await reader.end_offsets(reader.assignment())
+        moved = clock.monotonic()
+        while await _is_before(reader, ends):
+            if await self._read_on(reader):
+                moved = clock.monotonic()
+            elif clock.monotonic() - moved > STALL_SECONDS:
+                raise Unavailable("kafka", f"{CRAWL_SPECS.name} has an end that cannot be read up to")
+
+    async def _read_on(self, reader: Consumer) -> bool:
+        try:
+            found = await reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
+        except OffsetLost as lost:
+            reader.seek(TopicPartition(lost.topic, lost.partition), lost.available)
+            return True
+        for records in found.values():
+            for record in records:
+                if record.key is not None and record.value is not None:
+                    spec_id = record.key.decode("utf-8", "replace")
+                    self._written[spec_id] = record.value, _schema_header(record.headers)
+        return bool(found)
+
+    async def _partitions(self) -> list[TopicPartition]:
+        count = await self._bus.partition_count(CRAWL_SPECS.name)
+        if not count:
+            raise Unavailable("kafka", f"topic {CRAWL_SPECS.name} does not exist; run: strider topics apply")
+        return [TopicPartition(CRAWL_SPECS.name, number) for number in range(count)]
+
+
+def _schema_header(headers: Sequence[Header]) -> tuple[Header, ...]:
+    """Keep what a reader of the value needs, and not the rest for as long as the process lives."""
+    return tuple(header for header in headers if header[0] == SCHEMA_HEADER)
+
+
+async def _is_before(reader: Consumer, ends: Mapping[TopicPartition, int]) -> bool:
+    for partition, end in ends.items():
+        if await reader.position(partition) < end:
+            return True
+    return False

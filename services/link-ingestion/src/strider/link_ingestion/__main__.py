@@ -1,0 +1,55 @@
+"""settings -> specs, seen-set -> topology -> run."""
+
+from __future__ import annotations
+
+from strider.runtime.readiness import Dependency
+from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.runtime.specs import SpecShelf
+from strider.stores.frontier.redis_seen import RedisSeenQuestion
+from strider.stores.objects import ObjectOptions, open_objects
+from strider.stores.redis import RedisOptions, connect
+
+from .adapters import ProcessMeter
+from .settings import LinkIngestionSettings
+from .topology import DEAD_LETTERS, PAGES_GROUP, PRODUCES, SEEDS_GROUP, PageIntake, Policy, SeedIntake
+
+
+def build(process: Process[LinkIngestionSettings]) -> Wiring:
+    """Put the service together."""
+    settings, clock = process.settings, process.clock
+    redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
+    specs = SpecShelf(process.bus, process.codec, clock=clock)
+    policy, count = policy_of(settings), ProcessMeter(process.metrics).count
+    seeds = SeedIntake(specs, policy=policy, clock=clock, count=count)
+    pages = PageIntake(specs, RedisSeenQuestion(redis), policy=policy, clock=clock, count=count)
+    url = settings.objects.url.get_secret_value()
+    objects = open_objects(ObjectOptions(url), clock=clock) if url else None
+    return Wiring(
+        (
+            consume(SEEDS_GROUP, *seeds.reads()),
+            consume(PAGES_GROUP, *pages.reads(), on_given_up=pages.on_given_up),
+        ),
+        PRODUCES,
+        DEAD_LETTERS,
+        dependencies=(Dependency("redis", redis.ping),),
+        close=(specs.close, redis.close, *(() if objects is None else (objects.close,))),
+        objects=objects,
+    )
+
+
+def policy_of(settings: LinkIngestionSettings) -> Policy:
+    """Read what holds for all crawls."""
+    return Policy(
+        shards=settings.run.shards,
+        allow_private=settings.crawl.allow_private,
+        refusals_listed=settings.refusals_listed,
+    )
+
+
+def main() -> int:
+    """Run until told to stop."""
+    return run_service("link-ingestion", LinkIngestionSettings, build)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

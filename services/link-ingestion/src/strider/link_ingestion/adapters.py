@@ -1,0 +1,27 @@
+"""What is counted of links, as metrics of the process. Decides nothing about links."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strider.runtime.metrics import Metric, Metrics
+
+LINKS: Final = Metric(
+    "strider_link_ingestion_links_total",
+    "counter",
+    "Links and seeds, by what became of them: taken, seen, refused, seed_taken, seed_refused.",
+    ("what",),
+)
+
+
+class ProcessMeter:
+    """Counts in the process's metrics."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        metrics.declare(LINKS)
+
+    def count(self, what: str, number: int) -> None:
+        """Count links by what became of them."""
+        if number:
+            self._metrics.count(LINKS, what, amount=number)

@@ -1,0 +1,148 @@
+"""Which links of a page are worth the frontier?
+
+Takes what a page offers and the ground that it stands on, a whole page at once; returns candidates,
+refusals with their words, and how many were repeats. Some words stand only against what is new: a
+page too deep to be followed links to its home page like all others, and that was never refused.
+They travel with the candidate until the seen-set was asked. Knows nothing of shards and stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from strider.contracts.generated.events import PageParsed
+from strider.contracts.generated.words import DecisionReason
+from strider.urls.refusals import NO_PAGE
+
+from .ground import Ground
+from .rules import Rules
+from .sources import NOFOLLOW_FLAG, Source, sources_of
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Links that go no further, and why: parallel lists, up to a limit; the rest is only counted."""
+
+    limit: int
+    urls: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, url: str, key: str, reason: str, detail: str = "") -> None:
+        """Refuse a link; an empty key says that it is no URL."""
+        self.count += 1
+        if len(self.urls) < self.limit:
+            self.urls.append(url)
+            self.keys.append(key)
+            self.reasons.append(reason)
+            self.details.append(detail)
+
+    @property
+    def not_listed(self) -> int:
+        """How many were refused beyond the limit."""
+        return self.count - len(self.urls)
+
+
+@dataclass(slots=True)
+class Candidates:
+    """Links of one page that came by one way: parallel lists."""
+
+    via: str
+    urls: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    hosts: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    """The word that stands against each one if it is new; empty for what may be followed."""
+    kinds: list[str] = field(default_factory=list)
+    lastmods_ms: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What came of a page's links."""
+
+    depth: int
+    """Of the links: one more than the page's own."""
+    candidates: list[Candidates]
+    refusals: Refusals
+    found: int
+    """How many links there were."""
+    repeated: int
+    """How many of them the page had named before, or lead to itself."""
+
+
+def admit(page: PageParsed, ground: Ground, *, listed: int) -> Admission:
+    """Judge all links of a page; at most `listed` refusals are told one by one."""
+    looker = _Looker(page, ground, listed=listed)
+    sources = sources_of(page)
+    candidates = [looker.look(source) for source in sources]
+    offered = sum(len(source.urls) for source in sources)
+    dropped_before = max(0, page.links_found - len(page.link_urls))
+    return Admission(
+        depth=page.depth + 1,
+        candidates=[each for each in candidates if each.urls],
+        refusals=looker.refusals,
+        found=offered + dropped_before,
+        repeated=looker.repeated,
+    )
+
+
+class _Looker:
+    """Looks at the links of one page, and remembers which it has met."""
+
+    def __init__(self, page: PageParsed, ground: Ground, *, listed: int) -> None:
+        self._page = page
+        self._ground = ground
+        self._doubt = _doubt_of(page, ground.rules)
+        self._met = {page.url_key}
+        self.refusals = Refusals(listed)
+        self.repeated = 0
+
+    def look(self, source: Source) -> Candidates:
+        """Judge the links that came by one way."""
+        ground, met = self._ground, self._met
+        judge = ground.judge_found if source.is_found else partial(ground.judge_texts, self._page.url)
+        taken, kept = Candidates(source.via), []
+        for at, (url, key, url_host, reason, detail) in enumerate(judge(source.urls)):
+            if key in met:
+                self.repeated += 1
+                continue
+            if key:
+                met.add(key)
+            if not reason:
+                kept.append(at)
+                taken.urls.append(url)
+                taken.keys.append(key)
+                taken.hosts.append(url_host)
+            elif detail != NO_PAGE:  # mailto and its like lead to no document: there is nothing to tell
+                self.refusals.add(url, key, reason, detail)
+        taken.doubts = self._doubts(source, kept)
+        if source.kinds:
+            taken.kinds = [source.kinds[at] for at in kept]
+        if source.lastmods_ms:
+            taken.lastmods_ms = [source.lastmods_ms[at] for at in kept]
+        return taken
+
+    def _doubts(self, source: Source, kept: list[int]) -> list[str]:
+        spec, doubt, count = self._ground.rules.spec, self._doubt, len(kept)
+        if source.is_named:
+            return ["" if doubt == DecisionReason.NOFOLLOW else doubt] * count
+        doubts = [doubt] * count
+        if doubt:
+            return doubts
+        if spec.respect_nofollow and any(source.rels):
+            doubts = [DecisionReason.NOFOLLOW if source.rels[at] & NOFOLLOW_FLAG else "" for at in kept]
+        most = spec.max_links_per_page
+        return doubts[:most] + [DecisionReason.TOO_MANY_LINKS] * (count - most)
+
+
+def _doubt_of(page: PageParsed, rules: Rules) -> str:
+    """Give the word that stands against all new links of a page."""
+    if rules.barrier:
+        return rules.barrier
+    if page.depth >= rules.spec.max_depth:
+        return DecisionReason.TOO_DEEP
+    return DecisionReason.NOFOLLOW if page.nofollow and rules.spec.respect_nofollow else ""

@@ -1,0 +1,108 @@
+"""The rules of a crawl spec, as they are for the pages of one host.
+
+What stands against a URL there does not depend on the page, and the pages of a site link to the same
+few hundred URLs again and again: so each verdict is given once and remembered, a bounded number of
+them. Depth, repeats and numbers are the page's, and are not judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from strider.contracts.generated.words import DecisionReason
+from strider.urls import Links, host, links, url_hash
+
+from .rules import Rules
+
+VERDICTS_KEPT: Final = 100_000
+"""About 50 MB when full. Then all are forgotten, which costs each page its links' price once."""
+
+TOLD_CHARACTERS: Final = 500
+"""Of a text that is no URL: enough to find it again."""
+
+
+class Verdict(NamedTuple):
+    """What is thought of one link."""
+
+    url: str
+    """As found; of what is no URL, its first characters."""
+    key: str
+    """Empty for what is no URL."""
+    host: str
+    reason: str
+    """Empty for a link that is welcome."""
+    detail: str
+
+
+@dataclass(slots=True)
+class Memory:
+    """How much all grounds remember together."""
+
+    used: int = 0
+
+
+class Ground:
+    """Judges links of the pages of one host."""
+
+    def __init__(self, rules: Rules, page_host: str, *, memory: Memory, allow_private: bool) -> None:
+        self.rules = rules
+        self._memory = memory
+        self._verdicts: dict[str, Verdict] = {}
+        self._allow_private = allow_private
+        self._scope = rules.scope_at(page_host)
+        self._at_home: dict[str, bool] = {}
+
+    def judge_found(self, urls: Sequence[str]) -> Sequence[Verdict]:
+        """Judge URLs as found, from an event; remembers the answers."""
+        verdicts = self._verdicts
+        if new := [url for url in urls if url not in verdicts]:
+            found = links(None, new, allow_private=self._allow_private)
+            verdicts.update(zip(new, self._judge(new, found), strict=True))
+            self._memory.used += len(new)
+        return [verdicts[url] for url in urls]
+
+    def judge_texts(self, page_url: str, texts: Sequence[str]) -> Sequence[Verdict]:
+        """Judge what stands in a page's head, or in a list; may be relative to the page."""
+        return self._judge(texts, links(page_url, texts, allow_private=self._allow_private))
+
+    def _judge(self, texts: Sequence[str], found: Links) -> list[Verdict]:
+        verdicts = []
+        for text, url, normal, url_host, reason, detail in zip(texts, *found, strict=True):
+            if normal:
+                against, why = self._refusal(url, url_host)
+                verdicts.append(Verdict(url, url_hash(normal), url_host, against, why))
+            else:
+                verdicts.append(Verdict(text[:TOLD_CHARACTERS], "", "", reason, detail))
+        return verdicts
+
+    def _refusal(self, url: str, url_host: str) -> tuple[str, str]:
+        is_at_home = self._at_home.get(url_host)
+        if is_at_home is None:
+            is_at_home = self._at_home[url_host] = self._scope.is_at_home(url_host)
+        if not is_at_home:
+            return DecisionReason.OUT_OF_SCOPE, url_host
+        return self.rules.refusal(url, self._scope)
+
+
+class Grounds:
+    """The grounds that pages came from of late."""
+
+    def __init__(self, *, allow_private: bool) -> None:
+        self._allow_private = allow_private
+        self._known: dict[tuple[str, str], Ground] = {}
+        self._memory = Memory()
+
+    def of(self, page_url: str, rules: Rules) -> Ground:
+        """Give the ground of a page."""
+        memory, name = self._memory, (rules.spec.crawl_spec_id, host(page_url))
+        if memory.used > VERDICTS_KEPT:
+            self._known.clear()
+            memory.used = 0
+        ground = self._known.get(name)
+        if ground is None:
+            memory.used += 1
+            ground = Ground(rules, name[1], memory=memory, allow_private=self._allow_private)
+            self._known[name] = ground
+        return ground

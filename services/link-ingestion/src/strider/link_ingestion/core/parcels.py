@@ -1,0 +1,170 @@
+"""Links on their way to their shards: one message for each shard and batch, split where it grows too large.
+
+Decides what goes together, and how large a message may be. Sizes are counted as an upper bound while
+links are put in, so that nothing is encoded twice; knows nothing of how links were found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from strider.contracts.generated.events import LinksDiscovered
+from strider.contracts.generated.words import RequestKind
+
+MAX_URLS: Final = 500
+"""In one message."""
+
+MAX_BYTES: Final = 250_000
+"""Of one message: what its topic takes, less room for the framing."""
+
+_MESSAGE_BYTES: Final = 256
+_URL_BYTES: Final = 128
+"""What a link takes besides its URL and attachment: its key, and numbers of Avro's variable length."""
+_ORIGIN_BYTES: Final = 64
+
+
+class Origin(NamedTuple):
+    """Where links came from: one page by one way, or the seeds of one run."""
+
+    via: str
+    url: str
+    url_key: str
+    job_id: str
+    execution_id: str
+    crawl_spec_id: str
+    fetch_sequence: int
+
+
+class Place(NamedTuple):
+    """Where a seed stands in its log: a later one opens its entry again."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+NO_PLACE: Final = Place("", 0, 0)
+_NO_ATTACHMENT: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Item(NamedTuple):
+    """One link, and what is known of it."""
+
+    url: str
+    url_key: str
+    depth: int
+    priority: int
+    kind: str = RequestKind.PAGE
+    lastmod_ms: int = -1
+    is_start: bool = False
+    is_fresh: bool = False
+    seed: Place = NO_PLACE
+    attachment: Mapping[str, str] = _NO_ATTACHMENT
+
+
+class Parcels:
+    """Gathers the links of a batch by shard."""
+
+    def __init__(self, shards: int, *, spoken_at_ms: int) -> None:
+        self._shards = shards
+        self._spoken_at_ms = spoken_at_ms
+        self._open: dict[int, _Parcel] = {}
+        self._full: list[_Parcel] = []
+
+    def add(self, shard: int, item: Item, origin: Origin) -> None:
+        """Put a link in."""
+        parcel = self._open.get(shard)
+        if parcel is None or not parcel.add(item, origin):
+            if parcel is not None:
+                self._full.append(parcel)
+            parcel = self._open[shard] = _Parcel(shard)
+            parcel.add(item, origin)
+
+    def events(self) -> list[LinksDiscovered]:
+        """Close all parcels; in the order in which they were filled."""
+        return [
+            parcel.event(shards=self._shards, spoken_at_ms=self._spoken_at_ms)
+            for parcel in (*self._full, *self._open.values())
+        ]
+
+
+class _Parcel:
+    """The links of one message."""
+
+    def __init__(self, shard: int) -> None:
+        self._shard = shard
+        self._items: list[Item] = []
+        self._from_at: list[int] = []
+        self._origins: dict[Origin, int] = {}
+        self._size_bytes = _MESSAGE_BYTES
+
+    def add(self, item: Item, origin: Origin) -> bool:
+        """Put a link in; False where it has no room any more. An empty parcel takes any."""
+        size_bytes = self._size_bytes + _size_of(item)
+        at = self._origins.get(origin)
+        if at is None:
+            size_bytes += _size_of_origin(origin)
+        if self._items and (size_bytes > MAX_BYTES or len(self._items) >= MAX_URLS):
+            return False
+        if at is None:
+            at = self._origins[origin] = len(self._origins)
+        self._items.append(item)
+        self._from_at.append(at)
+        self._size_bytes = size_bytes
+        return True
+
+    def event(self, *, shards: int, spoken_at_ms: int) -> LinksDiscovered:
+        """Write it down. What no link has is an empty list, which costs a byte."""
+        items, origins = self._items, self._origins
+        has_kinds = any(item.kind != RequestKind.PAGE for item in items)
+        has_seeds = any(item.seed is not NO_PLACE for item in items)
+        return LinksDiscovered(
+            shard=self._shard,
+            shards=shards,
+            urls=tuple(item.url for item in items),
+            url_keys=tuple(item.url_key for item in items),
+            from_at=tuple(self._from_at),
+            from_vias=tuple(origin.via for origin in origins),
+            from_urls=tuple(origin.url for origin in origins),
+            from_url_keys=tuple(origin.url_key for origin in origins),
+            from_job_ids=tuple(origin.job_id for origin in origins),
+            from_execution_ids=tuple(origin.execution_id for origin in origins),
+            from_crawl_spec_ids=tuple(origin.crawl_spec_id for origin in origins),
+            from_fetch_sequences=tuple(origin.fetch_sequence for origin in origins),
+            depths=tuple(item.depth for item in items),
+            priorities=tuple(item.priority for item in items),
+            kinds=tuple(item.kind for item in items) if has_kinds else (),
+            start_flags=_flags([item.is_start for item in items]),
+            fresh_flags=_flags([item.is_fresh for item in items]),
+            lastmods_ms=_lastmods([item.lastmod_ms for item in items]),
+            seed_topics=tuple(item.seed.topic for item in items) if has_seeds else (),
+            seed_partitions=tuple(item.seed.partition for item in items) if has_seeds else (),
+            seed_offsets=tuple(item.seed.offset for item in items) if has_seeds else (),
+            attachments=_attachments([item.attachment for item in items]),
+            spoken_at_ms=spoken_at_ms,
+        )
+
+
+def _flags(flags: list[bool]) -> tuple[bool, ...]:
+    return tuple(flags) if any(flags) else ()
+
+
+def _lastmods(lastmods_ms: list[int]) -> tuple[int, ...]:
+    return tuple(lastmods_ms) if any(lastmod >= 0 for lastmod in lastmods_ms) else ()
+
+
+def _attachments(attachments: list[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
+    return tuple(attachments) if any(attachments) else ()
+
+
+def _size_of(item: Item) -> int:
+    size_bytes = _URL_BYTES + len(item.url) + len(item.kind) + len(item.seed.topic)
+    for name, text in item.attachment.items():
+        size_bytes += len(name.encode("utf-8", "replace")) + len(text.encode("utf-8", "replace")) + 8
+    return size_bytes
+
+
+def _size_of_origin(origin: Origin) -> int:
+    return _ORIGIN_BYTES + sum(len(part.encode("utf-8", "replace")) for part in origin[:-1])

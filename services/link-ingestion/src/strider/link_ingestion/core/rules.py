@@ -1,0 +1,128 @@
+"""What one crawl spec lets through, made ready to be asked for every link.
+
+Compiles the spec once (patterns, lists, limits) and answers for a URL as found which word stands
+against it. Knows nothing of pages: depth, repeats and what was seen are `admission`'s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.contracts.generated.words import DecisionReason
+from strider.urls import MAX_URL_BYTES, BadPattern, Refused, Scope, ending, scope_of
+
+from .filetypes import refused_endings
+
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_ENDING_CHARACTERS: Final = 9
+"""An ending with its dot is looked for in so many last characters of a URL."""
+
+_PAGE_ENDINGS: Final = frozenset({"html", "htm", "php", "asp", "aspx", "jsp"})
+
+_NOTHING: Final = ("", "")
+
+UNKNOWN: Final = CrawlSpecDeclared(crawl_spec_id="", scope="any")
+"""Stands for a spec that nobody declared: it tells what is a URL, and lets nothing through."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """A crawl spec, ready to be asked."""
+
+    spec: CrawlSpecDeclared
+    scope: Scope
+    """Without the page's own host: `scope_at` adds it."""
+    schemes: frozenset[str]
+    ports: frozenset[int]
+    refused_endings: frozenset[str]
+    harmless_endings: frozenset[str] = frozenset()
+    is_plain: bool = False
+    """Whether only hosts and endings matter."""
+    barrier: str = ""
+    """A word that stands against every link of the spec; empty for a spec that can be used."""
+    barrier_detail: str = ""
+
+    def scope_at(self, page_host: str) -> Scope:
+        """Give the scope as it is for the links of a page on this host."""
+        return self.scope.with_seed(self.spec.scope, f"http://{page_host}/")
+
+    def refusal(self, found: str, scope: Scope) -> tuple[str, str]:
+        """Give the word against a URL whose host is in scope, and what in particular; else empty ones."""
+        spec = self.spec
+        if self.is_plain and "?" not in found:
+            # Most specs ask for no more than a host, and most links end in nothing or in `html`: one glance.
+            dot = found.rfind(".", -_ENDING_CHARACTERS)
+            if dot < 0 or found[dot + 1 :] in self.harmless_endings:
+                return _NOTHING
+        if len(found) > spec.max_url_bytes:
+            return DecisionReason.URL_TOO_LONG, f"{len(found)} bytes, the limit is {spec.max_url_bytes}"
+        if (self.schemes or self.ports) and (refusal := self._address_refusal(found))[0]:
+            return refusal
+        if not scope.is_hosts_only and (word := scope.path_refusal(found)):
+            return word, ""
+        if (kind := ending(found)) in self.refused_endings:
+            return DecisionReason.REFUSED_FILE_TYPE, kind
+        return _NOTHING
+
+    def _address_refusal(self, found: str) -> tuple[str, str]:
+        scheme, port = found.partition(":")[0], port_of(found)
+        if self.schemes and scheme not in self.schemes:
+            return DecisionReason.REFUSED_SCHEME, scheme
+        if self.ports and port not in self.ports:
+            return DecisionReason.REFUSED_PORT, str(port)
+        return _NOTHING
+
+
+def rules_of(spec: CrawlSpecDeclared) -> Rules:
+    """Make a spec ready; one that cannot be read lets nothing through, and says why."""
+    scope = scope_of(
+        spec.scope,
+        hosts=spec.hosts,
+        domains=spec.domains,
+        path_prefixes=spec.path_prefixes,
+        include=spec.include,
+        exclude=spec.exclude,
+    )
+    barrier = detail = ""
+    if isinstance(scope, BadPattern | Refused):
+        barrier, detail = DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {scope.detail}"
+        scope = Scope(is_anywhere=True)
+    endings = refused_endings(spec.refused_file_types)
+    is_plain = (
+        scope.is_hosts_only
+        and not (spec.schemes or spec.allowed_ports)
+        and spec.max_url_bytes >= MAX_URL_BYTES
+        and max(map(len, endings)) < _ENDING_CHARACTERS
+    )
+    return Rules(
+        spec=spec,
+        scope=scope,
+        schemes=frozenset(scheme.lower() for scheme in spec.schemes),
+        ports=frozenset(spec.allowed_ports),
+        refused_endings=endings,
+        harmless_endings=_PAGE_ENDINGS - endings,
+        is_plain=is_plain,
+        barrier=barrier,
+        barrier_detail=detail,
+    )
+
+
+def unknown_rules() -> Rules:
+    """Give the rules for links whose spec does not exist."""
+    return Rules(
+        spec=UNKNOWN,
+        scope=Scope(is_anywhere=True),
+        schemes=frozenset(),
+        ports=frozenset(),
+        refused_endings=frozenset(),
+        barrier=DecisionReason.UNKNOWN_SPEC,
+    )
+
+
+def port_of(found: str) -> int:
+    """Give the port that a URL as found leads to."""
+    scheme, _, rest = found.partition("://")
+    _, colon, port = rest.partition("/")[0].rpartition(":")
+    return int(port) if colon and port.isdigit() else _DEFAULT_PORTS[scheme]

@@ -1,0 +1,152 @@
+"""What a seed comes to: a link at depth 0, or the word for why it is not taken.
+
+A person wrote it, so every mistake has a sentence: what is wrong, where, and what would be right.
+Nothing in here is an exception, and nothing is a dead letter. Knows no topics and no stores; whether
+a named crawl spec exists is told by the caller.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+from strider.contracts.generated.words import DecisionReason, LinkVia, RequestKind
+from strider.contracts.seeds import RANGES
+from strider.contracts.specs import execution_of, job_of, spec_of_seed
+from strider.urls import (
+    BadPattern,
+    Refused,
+    address_refusal,
+    as_found,
+    compile_patterns,
+    host,
+    host_kind,
+    key_of,
+    url_hash,
+)
+
+from .decisions import RefusedSeed
+from .headers import header_fault
+from .parcels import Item, Origin, Place
+
+MAX_NAME_CHARACTERS: Final = 200
+"""Of job, execution and source: they become parts of keys."""
+
+_TOLD_CHARACTERS: Final = 500
+"""Of a text that is no URL, and of a sentence: enough to find it again."""
+
+_UNFIT_NAME: Final = re.compile(r"[\s{}\x00-\x1f\x7f-\x9f]")
+_NAMES: Final = ("job_id", "execution_id", "source_id", "crawl_spec_id")
+_BAD_KINDS: Final = frozenset({RequestKind.ROBOTS})
+"""A robots.txt is asked for by who needs it, and is no page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sown:
+    """A seed that is taken."""
+
+    item: Item
+    origin: Origin
+    host: str
+    spec: CrawlSpecDeclared | None
+    """To be declared before the seed is spoken of; None where it names one that is declared."""
+
+
+def sow(
+    seed: SeedSubmitted,
+    place: Place,
+    *,
+    timestamp_ms: int,
+    known: Mapping[str, CrawlSpecDeclared],
+    allow_private: bool,
+) -> Sown | RefusedSeed:
+    """Take a seed, or say why not; `known` has the specs that seeds may refer to."""
+    if fault := _fault_of(seed):
+        return _refuse(seed, seed.url, DecisionReason.BAD_SEED, fault)
+    named = seed.crawl_spec_id
+    if named and named not in known:
+        return _refuse(seed, seed.url, DecisionReason.UNKNOWN_SPEC, f"no crawl spec {named} was declared")
+    found = as_found(seed.url)
+    if isinstance(found, Refused):
+        return _refuse(seed, seed.url, found.reason, _detail_of(found, seed.url))
+    url_host = host(found)
+    if blocked := address_refusal(host_kind(url_host), allow_private=allow_private):
+        return _refuse(seed, found, blocked.reason, blocked.detail, url_key=url_hash(key_of(found)))
+    spec = None if named else spec_of_seed(seed)
+    spec_id = spec.crawl_spec_id if spec is not None else named or ""
+    execution_id = execution_of(seed, spec_id, timestamp_ms)
+    origin = Origin(LinkVia.SEED, "", "", job_of(seed), execution_id, spec_id, 0)
+    item = Item(
+        url=found,
+        url_key=url_hash(key_of(found)),
+        depth=0,
+        priority=seed.priority,
+        kind=seed.kind,
+        is_start=True,
+        is_fresh=seed.fresh,
+        seed=place,
+        attachment=seed.metadata,
+    )
+    return Sown(item, origin, url_host, spec)
+
+
+def _fault_of(seed: SeedSubmitted) -> str:
+    """Say what about a seed makes no sense; empty where all does."""
+    return (
+        _number_fault(seed)
+        or _name_fault(seed)
+        or (f"kind is {seed.kind!r}, which nobody may ask for" if seed.kind in _BAD_KINDS else "")
+        or _pattern_fault(tuple(seed.include), tuple(seed.exclude))
+        or header_fault(seed.headers)
+    )
+
+
+def _number_fault(seed: SeedSubmitted) -> str:
+    """Hold Avro seeds to what the JSON door holds its own to."""
+    for name, (least, most) in RANGES.items():
+        value = getattr(seed, name)
+        if value is not None and not least <= value <= most:
+            return f"{name} is {value}, wanted is {least} to {most}"
+    return ""
+
+
+def _name_fault(seed: SeedSubmitted) -> str:
+    for name in _NAMES:
+        text = getattr(seed, name) or ""
+        if len(text) > MAX_NAME_CHARACTERS:
+            return f"{name} has {len(text)} characters, the limit is {MAX_NAME_CHARACTERS}"
+        if _UNFIT_NAME.search(text):
+            return f"{name} has a blank, a brace or a control character in it"
+    return ""
+
+
+@lru_cache(maxsize=256)
+def _pattern_fault(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
+    for name, texts in (("include", include), ("exclude", exclude)):
+        bad = compile_patterns(texts)
+        if isinstance(bad, BadPattern):
+            return f"{name}: {bad.pattern!r:.100}: {bad.detail}"
+    return ""
+
+
+def _detail_of(refused: Refused, text: str) -> str:
+    """Add a suggestion where only the scheme is missing, since that is what people forget."""
+    if refused.reason != DecisionReason.BAD_URL or "://" in text:
+        return refused.detail
+    guess = as_found(f"https://{text.strip()}")
+    return refused.detail if isinstance(guess, Refused) else f"without a scheme; did you mean {guess}?"
+
+
+def _refuse(seed: SeedSubmitted, text: str, reason: str, detail: str, *, url_key: str = "") -> RefusedSeed:
+    return RefusedSeed(
+        url=text if url_key else text[:_TOLD_CHARACTERS],
+        url_key=url_key,
+        reason=reason,
+        detail=detail[:_TOLD_CHARACTERS],
+        job_id=job_of(seed)[:MAX_NAME_CHARACTERS],
+        execution_id=(seed.execution_id or "")[:MAX_NAME_CHARACTERS],
+    )

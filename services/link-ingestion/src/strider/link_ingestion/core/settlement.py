@@ -1,0 +1,116 @@
+"""When a page has gone round, what is said of it?
+
+The verdict, and the facts that recrawling is decided by. A page that cannot be read is settled from
+what stands in its message's headers, so that its entry is closed and nobody waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from strider.contracts.generated.events import PageParsed, PageRejected, PageSettled
+from strider.contracts.generated.words import RejectionKind, RejectionReason, SettleVerdict
+
+_GIVEN_UP: Final = frozenset(
+    {
+        RejectionReason.UNREADABLE_MESSAGE,
+        RejectionReason.HANDLER_CRASHED,
+        RejectionReason.HANDLER_TIMEOUT,
+    }
+)
+"""Reasons that speak of us and not of the page."""
+
+_OWN_FAULTS: Final = {
+    "handler_timeout": RejectionReason.HANDLER_TIMEOUT,
+    "handler_crashed": RejectionReason.HANDLER_CRASHED,
+    "answer_refused": RejectionReason.HANDLER_CRASHED,
+}
+"""Reason of a dead letter → reason of a rejection. All others say that the message is no event."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCounts:
+    """What became of a page's links."""
+
+    found: int = 0
+    taken: int = 0
+    seen: int = 0
+    refused: int = 0
+
+
+def settle(page: PageParsed, counts: LinkCounts, *, now_ms: int) -> PageSettled:
+    """Settle a page that was content, or has not changed."""
+    return PageSettled(
+        url_key=page.url_key,
+        group=page.group,
+        job_id=page.job_id,
+        execution_id=page.execution_id,
+        fetch_sequence=page.fetch_sequence,
+        verdict=SettleVerdict.NOT_MODIFIED if page.not_modified else SettleVerdict.VALID,
+        settled_at_ms=now_ms,
+        url=page.url,
+        raw_hash=page.raw_hash,
+        text_hash=page.text_hash,
+        not_modified=page.not_modified,
+        page_kind=page.page_kind,
+        document_kind=page.document_kind,
+        kind=page.kind,
+        is_start=page.is_start,
+        links_found=counts.found,
+        links_taken=counts.taken,
+        links_seen=counts.seen,
+        links_refused=counts.refused,
+        pagination_pattern=page.pagination_pattern,
+        pagination_number=page.pagination_number,
+        no_results=page.no_results,
+        noindex=page.noindex,
+        text_chars=page.text_chars,
+    )
+
+
+def settle_rejected(page: PageRejected, *, now_ms: int) -> PageSettled:
+    """Settle a page that was no content, or that a service gave up on."""
+    is_given_up = page.rejection_reason in _GIVEN_UP
+    return PageSettled(
+        url_key=page.url_key,
+        group=page.group,
+        job_id=page.job_id,
+        execution_id=page.execution_id,
+        fetch_sequence=page.fetch_sequence,
+        verdict=SettleVerdict.GIVEN_UP if is_given_up else SettleVerdict.REJECTED,
+        settled_at_ms=now_ms,
+        url=page.url,
+        reason=page.rejection_reason,
+        rejection_kind=page.rejection_kind,
+        detail=page.detail,
+        raw_hash=page.raw_hash,
+        text_hash=page.text_hash,
+        page_kind=page.page_kind,
+        document_kind=page.document_kind,
+        kind=page.kind,
+        is_start=page.is_start,
+        text_chars=page.text_chars,
+    )
+
+
+def settle_unread(headers: Sequence[tuple[str, bytes]], reason: str, *, now_ms: int) -> PageSettled | None:
+    """Settle a page that we gave up on, by its message's headers; None where they do not say whose it is."""
+    texts = {name: content.decode("utf-8", "replace") for name, content in headers}
+    job_id, _, url_key = texts.get("entry", "").rpartition("/")
+    group, number = texts.get("group", ""), texts.get("fetch-sequence", "")
+    if not (job_id and url_key and group and number.isascii() and number.isdigit()):
+        return None
+    return PageSettled(
+        url_key=url_key,
+        group=group,
+        job_id=job_id,
+        execution_id=texts.get("execution", ""),
+        fetch_sequence=int(number),
+        verdict=SettleVerdict.GIVEN_UP,
+        settled_at_ms=now_ms,
+        reason=_OWN_FAULTS.get(reason, RejectionReason.UNREADABLE_MESSAGE),
+        rejection_kind=RejectionKind.PLAIN,
+        detail=f"link-ingestion gave the page up: {reason}",
+    )

@@ -1,0 +1,79 @@
+"""Where on a page its links stand: anchors, what its head names, what a sitemap or feed lists.
+
+Decides which of these are links at all, and how they came to be known; not whether they are
+followed. Order matters: a URL that is named twice came by the first way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from strider.contracts.generated.events import PageParsed
+from strider.contracts.generated.words import LinkVia, RequestKind
+
+NOFOLLOW_FLAG: Final = 1
+"""Of `link_rels`."""
+
+_PAGE_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
+"""Content types of alternates that are pages; the others are feeds, applications and the like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Links that came by one way."""
+
+    via: str
+    urls: Sequence[str]
+    rels: Sequence[int] = ()
+    kinds: Sequence[str] = ()
+    """What is expected behind each; empty means pages."""
+    lastmods_ms: Sequence[int] = ()
+    is_found: bool = False
+    """Whether the URLs are as found; else they are looked at next to the page's own."""
+    is_named: bool = False
+    """Whether the page names them for itself (its canonical form, what it lists): they are no links to hold
+    to the rules about links."""
+
+
+def sources_of(page: PageParsed) -> list[Source]:
+    """List what a page offers, in the order in which it counts; empty ways are left out."""
+    found = []
+    if page.link_urls:
+        rels = page.link_rels if len(page.link_rels) == len(page.link_urls) else ()
+        found.append(Source(LinkVia.LINK, page.link_urls, rels=rels, is_found=True))
+    if page.refresh_url:
+        found.append(Source(LinkVia.REFRESH, (page.refresh_url,), is_named=True))
+    if page.canonical_url:
+        found.append(Source(LinkVia.CANONICAL, (page.canonical_url,), is_named=True))
+    if alternates := _alternates(page):
+        found.append(Source(LinkVia.ALTERNATE, alternates, is_named=True))
+    if page.entry_urls:
+        found.append(_entries(page))
+    return found
+
+
+def _alternates(page: PageParsed) -> list[str]:
+    types = page.alternate_types
+    if len(types) != len(page.alternate_urls):
+        return list(page.alternate_urls)
+    return [
+        url
+        for url, kind in zip(page.alternate_urls, types, strict=True)
+        if kind.partition(";")[0].strip().lower() in _PAGE_TYPES
+    ]
+
+
+def _entries(page: PageParsed) -> Source:
+    """Take what a sitemap, an index or a feed lists; a companion list of another length is none."""
+    count = len(page.entry_urls)
+    kinds, lastmods = page.entry_kinds, page.entry_lastmods_ms
+    is_feed = RequestKind.FEED in {page.kind, page.document_kind}
+    return Source(
+        LinkVia.FEED if is_feed else LinkVia.SITEMAP,
+        page.entry_urls,
+        kinds=kinds if len(kinds) == count else (),
+        lastmods_ms=lastmods if len(lastmods) == count else (),
+        is_named=True,
+    )

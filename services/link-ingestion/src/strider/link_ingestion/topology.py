@@ -1,0 +1,279 @@
+"""Two ways in, and the way round.
+
+    seeds-submitted ─▶ sow ─▶ crawl-specs, then links-discovered · urls-decided
+    pages-validated ─▶ admit ─▶ seen? ─▶ links-discovered · urls-decided, then pages-settled
+    pages-rejected ─▶ pages-settled
+
+Seeds and pages are two consumers, so that a flood of seeds delays no page. A page is settled after
+its links are with the broker; a crawl spec is declared before the first link that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from strider.contracts.generated.events import (
+    CrawlSpecDeclared,
+    PageParsed,
+    PageRejected,
+    PageValidated,
+    SeedSubmitted,
+)
+from strider.contracts.generated.topics import (
+    CRAWL_SPECS,
+    LINK_INGESTION_DLQ,
+    LINKS_DISCOVERED,
+    PAGES_REJECTED,
+    PAGES_SETTLED,
+    PAGES_VALIDATED,
+    SEEDS_SUBMITTED,
+    URLS_DECIDED,
+)
+from strider.contracts.partitioning import shard_of_host
+from strider.runtime.effects import NOTHING, Effects, Reads, Say
+from strider.runtime.ports import Clock, Record
+
+from .core import (
+    Grounds,
+    Parcels,
+    Place,
+    RefusedSeed,
+    Rules,
+    Sieve,
+    Sown,
+    Visit,
+    admit,
+    decide_links,
+    decide_seeds,
+    rules_of,
+    settle,
+    settle_rejected,
+    settle_unread,
+    sow,
+    unknown_rules,
+)
+
+CONSUMES: Final = (SEEDS_SUBMITTED, PAGES_VALIDATED, PAGES_REJECTED)
+PRODUCES: Final = (CRAWL_SPECS, LINKS_DISCOVERED, URLS_DECIDED, PAGES_SETTLED)
+DEAD_LETTERS: Final = LINK_INGESTION_DLQ
+
+SEEDS_GROUP: Final = "link-ingestion-seeds"
+PAGES_GROUP: Final = "link-ingestion-pages"
+
+REPLAY_HEADER: Final = "replay-id"
+
+RULES_KEPT: Final = 1_024
+"""Crawl specs whose rules are ready; patterns are compiled once for each."""
+
+
+class Specs(Protocol):
+    """The crawl specs that were declared."""
+
+    async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
+        """Give those that exist; raises Unavailable where that cannot be said."""
+
+    def declaration(self, spec: CrawlSpecDeclared) -> Say | None:
+        """Give what declares a spec; None where that was done."""
+
+    def keep(self, specs: Iterable[CrawlSpecDeclared]) -> None:
+        """Take specs whose declaration was acknowledged."""
+
+
+class SeenSet(Protocol):
+    """What the frontier has seen. Asked to spare the bus; the scheduler decides again."""
+
+    async def seen(
+        self, asked: Mapping[tuple[int, str], Sequence[int]]
+    ) -> Mapping[tuple[int, str], Sequence[bool]]:
+        """For each (shard, seen scope), say which fingerprints are known; raises Unavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What holds for all crawls of a deployment."""
+
+    shards: int
+    allow_private: bool = False
+    refusals_listed: int = 200
+    """Of one page, told one by one."""
+
+
+Count = Callable[[str, int], None]
+"""Counts links (or seeds) by what became of them."""
+
+
+def count_nothing(what: str, number: int) -> None:
+    """For processes without metrics."""
+
+
+class SeedIntake:
+    """Turns wishes into links at depth 0."""
+
+    def __init__(self, specs: Specs, *, policy: Policy, clock: Clock, count: Count = count_nothing) -> None:
+        self._specs = specs
+        self._policy = policy
+        self._clock = clock
+        self._count = count
+
+    def reads(self) -> tuple[Reads, ...]:
+        """Say which topic goes to which method."""
+        return (Reads(SEEDS_SUBMITTED, batch=self.on_seeds),)
+
+    async def on_seeds(self, seeds: Sequence[tuple[SeedSubmitted, Record]]) -> Effects:
+        """Sow what one poll has brought. Specs are spoken before the links that name them."""
+        wishes = [(seed, record) for seed, record in seeds if not is_replayed(record)]
+        if not wishes:
+            return Effects(outcome="replayed")
+        known = await self._specs.known({seed.crawl_spec_id for seed, _ in wishes if seed.crawl_spec_id})
+        taken: list[Sown] = []
+        refused: list[RefusedSeed] = []
+        for seed, record in wishes:
+            answer = sow(
+                seed,
+                Place(record.topic, record.partition, record.offset),
+                timestamp_ms=record.timestamp,
+                known=known,
+                allow_private=self._policy.allow_private,
+            )
+            if isinstance(answer, Sown):
+                taken.append(answer)
+            else:
+                refused.append(answer)
+        self._count("seed_taken", len(taken))
+        self._count("seed_refused", len(refused))
+        return self._effects(taken, refused)
+
+    def _effects(self, taken: Sequence[Sown], refused: Sequence[RefusedSeed]) -> Effects:
+        now_ms = now_ms_of(self._clock)
+        parcels = Parcels(self._policy.shards, spoken_at_ms=now_ms)
+        specs = {sown.spec.crawl_spec_id: sown.spec for sown in taken if sown.spec is not None}
+        for sown in taken:
+            parcels.add(shard_of_host(sown.host, self._policy.shards), sown.item, sown.origin)
+        declarations = [say for spec in specs.values() if (say := self._specs.declaration(spec)) is not None]
+
+        async def keep() -> None:
+            self._specs.keep(specs.values())
+
+        return Effects(
+            say=declarations,
+            close=(
+                *say_links(parcels),
+                *(Say(URLS_DECIDED, each) for each in decide_seeds(refused, now_ms=now_ms)),
+            ),
+            remember=keep if declarations else None,
+            outcome="sown" if taken else "refused",
+        )
+
+
+class PageIntake:
+    """Turns pages into the links that are worth a visit, and settles them."""
+
+    def __init__(
+        self,
+        specs: Specs,
+        seen: SeenSet,
+        *,
+        policy: Policy,
+        clock: Clock,
+        count: Count = count_nothing,
+    ) -> None:
+        self._specs = specs
+        self._seen = seen
+        self._policy = policy
+        self._clock = clock
+        self._count = count
+        self._rules: dict[str, Rules] = {}
+        self._grounds = Grounds(allow_private=policy.allow_private)
+
+    def reads(self) -> tuple[Reads, ...]:
+        """Say which topic goes to which method."""
+        return (
+            Reads(PAGES_VALIDATED, batch=self.on_validated),
+            Reads(PAGES_REJECTED, batch=self.on_rejected),
+        )
+
+    async def on_validated(self, pages: Sequence[tuple[PageValidated, Record]]) -> Effects:
+        """Admit the links of what one poll has brought, with one question to the seen-set."""
+        own = [event.page for event, record in pages if not is_replayed(record)]
+        if not own:
+            return Effects(outcome="replayed")
+        specs = await self._specs.known({page.crawl_spec_id for page in own})
+        visits = [self._visit(page, specs.get(page.crawl_spec_id)) for page in own]
+        sieve = Sieve(self._policy.shards)
+        for visit in visits:
+            sieve.put(visit)
+        question = sieve.question()
+        answers = await self._seen.seen(question) if question else {}
+        parcels = Parcels(self._policy.shards, spoken_at_ms=now_ms_of(self._clock))
+        sieve.sift(answers, parcels)
+        return self._effects(visits, parcels)
+
+    async def on_rejected(self, pages: Sequence[tuple[PageRejected, Record]]) -> Effects:
+        """Settle what was no content: there are no links to wait for."""
+        now_ms = now_ms_of(self._clock)
+        settled = [
+            Say(PAGES_SETTLED, settle_rejected(page, now_ms=now_ms))
+            for page, record in pages
+            if not is_replayed(record)
+        ]
+        return Effects(close=settled, outcome="settled" if settled else "replayed")
+
+    async def on_given_up(self, record: Record, reason: str) -> Effects:
+        """Settle a page whose message went to the dead letters, so that nobody waits for it."""
+        if is_replayed(record):
+            return NOTHING
+        settled = settle_unread(record.headers, reason, now_ms=now_ms_of(self._clock))
+        return NOTHING if settled is None else Effects(close=(Say(PAGES_SETTLED, settled),))
+
+    def _visit(self, page: PageParsed, spec: CrawlSpecDeclared | None) -> Visit:
+        rules = self._rules_of(spec)
+        admission = admit(page, self._grounds.of(page.url, rules), listed=self._policy.refusals_listed)
+        return Visit(page, rules, admission)
+
+    def _rules_of(self, spec: CrawlSpecDeclared | None) -> Rules:
+        if spec is None:
+            return unknown_rules()
+        rules = self._rules.get(spec.crawl_spec_id)
+        if rules is None:
+            if len(self._rules) >= RULES_KEPT:
+                self._rules.clear()
+            rules = self._rules[spec.crawl_spec_id] = rules_of(spec)
+        return rules
+
+    def _effects(self, visits: Sequence[Visit], parcels: Parcels) -> Effects:
+        now_ms = now_ms_of(self._clock)
+        refusals = [
+            Say(
+                URLS_DECIDED,
+                decide_links(visit.page, admission.refusals, depth=admission.depth, now_ms=now_ms),
+            )
+            for visit in visits
+            if (admission := visit.admission).refusals.count
+        ]
+        settled = []
+        for visit in visits:
+            counts = visit.counts()
+            self._count("taken", counts.taken)
+            self._count("seen", counts.seen)
+            self._count("refused", counts.refused)
+            # Of a sitemap in several parts, the last one settles the page.
+            if visit.page.is_last_part:
+                settled.append(Say(PAGES_SETTLED, settle(visit.page, counts, now_ms=now_ms)))
+        return Effects(say=(*say_links(parcels), *refusals), close=settled, outcome="settled")
+
+
+def say_links(parcels: Parcels) -> list[Say]:
+    """Say what was gathered, each message to its shard."""
+    return [Say(LINKS_DISCOVERED, event, partition=event.shard) for event in parcels.events()]
+
+
+def is_replayed(record: Record) -> bool:
+    """Tell a message that is replayed: its links went their way when it was new."""
+    return any(name == REPLAY_HEADER for name, _ in record.headers)
+
+
+def now_ms_of(clock: Clock) -> int:
+    """Give the wall-clock time for records."""
+    return round(clock.now().timestamp() * 1000)

@@ -1,0 +1,124 @@
+"""The service on a real broker and a real Valkey, fed by a foreign client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from strider.contracts import Topic
+from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.topics import (
+    CRAWL_SPECS,
+    LINKS_DISCOVERED,
+    PAGES_SETTLED,
+    PAGES_VALIDATED,
+    SEEDS_SUBMITTED,
+    URLS_DECIDED,
+)
+from strider.contracts.identity import key_fingerprint, seen_scope
+from strider.contracts.partitioning import shard_of_host
+from strider.contracts.specs import spec_of_seed
+from strider.stores.frontier.ports import Seen
+from strider.stores.frontier.redis_workingset import RedisWorkingSet
+from strider.stores.redis import RedisOptions, connect
+from tests.unit.link_ingestion.builders import a_page, a_spec, hash_of, validated
+
+from .service import CODEC, SHARDS, Reader, Service, wait_for
+
+
+@pytest.fixture
+def sender(bootstrap: str) -> Iterator[Producer]:
+    """Any Kafka client will do."""
+    client = Producer({"bootstrap.servers": bootstrap})
+    yield client
+    client.flush(10)
+
+
+def say(sender: Producer, topic: Topic[Any], event: Any) -> None:
+    """Speak as a service before this one does."""
+    encoded = CODEC.encode(topic, event)
+    partition = 0 if topic.shard_of is None else topic.shard_of(event, SHARDS)
+    headers = [*encoded.headers, *topic.headers_of(event)]
+    sender.produce(topic.name, encoded.value, topic.key_of(event), partition=partition, headers=headers)
+
+
+def know(redis_url: str, job_id: str, url: str) -> None:
+    """Let the frontier know a URL, as its owner does."""
+
+    async def work() -> None:
+        redis = connect(RedisOptions(redis_url))
+        frontier, shard = RedisWorkingSet(redis), shard_of_host(url.split("/")[2], SHARDS)
+        await frontier.take(shard, 1)
+        await frontier.begin(shard, 1)
+        await frontier.ready(shard, 1, groups=(), sequence=0)
+        seen = Seen(seen_scope(job_id, a_spec().crawl_spec_id), key_fingerprint(hash_of(url)))
+        await frontier.accept(shard, 1, [], seen=[seen])
+        await redis.close()
+
+    asyncio.run(work())
+
+
+@pytest.mark.req("S3.4.7", "S3.4.10")
+def test_a_json_seed_of_a_foreign_client_reaches_its_shard(
+    bootstrap: str, sender: Producer, service: Service
+) -> None:
+    """`kcat` is enough: no key, no schema, any partition."""
+    service.start()
+    seeds = [{"url": f"https://host{number}.test/x", "max_depth": 2} for number in range(6)]
+    for seed in seeds:
+        sender.produce(SEEDS_SUBMITTED.name, json.dumps(seed).encode())
+    sender.produce(SEEDS_SUBMITTED.name, b'{"url": "example.com"}')
+    sender.flush(10)
+
+    with (
+        closing(Reader(bootstrap, LINKS_DISCOVERED)) as links,
+        closing(Reader(bootstrap, URLS_DECIDED)) as told,
+    ):
+        found = wait_for(lambda: sum(len(each.urls) for _, each in links.events()) >= 6 and links.events())
+        refused = wait_for(told.events)
+    with closing(Reader(bootstrap, CRAWL_SPECS)) as specs:
+        declared = [spec for _, spec in specs.events()]
+
+    spec = spec_of_seed(SeedSubmitted(url="https://host0.test/x", max_depth=2))
+    places = {url: (partition, each.shard) for partition, each in found for url in each.urls}
+    assert places == {
+        f"https://host{number}.test/x": (shard_of_host(f"host{number}.test", SHARDS),) * 2
+        for number in range(6)
+    }
+    assert {spec_id for _, each in found for spec_id in each.from_crawl_spec_ids} == {spec.crawl_spec_id}
+    assert spec in declared
+    assert [(each.urls, each.reasons) for _, each in refused] == [(("example.com",), ("bad_url",))]
+    assert service.stop() == 0
+
+
+def test_pages_are_settled_through_a_kill(
+    bootstrap: str, sender: Producer, service: Service, redis_url: str
+) -> None:
+    """Every page is settled and every new link travels, although the process dies in the middle."""
+    know(redis_url, "j1", "https://www.a.test/known")
+    say(sender, CRAWL_SPECS, a_spec())
+    for number in range(40):
+        links = ("https://www.a.test/known", f"https://www.a.test/n/{number}")
+        page = a_page(*links, job_id="j1", url=f"https://www.a.test/p/{number}", fetch_sequence=number)
+        say(sender, PAGES_VALIDATED, validated(page))
+    sender.flush(10)
+    with (
+        closing(Reader(bootstrap, PAGES_SETTLED)) as settled,
+        closing(Reader(bootstrap, LINKS_DISCOVERED)) as links_,
+    ):
+        service.start()
+        wait_for(settled.events)
+        service.kill()
+        service.start()
+        wait_for(lambda: {each.fetch_sequence for _, each in settled.events()} == set(range(40)))
+        found = [each for _, each in links_.events() if each.from_job_ids[0] == "j1"]
+        places = {partition for partition, _ in settled.events()}
+
+    assert {url for each in found for url in each.urls} == {f"https://www.a.test/n/{n}" for n in range(40)}
+    assert places == {shard_of_host("www.a.test", SHARDS)}

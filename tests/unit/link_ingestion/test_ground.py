@@ -1,0 +1,56 @@
+"""Verdicts are given once and remembered: the same ones, and a bounded number of them."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strider.link_ingestion.core import Grounds, admit, ground
+from tests.unit.urls.texts import TEXTS
+
+from .builders import a_page, a_spec, numbered, some_rules, taken
+
+
+@given(st.lists(TEXTS | st.sampled_from(numbered(4)), max_size=12), st.randoms(use_true_random=False))
+def test_a_remembered_verdict_is_the_one_that_was_given(texts: list[str], random: Random) -> None:
+    """A page must not be judged by who came before it."""
+    rules, grounds = some_rules(scope="domain"), Grounds(allow_private=False)
+    first = admit(a_page(*texts), grounds.of("https://www.a.test/", rules), listed=99)
+    random.shuffle(others := [*texts, *numbered(6)])
+    admit(a_page(*others), grounds.of("https://www.a.test/", rules), listed=99)
+
+    assert admit(a_page(*texts), grounds.of("https://www.a.test/", rules), listed=99) == first
+
+
+def test_hosts_and_specs_have_grounds_of_their_own() -> None:
+    """The same link is at home on one host and far from another."""
+    grounds, rules = Grounds(allow_private=False), some_rules()
+    link = "https://www.a.test/x"
+
+    def on(host: str, **spec: str) -> list[str]:
+        page = a_page(link, url=f"https://{host}/")
+        return taken(admit(page, grounds.of(page.url, some_rules(**spec) if spec else rules), listed=9))
+
+    assert [on("www.a.test"), on("b.test"), on("b.test", scope="any"), on("b.test")] == [
+        [link],
+        [],
+        [link],
+        [],
+    ]
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crawl of a million hosts meets a billion links."""
+    monkeypatch.setattr(ground, "VERDICTS_KEPT", 1_000)
+    grounds, rules = Grounds(allow_private=False), some_rules()
+    most = 0
+    for number in range(200):
+        host = f"h{number}.test"
+        page = a_page(*numbered(50, host), url=f"https://{host}/", crawl_spec_id=a_spec().crawl_spec_id)
+        admit(page, grounds.of(page.url, rules), listed=9)
+        most = max(most, sum(len(each._verdicts) for each in grounds._known.values()))
+
+    assert 900 < most <= 1_000 + 50

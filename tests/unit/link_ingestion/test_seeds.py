@@ -1,0 +1,188 @@
+"""Seeds: what is taken, under which names, and the sentence for what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.words import DecisionReason
+from strider.contracts.specs import spec_of_seed
+from strider.link_ingestion.core import Item, Origin, Place, RefusedSeed, Sown, sow
+
+from .builders import a_spec, hash_of
+
+NOON_MS = 1_770_000_000_000
+PLACE = Place("seeds-submitted", 3, 41)
+DECLARED = a_spec(max_depth=9)
+
+
+def sown(url: str = "https://a.test/x", *, allow_private: bool = False, **fields: Any) -> Sown | RefusedSeed:
+    return sow(
+        SeedSubmitted(url=url, **fields),
+        PLACE,
+        timestamp_ms=NOON_MS,
+        known={DECLARED.crawl_spec_id: DECLARED},
+        allow_private=allow_private,
+    )
+
+
+def test_a_url_alone_is_a_link_at_depth_0_of_the_standing_job() -> None:
+    """The shortest seed that there is; where it stands in its log opens its entry again."""
+    spec = spec_of_seed(SeedSubmitted(url="https://a.test/x"))
+
+    assert sown("https://A.test:443/x?utm_source=y#z") == Sown(
+        item=Item(
+            url="https://a.test/x",
+            url_key=hash_of("https://a.test/x"),
+            depth=0,
+            priority=3,
+            is_start=True,
+            seed=PLACE,
+        ),
+        origin=Origin(
+            "seed", "", "", "adhoc", f"adhoc-20260202-{spec.crawl_spec_id[:12]}", spec.crawl_spec_id, 0
+        ),
+        host="a.test",
+        spec=spec,
+    )
+
+
+def test_what_a_seed_says_of_itself_goes_with_it() -> None:
+    """Job, run, priority, kind, freshness and the sender's own words."""
+    answer = sown(
+        job_id="j1",
+        execution_id="run-9",
+        priority=1,
+        kind="sitemap",
+        fresh=True,
+        metadata={"ticket": "7"},
+    )
+
+    assert isinstance(answer, Sown)
+    assert (answer.origin.job_id, answer.origin.execution_id) == ("j1", "run-9")
+    assert (answer.item.priority, answer.item.kind, answer.item.is_fresh, answer.item.attachment) == (
+        1,
+        "sitemap",
+        True,
+        {"ticket": "7"},
+    )
+
+
+def test_a_declared_spec_is_named_and_not_declared_again() -> None:
+    """A job's scheduler has declared it; what else the seed says about crawling gives way to it."""
+    answer = sown(crawl_spec_id=DECLARED.crawl_spec_id, max_depth=2)
+
+    assert isinstance(answer, Sown)
+    assert (answer.spec, answer.origin.crawl_spec_id) == (None, DECLARED.crawl_spec_id)
+
+
+def test_a_seed_is_held_to_no_scope() -> None:
+    """Patterns and file types are about what is followed; the person has named this URL."""
+    assert isinstance(sown("https://a.test/x.jpg", exclude=("*",), scope="listed"), Sown)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason", "detail"),
+    [
+        ("example.com/a", "bad_url", "without a scheme; did you mean https://example.com/a?"),
+        ("http://[", "bad_url", ""),
+        ("not a url at all", "bad_url", ""),
+        ("http://a..b/", "bad_url", "bad_host"),
+        ("ftp://a.test/", "refused_scheme", "other"),
+        ("mailto:a@b.test", "refused_scheme", "no_page"),
+        (f"https://a.test/{'x' * 3000}", "url_too_long", ""),
+        ("http://localhost/", "policy_blocked", "private_address"),
+        ("http://0x7f.1/", "policy_blocked", "private_address"),
+        ("http://169.254.169.254/", "policy_blocked", "metadata_address"),
+    ],
+)
+def test_a_bad_url_has_its_word(url: str, reason: str, detail: str) -> None:
+    """A person reads this, and corrects the line."""
+    answer = sown(url)
+
+    assert isinstance(answer, RefusedSeed)
+    assert (answer.reason, answer.detail) == (reason, detail)
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"max_depth": -1}, "max_depth is -1, wanted is 0 to 1000000"),
+        ({"delay": 1e9}, "delay is 1000000000.0, wanted is 0 to 86400"),
+        ({"priority": 9}, "priority is 9, wanted is 0 to 3"),
+        ({"max_pages": -5}, "max_pages is -5, wanted is 0 to 1000000000000"),
+        ({"job_id": "a b"}, "job_id has a blank, a brace or a control character in it"),
+        ({"job_id": "{1}"}, "job_id has a blank, a brace or a control character in it"),
+        ({"execution_id": "x" * 201}, "execution_id has 201 characters, the limit is 200"),
+        ({"kind": "robots"}, "kind is 'robots', which nobody may ask for"),
+        ({"include": ("re:(",)}, "include: 're:(': missing ): ("),
+        ({"exclude": ("",)}, "exclude: '': a pattern has 1 to 512 characters"),
+        ({"headers": {"Host": "b.test"}}, "headers: Host is the crawler's own to set"),
+        ({"headers": {"a b": "x"}}, "headers: 'a b' is no name of a header"),
+        (
+            {"headers": {"X": "a\r\nHost: b"}},
+            "headers: the value of X has a character in it that no header may have",
+        ),
+        ({"headers": {"X": "a" * 9000}}, "headers: 9001 bytes, the limit is 8192"),
+    ],
+)
+def test_a_wish_that_makes_no_sense_has_its_sentence(fields: dict[str, Any], detail: str) -> None:
+    """Also from Avro, where the JSON door has not looked; and never a dead letter."""
+    answer = sown(**fields)
+
+    assert isinstance(answer, RefusedSeed)
+    assert (answer.reason, answer.detail) == ("bad_seed", detail)
+
+
+def test_an_undeclared_spec_is_a_refusal() -> None:
+    """Crawling by other settings than those that were meant would be worse than not crawling."""
+    assert sown(crawl_spec_id="feed", job_id="j1") == RefusedSeed(
+        url="https://a.test/x",
+        url_key="",
+        reason="unknown_spec",
+        detail="no crawl spec feed was declared",
+        job_id="j1",
+        execution_id="",
+    )
+
+
+def test_private_seeds_are_welcome_where_they_are_allowed() -> None:
+    """`STRIDER_ALLOW_PRIVATE`, for one's own network; never for a vault."""
+    assert isinstance(sown("http://127.0.0.1:8000/", allow_private=True), Sown)
+    answer = sown("http://169.254.169.254/", allow_private=True)
+    assert isinstance(answer, RefusedSeed)
+    assert answer.url_key == hash_of("http://169.254.169.254/")
+
+
+TEXT = st.text(max_size=30)
+SEEDS = st.builds(
+    SeedSubmitted,
+    url=st.one_of(TEXT, st.just("https://a.test/"), TEXT.map("https://a.test/".__add__)),
+    max_depth=st.none() | st.integers(),
+    scope=st.none() | st.sampled_from(["host", "domain", "any", "listed"]),
+    priority=st.integers(-1, 4),
+    job_id=st.none() | TEXT,
+    delay=st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    execution_id=st.none() | TEXT,
+    include=st.lists(TEXT, max_size=2).map(tuple),
+    headers=st.dictionaries(TEXT, TEXT, max_size=2),
+    metadata=st.dictionaries(TEXT, TEXT, max_size=2),
+)
+
+
+@given(SEEDS, st.integers(-1, 2**63 - 1))
+def test_whatever_stands_in_a_seed_it_is_taken_or_refused_with_a_word(
+    seed: SeedSubmitted, timestamp_ms: int
+) -> None:
+    """The front door is public: nothing that decodes may raise."""
+    answer = sow(seed, PLACE, timestamp_ms=timestamp_ms, known={}, allow_private=False)
+
+    if isinstance(answer, RefusedSeed):
+        assert answer.reason in set(DecisionReason)
+    else:
+        assert answer == sow(replace(seed), PLACE, timestamp_ms=timestamp_ms, known={}, allow_private=False)

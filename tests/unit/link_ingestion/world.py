@@ -1,0 +1,164 @@
+"""link-ingestion on a bus in one process: real loops, real codec, a frontier in memory, virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from strider.contracts import Topic
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.topics import (
+    CRAWL_SPECS,
+    LINK_INGESTION_DLQ,
+    LINKS_DISCOVERED,
+    PAGES_REJECTED,
+    PAGES_SETTLED,
+    PAGES_VALIDATED,
+    SEEDS_SUBMITTED,
+    URLS_DECIDED,
+)
+from strider.link_ingestion.topology import PAGES_GROUP, SEEDS_GROUP, PageIntake, Policy, SeedIntake
+from strider.runtime.clocks import SeededChance
+from strider.runtime.deadletters import DeadLetters, Origin
+from strider.runtime.effects import Reads, Say
+from strider.runtime.errors import Unavailable
+from strider.runtime.inprocess import Broker, InProcessBus, LoopClock
+from strider.runtime.loop import ConsumerLoop
+from strider.runtime.loop_settings import LoopPorts
+from strider.runtime.ports import GroupSpec, Header, Outgoing, Record, TopicPartition
+from strider.runtime.speaking import Speaker
+from strider.runtime.specs import SpecShelf
+from strider.stores.frontier.memory import MemoryFrontier
+
+SHARDS = 4
+TOPICS = (
+    CRAWL_SPECS,
+    LINK_INGESTION_DLQ,
+    LINKS_DISCOVERED,
+    PAGES_REJECTED,
+    PAGES_SETTLED,
+    PAGES_VALIDATED,
+    SEEDS_SUBMITTED,
+    URLS_DECIDED,
+)
+
+
+class WatchedSeen:
+    """The frontier's seen-sets, with a switch, and how often they were asked."""
+
+    def __init__(self, frontier: MemoryFrontier) -> None:
+        self._frontier = frontier
+        self.is_away = False
+        self.asked = 0
+
+    async def seen(
+        self, asked: Mapping[tuple[int, str], Sequence[int]]
+    ) -> Mapping[tuple[int, str], Sequence[bool]]:
+        self.asked += 1
+        if self.is_away:
+            raise Unavailable("redis", "switched off")
+        return await self._frontier.seen(asked)
+
+
+class World:
+    """One broker, and processes of the service on it."""
+
+    def __init__(self, *, has_specs_topic: bool = True, refusals_listed: int = 200) -> None:
+        self.clock = LoopClock()
+        self.codec = Codec(SchemaBook.embedded())
+        self.broker = Broker(clock=self.clock)
+        for topic in TOPICS:
+            if topic is not CRAWL_SPECS or has_specs_topic:
+                self.broker.declare(topic, shards=SHARDS)
+        self.broker.start_group(SEEDS_GROUP, [SEEDS_SUBMITTED.name])
+        self.broker.start_group(PAGES_GROUP, [PAGES_VALIDATED.name, PAGES_REJECTED.name])
+        self.bus = InProcessBus(self.broker)
+        self.frontier = MemoryFrontier(self.clock)
+        self.seen = WatchedSeen(self.frontier)
+        self.specs = SpecShelf(self.bus, self.codec, clock=self.clock)
+        self.speaker = Speaker(self.bus, self.codec, service="test", shards=SHARDS, clock=self.clock)
+        self.policy = Policy(SHARDS, refusals_listed=refusals_listed)
+        self.loops: dict[asyncio.Task[None], ConsumerLoop] = {}
+
+    def start(self) -> None:
+        """Begin both consumers, as one process does."""
+        seeds = SeedIntake(self.specs, policy=self.policy, clock=self.clock)
+        pages = PageIntake(self.specs, self.seen, policy=self.policy, clock=self.clock)
+        self._start(SEEDS_GROUP, seeds.reads())
+        self._start(PAGES_GROUP, pages.reads(), on_given_up=pages.on_given_up)
+
+    async def stop(self) -> None:
+        for task, loop in self.loops.items():
+            loop.request_stop()
+            await task
+        self.loops.clear()
+
+    async def say(self, topic: Topic[Any], *events: Any, headers: tuple[Header, ...] = ()) -> None:
+        """Speak as the services before this one do."""
+        await self.speaker.speak([Say(topic, event, headers=headers) for event in events])
+
+    def put(
+        self,
+        topic: Topic[Any],
+        value: bytes,
+        *,
+        partition: int | None = None,
+        headers: tuple[Header, ...] = (),
+    ) -> None:
+        """Put bytes of any kind on a topic, as anyone may."""
+        self.broker.append(Outgoing(topic.name, b"key", value, partition, headers))
+
+    async def drained(self) -> None:
+        """Wait until everything is committed."""
+        await self.until(lambda: not any(self.lags()))
+
+    def lags(self) -> list[int]:
+        return [lag for group in (SEEDS_GROUP, PAGES_GROUP) for lag in self.broker.lag(group).values()]
+
+    async def until(self, condition: Any, *, seconds: float = 600.0) -> None:
+        """Let virtual time pass until a condition holds."""
+        ends_at = self.clock.monotonic() + seconds
+        while not condition():
+            for task in self.loops:
+                if task.done() and task.exception():
+                    raise AssertionError("the loop ended") from task.exception()
+            assert self.clock.monotonic() < ends_at, "the condition never held"
+            await asyncio.sleep(0.05)
+
+    def records(self, topic: Topic[Any]) -> list[Record]:
+        return [record for log in self.broker.topic(topic.name).partitions for record in log.records]
+
+    def events(self, topic: Topic[Any]) -> list[Any]:
+        """Everything that was said on a topic, partition by partition."""
+        return [self.codec.decode(topic, each.value, each.headers) for each in self.records(topic)]
+
+    def discovered(self) -> list[str]:
+        return sorted(url for event in self.events(LINKS_DISCOVERED) for url in event.urls)
+
+    def decided(self) -> dict[str, str]:
+        return {
+            url: reason
+            for event in self.events(URLS_DECIDED)
+            for url, reason in zip(event.urls, event.reasons, strict=True)
+        }
+
+    def committed(self, topic: Topic[Any], group: str) -> int:
+        offsets = self.broker.group(group).committed
+        return sum(offsets[TopicPartition(topic.name, number)] for number in range(SHARDS))
+
+    def _start(self, group: str, reads: Iterable[Reads], **ports: Any) -> None:
+        reads = tuple(reads)
+        letters = DeadLetters(LINK_INGESTION_DLQ, Origin("link-ingestion", group), clock=self.clock)
+        given = LoopPorts(
+            clock=self.clock,
+            chance=SeededChance(1),
+            speaker=Speaker(self.bus, self.codec, service="link-ingestion", shards=SHARDS, clock=self.clock),
+            dead_letters=letters,
+            **ports,
+        )
+        sharded = group == PAGES_GROUP
+        spec = GroupSpec(group, tuple(each.topic.name for each in reads), sharded=sharded)
+        loop = ConsumerLoop(self.bus, self.codec, reads, spec, ports=given)
+        self.loops[asyncio.create_task(loop.run())] = loop
