@@ -1,0 +1,1 @@
+"""Reads fetch-requests, writes pages-fetched and fetches-completed: one request each."""

@@ -1,0 +1,60 @@
+"""settings -> names, connections, marks -> topology -> run."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from functools import partial
+from typing import Final
+
+from strider.runtime.logs import logger
+from strider.runtime.readiness import Dependency
+from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.runtime.service_consumers import working_seconds
+from strider.stores.frontier.redis_marks import RedisMarks
+from strider.stores.objects import ObjectOptions, open_objects
+from strider.stores.redis import RedisOptions, connect
+
+from .adapters import allow_connections, open_asker, rules_of
+from .settings import FetcherSettings
+from .topology import DEAD_LETTERS, GROUP, PRODUCES, Fetcher, loop_settings
+
+LAST_SECONDS: Final = 3.0
+"""What a stop leaves for speaking, after the last request was ended."""
+
+_log = logger("fetcher")
+
+
+def build(process: Process[FetcherSettings]) -> Wiring:
+    """Put the service together."""
+    settings, clock = process.settings, process.clock
+    allow_connections(settings.concurrency + settings.max_idle_connections)
+    if not settings.crawl.contact and not settings.crawl.user_agent:
+        _log.warning("No Contact", why="sites cannot tell whom to write to; set STRIDER_CONTACT")
+    redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
+    url = settings.objects.url.get_secret_value()
+    objects = open_objects(ObjectOptions(url), clock=clock) if url else None
+    name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+    asker = open_asker(settings, RedisMarks(redis), clock=clock, name=name)
+    fetcher = Fetcher(asker, rules=rules_of(settings), codec=process.codec, clock=clock, objects=objects)
+    loop = loop_settings(concurrency=settings.concurrency, max_deadline_seconds=settings.max_deadline_seconds)
+    finish_seconds = max(1.0, working_seconds(settings.run.grace_seconds) - LAST_SECONDS)
+    return Wiring(
+        (consume(GROUP, *fetcher.reads(), settings=loop, on_given_up=fetcher.on_given_up),),
+        PRODUCES,
+        DEAD_LETTERS,
+        dependencies=(Dependency("redis", redis.ping),),
+        on_stop=(partial(asker.finish_within, finish_seconds),),
+        close=(asker.close, redis.close, *(() if objects is None else (objects.close,))),
+        objects=objects,
+    )
+
+
+def main() -> int:
+    """Run until told to stop."""
+    return run_service("fetcher", FetcherSettings, build)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

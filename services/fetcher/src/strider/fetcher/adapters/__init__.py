@@ -1,0 +1,48 @@
+"""What the fetcher waits for: names, connections, marks; and the limits around them.
+
+interface  httpx, in the one module that imports it
+transport  httpx's transport over the engine
+engine     connections (aiohttp)
+names      resolver and the guard of addresses
+exchange   notes of one request, by the engine's hooks
+failures   both libraries' errors in our words
+requests   one request from its mark to its end
+budget     bytes of bodies in hand
+leases     marks of one turn together
+asker      all of it, in order
+files      how many connections the system allows
+"""
+
+from .asker import Asker, open_asker, rules_of
+from .budget import Budget, Holding
+from .course import RequestOptions
+from .engine import Engine, EngineOptions
+from .exchange import Exchange
+from .failures import Failure
+from .files import allow_connections
+from .leases import Leases, Started
+from .names import Guard, NameOptions, Names
+from .requests import Fetched, Requests
+from .transport import EngineTransport
+
+__all__ = [
+    "Asker",
+    "Budget",
+    "Engine",
+    "EngineOptions",
+    "EngineTransport",
+    "Exchange",
+    "Failure",
+    "Fetched",
+    "Guard",
+    "Holding",
+    "Leases",
+    "NameOptions",
+    "Names",
+    "RequestOptions",
+    "Requests",
+    "Started",
+    "allow_connections",
+    "open_asker",
+    "rules_of",
+]

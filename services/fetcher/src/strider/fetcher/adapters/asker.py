@@ -1,0 +1,104 @@
+"""From a request to what came of it, in the order that keeps its promises.
+
+Room for a body, and the name resolved, before the mark: the mark's time is short. After it nothing
+may fail but by an answer.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strider.contracts.generated.events import FetchRequested
+from strider.fetcher.core import RedirectRules, identity_of, url_refusal
+from strider.fetcher.settings import FetcherSettings
+from strider.runtime.ports import Clock
+from strider.runtime.service_start import own_version
+from strider.stores.frontier.ports import Marks
+from strider.urls import host
+
+from .budget import Budget
+from .course import RequestOptions
+from .engine import Engine, EngineOptions
+from .leases import Leases
+from .names import Guard, NameOptions, Names
+from .requests import Fetched, Requests
+from .transport import EngineTransport
+
+MIB: Final = 1024 * 1024
+
+
+class Asker:
+    """Marks leases and makes their requests."""
+
+    def __init__(self, requests: Requests, *, leases: Leases, names: Names, budget: Budget) -> None:
+        self._requests = requests
+        self._leases = leases
+        self._names = names
+        self._budget = budget
+
+    async def ask(self, request: FetchRequested) -> Fetched | None:
+        """Give what came of it; None where the lease is gone. Raises Unavailable before anything is sent."""
+        await self._budget.room()
+        if url_refusal(request.url, allow_private=True) is None:
+            await self._names.warm(host(request.url))
+        start = await self._leases.start(request)
+        return None if start is None else await self._requests.make(request, start)
+
+    def finish_within(self, seconds: float) -> None:
+        """End everything within a time, interrupted where it must be."""
+        self._requests.finish_within(seconds)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._requests.close()
+
+
+def open_asker(settings: FetcherSettings, marks: Marks, *, clock: Clock, name: str) -> Asker:
+    """Put together what asks; opens nothing before the first request. `name` is this process's alone."""
+    crawl = settings.crawl
+    guard = Guard(allow_private=crawl.allow_private)
+    names = Names(guard, clock=clock, options=_name_options(settings))
+    engine = Engine(names, guard, options=_engine_options(settings))
+    budget = Budget(settings.in_flight_mb * MIB)
+    requests = Requests(
+        EngineTransport(engine),
+        identity=identity_of(version=own_version(), contact=crawl.contact, user_agent=crawl.user_agent),
+        rules=rules_of(settings),
+        budget=budget,
+        clock=clock,
+        worker_id=name,
+        options=_request_options(settings),
+    )
+    return Asker(requests, leases=Leases(marks, clock=clock, name=name), names=names, budget=budget)
+
+
+def rules_of(settings: FetcherSettings) -> RedirectRules:
+    """Say what redirects may do."""
+    max_hops = settings.max_redirects if settings.follow_redirects else 0
+    return RedirectRules(allow_private=settings.crawl.allow_private, max_hops=max_hops)
+
+
+def _name_options(settings: FetcherSettings) -> NameOptions:
+    return NameOptions(
+        keep_seconds=settings.dns_ttl_seconds,
+        keep_failures_seconds=settings.dns_negative_ttl_seconds,
+        timeout_seconds=settings.dns_timeout_seconds,
+        threads=settings.dns_threads,
+    )
+
+
+def _engine_options(settings: FetcherSettings) -> EngineOptions:
+    return EngineOptions(
+        connect_timeout_seconds=settings.connect_timeout_seconds,
+        keep_seconds=settings.keep_alive_seconds,
+        max_idle=settings.max_idle_connections,
+        ca_file=settings.ca_file,
+    )
+
+
+def _request_options(settings: FetcherSettings) -> RequestOptions:
+    return RequestOptions(
+        max_deadline_seconds=settings.max_deadline_seconds,
+        slow_grace_seconds=settings.slow_grace_seconds,
+        min_bytes_per_second=settings.min_bytes_per_second,
+    )

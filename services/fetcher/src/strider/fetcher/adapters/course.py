@@ -1,0 +1,144 @@
+"""One request's way against the clock: its deadline, the least speed of its body, the end of the process.
+
+There is one timer for all of them, set anew as the body comes. When it fires, the course knows which
+limit that was. Knows nothing of connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+
+from strider.contracts.generated.events import FetchRequested
+from strider.contracts.generated.words import ErrorClass
+from strider.fetcher.core import Head
+from strider.runtime.ports import Clock
+
+from .budget import Holding
+from .exchange import Exchange
+from .failures import Failure
+
+START_SECONDS: Final = 2.0
+"""Longest time from the mark to the head; later nothing is begun or said, because whoever keeps the
+group's clock counts on it. A connection that took longer is kept for the next try."""
+
+DRAIN_SECONDS: Final = 1.0
+"""For the rest of a body that nobody wants: then the connection is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """Limits of a request, besides those that it carries itself."""
+
+    max_deadline_seconds: float = 120.0
+    """What a run may ask for at most."""
+    slow_grace_seconds: float = 5.0
+    """How long a body may do nothing."""
+    min_bytes_per_second: int = 1024
+    """After that, over all of the body; 0 for any speed."""
+
+
+@dataclass(slots=True, eq=False)
+class Course:
+    """What a request has come to so far, and when it has to have come to its end. Changes as it goes."""
+
+    request: FetchRequested
+    holding: Holding
+    clock: Clock
+    options: RequestOptions
+    deadline: float
+    """Monotonic."""
+    exchange: Exchange = field(init=False)
+    """Notes of the request that runs now; a robots.txt may take several."""
+    head: Head | None = None
+    body_bytes: int = 0
+    head_at: float = 0.0
+    """When a head was written, last."""
+    has_connected: bool = False
+    is_draining: bool = False
+    _last_chunk_at: float = 0.0
+    _is_floored: bool = False
+    """Whether the timer stands before the deadline, because the body is slow."""
+    _is_ended: bool = False
+    """Whether the process has set the deadline."""
+    _scope: asyncio.Timeout | None = None
+
+    def begin_exchange(self, *, since: float) -> Exchange:
+        """Begin a request that may start for a short time after a moment."""
+        start_by = since + START_SECONDS
+        self.head, self.body_bytes = None, 0
+        self.exchange = Exchange(self.clock.monotonic, connect_by=start_by, head_by=start_by)
+        return self.exchange
+
+    def end_exchange(self) -> None:
+        """Take over what is to be told of it all."""
+        self.head_at = self.exchange.head_at or self.head_at
+        self.has_connected = self.has_connected or self.exchange.has_connected
+
+    def limit(self) -> asyncio.Timeout:
+        """Give the scope that ends everything in it when time is up."""
+        self._scope = asyncio.timeout_at(self._loop_time(self.deadline))
+        return self._scope
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether the timer has fired."""
+        return self._scope is not None and self._scope.expired()
+
+    def end_by(self, moment: float) -> None:
+        """Be over by then, because the process ends."""
+        if moment < self.deadline:
+            self.deadline, self._is_ended = moment, True
+            self._until(moment)
+
+    def begin_body(self, *, is_kept: bool, has_come: bool) -> None:
+        """Watch a body come, or for a moment one that nobody wants."""
+        self._last_chunk_at = now = self.clock.monotonic()
+        self.exchange.has_head = True
+        if has_come:
+            return
+        if is_kept:
+            self.watch_speed()
+        else:
+            self.is_draining = True
+            self._until(min(self.deadline, now + DRAIN_SECONDS))
+
+    def watch_speed(self) -> None:
+        """Set the timer to when the body would be too slow without another byte."""
+        least = self.options.min_bytes_per_second
+        if self.is_draining or not least:
+            return
+        self._last_chunk_at = now = self.clock.monotonic()
+        began = self.exchange.answered_at or now
+        floor_at = began + self.options.slow_grace_seconds + self.body_bytes / least
+        self._is_floored = floor_at < self.deadline
+        self._until(min(floor_at, self.deadline))
+
+    async def hold(self, size_bytes: int) -> None:
+        """Hold bytes; while others have to come to their end first, nobody calls this one slow."""
+        waiting = self.holding.add(size_bytes)
+        if waiting is None:
+            return
+        self._is_floored = False
+        self._until(self.deadline)
+        await waiting
+
+    def overdue(self) -> Failure:
+        """Say which limit the timer was."""
+        now = self.clock.monotonic()
+        if self._is_ended and not self._is_floored:
+            return Failure(ErrorClass.CANCELLED, "the process ended before the answer did")
+        if not self._is_floored:
+            return self.exchange.overdue()
+        still = now - self._last_chunk_at
+        if still >= 0.9 * self.options.slow_grace_seconds:
+            return Failure(ErrorClass.BODY_TIMEOUT, f"no byte of the body in {still:.1f} s")
+        return Failure(ErrorClass.TOO_SLOW, f"less than {self.options.min_bytes_per_second} bytes a second")
+
+    def _until(self, moment: float) -> None:
+        if self._scope is not None and not self._scope.expired():
+            self._scope.reschedule(self._loop_time(moment))
+
+    def _loop_time(self, moment: float) -> float:
+        return asyncio.get_running_loop().time() + moment - self.clock.monotonic()

@@ -1,0 +1,129 @@
+"""Marks of leases: those of one turn of the event loop go together, and none is made twice.
+
+A mark whose answer was lost may have been made all the same. It is asked for again with the same
+nonce, and its time counts from when it was asked for first: so a request's clock never starts later than
+the store's does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from strider.contracts.generated.events import FetchRequested
+from strider.runtime.ports import Clock
+from strider.stores.frontier.ports import Mark, Marked, Marks
+
+BATCH: Final = 256
+"""Marks in one call."""
+KEPT: Final = 10_000
+"""Marks without an answer that are remembered; there are as many as messages in hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A lease that is ours: the request may be made."""
+
+    asked_at: float
+    """Monotonic, before the store was asked."""
+    now_us: int
+    """The one clock, when it answered."""
+
+    def at_us(self, monotonic: float) -> int:
+        """Give a moment of ours in the one clock's time."""
+        return self.now_us + round((monotonic - self.asked_at) * 1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A mark that was asked for and not answered."""
+
+    nonce: str
+    asked_at: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """Somebody who waits for a mark."""
+
+    shard: int
+    lease: str
+    deadline_ms: int
+    asked_at: float
+    answer: asyncio.Future[Mark]
+
+
+class Leases:
+    """The leases that this process marks."""
+
+    def __init__(self, marks: Marks, *, clock: Clock, name: str) -> None:
+        self._marks = marks
+        self._clock = clock
+        self._name = name
+        """Unlike that of any other process, and of this one's next life."""
+        self._number = 0
+        self._unanswered: OrderedDict[str, _Asked] = OrderedDict()
+        self._gathering: list[_Waiting] = []
+        self._calls: set[asyncio.Task[None]] = set()
+
+    async def start(self, request: FetchRequested) -> Started | None:
+        """Mark a lease as started; None where it is gone. Raises Unavailable."""
+        before = self._unanswered.get(request.lease_id)
+        waiting = _Waiting(
+            request.shard,
+            request.lease_id,
+            request.deadline_ms,
+            before.asked_at if before is not None else self._clock.monotonic(),
+            asyncio.get_running_loop().create_future(),
+        )
+        self._gathering.append(waiting)
+        if len(self._gathering) == 1:
+            asyncio.get_running_loop().call_soon(self._flush)
+        mark = await waiting.answer
+        return Started(waiting.asked_at, mark.now_us) if mark.marked is Marked.STARTED else None
+
+    def _flush(self) -> None:
+        gathered, self._gathering = self._gathering, []
+        calls: dict[tuple[str, int], list[_Waiting]] = {}
+        for waiting in gathered:
+            before = self._unanswered.get(waiting.lease)
+            calls.setdefault((before.nonce if before else "", waiting.deadline_ms), []).append(waiting)
+        for (nonce, deadline_ms), together in calls.items():
+            for first in range(0, len(together), BATCH):
+                part = together[first : first + BATCH]
+                call = asyncio.create_task(
+                    self._call(part, nonce=nonce or self._new(part), deadline_ms=deadline_ms)
+                )
+                self._calls.add(call)
+                call.add_done_callback(self._calls.discard)
+
+    def _new(self, part: list[_Waiting]) -> str:
+        """Make a nonce for leases that are asked for the first time, and remember it for the next."""
+        self._number += 1
+        nonce = f"{self._name}:{self._number}"
+        for waiting in part:
+            self._unanswered[waiting.lease] = _Asked(nonce, waiting.asked_at)
+        while len(self._unanswered) > KEPT:
+            self._unanswered.popitem(last=False)
+        return nonce
+
+    async def _call(self, together: list[_Waiting], *, nonce: str, deadline_ms: int) -> None:
+        try:
+            marks = await self._marks.mark(
+                [(waiting.shard, waiting.lease) for waiting in together], nonce=nonce, deadline_ms=deadline_ms
+            )
+        except asyncio.CancelledError:
+            for waiting in together:
+                waiting.answer.cancel()
+            raise
+        except Exception as failure:  # noqa: BLE001  # whoever waits for the mark judges it
+            for waiting in together:
+                if not waiting.answer.done():
+                    waiting.answer.set_exception(failure)
+            return
+        for waiting, mark in zip(together, marks, strict=True):
+            self._unanswered.pop(waiting.lease, None)
+            if not waiting.answer.done():
+                waiting.answer.set_result(mark)

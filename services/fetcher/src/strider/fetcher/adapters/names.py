@@ -1,0 +1,203 @@
+"""Names to addresses: cached, bounded, and never to an address that may not be asked.
+
+The system's resolver is asked in threads of ours, a name at a time however many want it. It tells
+no lifetimes, so answers live for a set time, refusals for a shorter one. Every address of an answer
+is judged: one that points inwards spoils the answer, because whoever mixes them means no good.
+Decides nothing about requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from strider.contracts.generated.words import ErrorClass
+from strider.runtime.ports import Clock
+from strider.urls import address_kind, address_refusal
+
+from .exchange import CURRENT
+from .failures import Failure
+
+Lookup = Callable[[str], Sequence[str]]
+"""Asks for the addresses of a name; may block, and raises OSError."""
+
+LOOPBACK: Final = ("127.0.0.1",)
+MAX_ADDRESSES: Final = 8
+"""Of one name; who has more is not better reached by trying them."""
+
+_NOT_FOUND: Final = frozenset({socket.EAI_NONAME})
+_EMPTY: Final = frozenset({getattr(socket, "EAI_NODATA", -5), getattr(socket, "EAI_ADDRFAMILY", -9)})
+
+
+@dataclass(frozen=True, slots=True)
+class NameOptions:
+    """How names are resolved."""
+
+    keep_seconds: float = 60.0
+    """How long an answer serves."""
+    keep_failures_seconds: float = 10.0
+    timeout_seconds: float = 10.0
+    max_names: int = 20_000
+    """Names that are remembered; the one that was used longest ago goes first."""
+    threads: int = 32
+    """Look-ups at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a name came to, and until when that serves."""
+
+    until: float
+    addresses: tuple[str, ...] = ()
+    error: ErrorClass | None = None
+    message: str = ""
+
+
+class Guard:
+    """Which addresses may be connected to."""
+
+    def __init__(self, *, allow_private: bool) -> None:
+        self._allow_private = allow_private
+
+    def check(self, address: str) -> Failure | None:
+        """Judge an address as the socket will have it."""
+        refused = address_refusal(address_kind(address), allow_private=self._allow_private)
+        if refused is None:
+            return None
+        return Failure(ErrorClass.REFUSED_ADDRESS, f"{address} is a {refused.detail.replace('_', ' ')}")
+
+
+class Names(AbstractResolver):
+    """The resolver of all connections of a process."""
+
+    def __init__(
+        self, guard: Guard, *, clock: Clock, options: NameOptions | None = None, lookup: Lookup | None = None
+    ) -> None:
+        self._guard = guard
+        self._clock = clock
+        self._options = options or NameOptions()
+        self._lookup = lookup or ask_system
+        self._threads = ThreadPoolExecutor(self._options.threads, thread_name_prefix="names")
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._asking: dict[str, asyncio.Task[_Known]] = {}
+
+    async def warm(self, host: str) -> None:
+        """Have a name resolved before its time runs; what comes of it shows when it is used."""
+        if not _is_literal(host) and self._fresh(host) is None:
+            await self._find(host)
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Give the addresses to connect to (the library's port); raises Failure."""
+        del family  # both are asked for: an address of the wrong kind fails by itself
+        exchange, began = CURRENT.get(), self._clock.monotonic()
+        known = self._fresh(host)
+        if known is None:
+            if exchange is not None:
+                exchange.is_resolving = True
+            known = await self._find(host)
+        if exchange is not None:
+            exchange.is_resolving = False
+            exchange.dns_seconds += self._clock.monotonic() - began
+        failure = self._judge(known)
+        if failure is not None:
+            if exchange is not None:
+                exchange.failure = failure
+            raise failure
+        return [_result(host, address, port) for address in known.addresses]
+
+    async def close(self) -> None:
+        """Begin no more look-ups; those that run end by themselves."""
+        for task in self._asking.values():
+            task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _judge(self, known: _Known) -> Failure | None:
+        if known.error is not None:
+            return Failure(known.error, known.message)
+        for address in known.addresses:
+            if (refusal := self._guard.check(address)) is not None:
+                return refusal
+        return None
+
+    def _fresh(self, host: str) -> _Known | None:
+        known = self._known.get(host)
+        if known is None or known.until < self._clock.monotonic():
+            return None
+        self._known.move_to_end(host)
+        return known
+
+    async def _find(self, host: str) -> _Known:
+        """Ask, or join whoever asks; who leaves early does not stop the others."""
+        task = self._asking.get(host)
+        if task is None:
+            task = self._asking[host] = asyncio.create_task(self._ask(host))
+            task.add_done_callback(lambda _: self._asking.pop(host, None))
+        return await asyncio.shield(task)
+
+    async def _ask(self, host: str) -> _Known:
+        if is_loopback_name(host):
+            return self._keep(host, LOOPBACK)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._options.timeout_seconds):
+                addresses = await loop.run_in_executor(self._threads, self._lookup, host)
+        except TimeoutError:
+            return self._keep_failure(host, ErrorClass.DNS_TIMEOUT, "the name servers did not answer")
+        except (OSError, UnicodeError) as error:
+            return self._keep_failure(host, _class_of(error), str(error)[:200])
+        if not addresses:
+            return self._keep_failure(host, ErrorClass.DNS_EMPTY, "the name has no address")
+        return self._keep(host, tuple(dict.fromkeys(addresses))[:MAX_ADDRESSES])
+
+    def _keep(self, host: str, addresses: tuple[str, ...]) -> _Known:
+        return self._remember(host, _Known(self._clock.monotonic() + self._options.keep_seconds, addresses))
+
+    def _keep_failure(self, host: str, error: ErrorClass, message: str) -> _Known:
+        until = self._clock.monotonic() + self._options.keep_failures_seconds
+        return self._remember(host, _Known(until, error=error, message=message))
+
+    def _remember(self, host: str, known: _Known) -> _Known:
+        self._known[host] = known
+        self._known.move_to_end(host)
+        while len(self._known) > self._options.max_names:
+            self._known.popitem(last=False)
+        return known
+
+
+def ask_system(host: str) -> tuple[str, ...]:
+    """Ask as every program of this machine asks; blocks."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return tuple(str(place[0]) for _, _, _, _, place in found)
+
+
+def is_loopback_name(host: str) -> bool:
+    """Say whether a name means this machine wherever it is asked (RFC 6761): no server is to be asked."""
+    name = host.removesuffix(".").lower()
+    return name == "localhost" or name.endswith(".localhost")
+
+
+def _is_literal(host: str) -> bool:
+    return ":" in host or host.startswith("[") or host[-1:].isdigit()
+
+
+def _class_of(error: Exception) -> ErrorClass:
+    number = getattr(error, "errno", None)
+    if number in _NOT_FOUND or isinstance(error, UnicodeError):
+        return ErrorClass.DNS_NOT_FOUND
+    return ErrorClass.DNS_EMPTY if number in _EMPTY else ErrorClass.DNS_FAILED
+
+
+def _result(host: str, address: str, port: int) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return ResolveResult(
+        hostname=host, host=address, port=port, family=family, proto=socket.IPPROTO_TCP, flags=0
+    )

@@ -1,0 +1,124 @@
+"""httpx's transport over the engine: what is asked and answered are httpx's requests and responses.
+
+The fetcher calls it directly, because a client on top costs more than the request itself; anybody
+else may put a client there. Bodies come as they were sent, encodings and all. What is raised is a
+Failure, which is one of httpx's transport errors.
+
+Extensions of a request, besides httpx's `timeout`: `target` is what is put on the wire for the path
+(httpx would escape what it thinks odd), `exchange` the notes of this request, `insecure` whether any
+certificate will do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Self
+
+import aiohttp
+from aiohttp import ClientResponse
+from aiohttp.http_exceptions import HttpProcessingError
+
+from .engine import Engine
+from .exchange import CURRENT, Exchange
+from .failures import Failure, Phase, failure_of
+from .interface import AsyncBaseTransport, AsyncByteStream, Request, Response
+
+
+class EngineTransport(AsyncBaseTransport):
+    """The engine, as httpx wants it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def handle_async_request(self, request: Request) -> Response:
+        """Make the request; the response's stream is its body, raw."""
+        more = request.extensions
+        exchange = more.get("exchange") or Exchange(asyncio.get_running_loop().time)
+        token = CURRENT.set(exchange)
+        try:
+            answer = await self._engine.ask(
+                _url_of(request),
+                [(name.decode("latin-1"), value.decode("utf-8")) for name, value in request.headers.raw],
+                is_insecure=bool(more.get("insecure")),
+                method=request.method,
+                timeout=_timeout_of(more.get("timeout")),
+            )
+        finally:
+            CURRENT.reset(token)
+        exchange.has_head = True
+        version = answer.version
+        return Response(
+            answer.status,
+            headers=answer.raw_headers,
+            stream=Body(answer, exchange),
+            extensions={
+                "http_version": b"HTTP/1.0" if version is not None and version[1] == 0 else b"HTTP/1.1"
+            },
+            request=request,
+        )
+
+    async def aclose(self) -> None:
+        """Close the engine's connections."""
+        await self._engine.close()
+
+
+class Body(AsyncByteStream, AsyncIterator[bytes]):
+    """A body on its way."""
+
+    def __init__(self, answer: ClientResponse, exchange: Exchange) -> None:
+        self._answer = answer
+        self._exchange = exchange
+        connection = answer.connection
+        self._wire = None if connection is None else connection.protocol
+
+    def __aiter__(self) -> Self:
+        """Begin; a body can be read once."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Give what has come; raises Failure where the body does not come to its end."""
+        try:
+            chunk = await self._answer.content.readany()
+        except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
+            raise self._failure(error) from error
+        if chunk:
+            return chunk
+        # A body without a length ends with the connection; whether in order, only the connection knows.
+        cut_by = None if self._wire is None else self._wire.exception()
+        if isinstance(cut_by, OSError):
+            raise self._failure(cut_by)
+        raise StopAsyncIteration
+
+    @property
+    def has_come(self) -> bool:
+        """Whether all of it is here, read or not."""
+        return self._answer.content.is_eof()
+
+    def close_now(self, *, is_whole: bool) -> None:
+        """Give the connection back, or close it where something of the body is still to come."""
+        if is_whole and self._answer.content.is_eof():
+            self._answer.release()
+        else:
+            self._answer.close()
+
+    async def aclose(self) -> None:
+        """End: as httpx's clients do it."""
+        self.close_now(is_whole=True)
+
+    def _failure(self, error: BaseException) -> Failure:
+        return self._exchange.failure or failure_of(error, Phase.ANSWERED)
+
+
+def _timeout_of(limits: Mapping[str, float | None] | None) -> aiohttp.ClientTimeout | None:
+    """Take over the limits of a client on top; the fetcher has its own around the whole."""
+    if limits is None:
+        return None
+    return aiohttp.ClientTimeout(total=None, sock_connect=limits.get("connect"), sock_read=limits.get("read"))
+
+
+def _url_of(request: Request) -> str:
+    """Write the URL with the target that was asked for, untouched."""
+    url = request.url
+    target: bytes = request.extensions.get("target") or url.raw_path
+    return f"{url.scheme}://{url.netloc.decode('ascii')}{target.decode('latin-1')}"

@@ -1,0 +1,50 @@
+"""What one request asks, and what one answer means. Pure.
+
+asking      what is put on the wire, and whether a URL may be asked at all
+reading     how much of a body is wanted
+answers     what came back, as values
+outcomes    errors and statuses to outcomes
+redirects   where a redirect leads, and whether its target may be asked
+retryafter  how long a server wants to be left alone
+robots      the text of a robots.txt
+interpret   request and answer to the events that are spoken
+"""
+
+from .answers import Answer, Failed, Head, Making, head_of
+from .asking import Headers, Identity, headers_of, identity_of, url_refusal, user_agent_of
+from .interpret import Meaning, crash_of, interpret, page_room
+from .outcomes import outcome_of_error, outcome_of_status
+from .reading import Reading, looks_like_text, reading_of, unread
+from .redirects import Redirect, RedirectRules, is_redirect, redirect_of
+from .retryafter import retry_after_seconds
+from .robots import robots_text
+
+__all__ = [
+    "Answer",
+    "Failed",
+    "Head",
+    "Headers",
+    "Identity",
+    "Making",
+    "Meaning",
+    "Reading",
+    "Redirect",
+    "RedirectRules",
+    "crash_of",
+    "head_of",
+    "headers_of",
+    "identity_of",
+    "interpret",
+    "is_redirect",
+    "looks_like_text",
+    "outcome_of_error",
+    "outcome_of_status",
+    "page_room",
+    "reading_of",
+    "redirect_of",
+    "retry_after_seconds",
+    "robots_text",
+    "unread",
+    "url_refusal",
+    "user_agent_of",
+]

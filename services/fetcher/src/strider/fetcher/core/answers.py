@@ -1,0 +1,101 @@
+"""What came back, as values: an answer with its head, or how it failed.
+
+Adapters make these out of sockets and libraries; everything that is decided about a request is
+decided from them. Nothing here knows which library asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from strider.contracts.generated.words import ErrorClass
+
+_NO_FIELDS: Final = MappingProxyType[str, str]({})
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Status and headers of an answer."""
+
+    status: int
+    http_version: str = "1.1"
+    names: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    """As sent, in order."""
+    fields: dict[str, str] | MappingProxyType[str, str] = field(default_factory=lambda: _NO_FIELDS)
+    """By lower-case name; what was sent several times is joined by commas."""
+
+    def field(self, name: str) -> str:
+        """Give a header's value by its lower-case name; empty where it was not sent."""
+        return self.fields.get(name, "")
+
+
+def head_of(status: int, raw: Sequence[tuple[bytes, bytes]], *, http_version: str = "1.1") -> Head:
+    """Make a head of bytes: UTF-8 where they are, else each byte is the character of its number."""
+    names = tuple(name.decode("latin-1") for name, _ in raw)
+    values = tuple(map(_text, raw))
+    fields: dict[str, str] = {}
+    for name, value in zip(names, values, strict=True):
+        lower = name.lower()
+        fields[lower] = f"{fields[lower]}, {value}" if lower in fields else value
+    return Head(status, http_version, names, values, fields)
+
+
+def _text(header: tuple[bytes, bytes]) -> str:
+    try:
+        return header[1].decode()
+    except UnicodeDecodeError:
+        return header[1].decode("latin-1")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that came to its end, or as far as it was wanted."""
+
+    head: Head
+    body: bytes = b""
+    """As sent, still encoded; empty where nobody wants it."""
+    body_bytes: int = 0
+    """How much of the body was read."""
+    is_cut: bool = False
+    """Whether the rest of the body was left unread, because a limit says how much is wanted."""
+    url: str = ""
+    """Who answered in the end, where redirects were followed."""
+    came_by: tuple[str, ...] = ()
+    """The URLs that redirected there, where they were followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No answer, or one that nobody may use."""
+
+    error: ErrorClass
+    message: str = ""
+    """For people."""
+    head: Head | None = None
+    """Where the answer had begun."""
+    body_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How a request was made, whatever came of it. Times are of the one clock, or differences."""
+
+    marked_at_us: int
+    completed_at_us: int
+    started_at_us: int = 0
+    """When the head was written; 0 where it was not."""
+    worker_id: str = ""
+    user_agent: str = ""
+    is_before_connect: bool = False
+    remote_address: str = ""
+    is_reused: bool = False
+    is_tls_verified: bool = True
+    dns_us: int = 0
+    connect_us: int = 0
+    tls_us: int = 0
+    ttfb_us: int = 0
+    total_us: int = 0

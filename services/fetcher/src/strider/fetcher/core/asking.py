@@ -1,0 +1,127 @@
+"""What is put on the wire for a request: who we say that we are, and what we would like to get.
+
+A run's own headers are added where they do no harm: those that say how the connection works, what
+encodings come back, or whose host is asked are ours alone. Decides too whether a URL may be asked
+at all, before any name is resolved; the address behind the name is judged again at the socket.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from strider.contracts.generated.events import FetchRequested
+from strider.contracts.generated.words import ErrorClass, RequestKind
+from strider.urls import address_refusal, host, host_kind
+
+from .answers import Failed
+
+Headers = list[tuple[str, str]]
+
+ENCODINGS: Final = "gzip, deflate"
+"""What the parser undoes; servers have little to gain from more."""
+
+_ACCEPTS: Final[Mapping[str, str]] = {
+    RequestKind.ROBOTS: "text/plain,*/*;q=0.5",
+    RequestKind.SITEMAP: "application/xml,text/xml,*/*;q=0.5",
+    RequestKind.FEED: "application/atom+xml,application/rss+xml,application/xml,*/*;q=0.5",
+}
+_ACCEPTS_PAGE: Final = "text/html,application/xhtml+xml,*/*;q=0.5"
+
+_OURS: Final = frozenset(
+    {
+        *("host", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect"),
+        *("content-length", "content-type", "accept-encoding", "range", "user-agent", "from"),
+        *("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"),
+        *("proxy-authorization", "proxy-connection", "proxy-authenticate"),
+    }
+)
+"""Names that a run may not set."""
+
+_PERSONAL: Final = frozenset({"authorization", "cookie"})
+"""What is meant for one origin and must not reach another."""
+
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNFIT: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_ASKED: Final = ("http://", "https://")
+_MAIL: Final = re.compile(r"[^@\s<>]+@[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who we say that we are."""
+
+    user_agent: str
+    mail: str = ""
+    """Sent as From; empty where the contact is no mail address."""
+
+
+def identity_of(*, version: str, contact: str, user_agent: str = "") -> Identity:
+    """Name product, version and whom to write to; a configured User-Agent is sent as it is."""
+    address = contact.removeprefix("mailto:")
+    mail = address if _MAIL.fullmatch(address) else ""
+    if user_agent:
+        return Identity(user_agent, mail)
+    return Identity(f"Strider/{version} (+{address})" if contact else f"Strider/{version}", mail)
+
+
+def headers_of(request: FetchRequested, identity: Identity, *, is_foreign: bool = False) -> Headers:
+    """Say what is sent; `is_foreign` where a redirect has led to another origin."""
+    headers: Headers = [
+        ("User-Agent", user_agent_of(request, identity)),
+        ("Accept", _ACCEPTS.get(request.kind, _ACCEPTS_PAGE)),
+        ("Accept-Encoding", ENCODINGS),
+    ]
+    if identity.mail:
+        headers.append(("From", identity.mail))
+    if request.etag and not is_foreign and _UNFIT.search(request.etag) is None:
+        headers.append(("If-None-Match", request.etag))
+    if request.last_modified and not is_foreign and _UNFIT.search(request.last_modified) is None:
+        headers.append(("If-Modified-Since", request.last_modified))
+    if request.header_names:
+        _add(headers, request, is_foreign=is_foreign)
+    return headers
+
+
+def user_agent_of(request: FetchRequested, identity: Identity) -> str:
+    """Give the run's User-Agent, or ours; one that would break the head is as good as none."""
+    wanted = request.user_agent
+    return wanted if wanted and _UNFIT.search(wanted) is None else identity.user_agent
+
+
+def has_validator(request: FetchRequested) -> bool:
+    """Say whether the server was told what we have, so that it may answer 304."""
+    return bool(request.etag or request.last_modified)
+
+
+def url_refusal(url: str, *, allow_private: bool) -> Failed | None:
+    """Judge a URL as found by what stands in it."""
+    if not url.startswith(_ASKED):
+        scheme = url.partition(":")[0][:40]
+        return Failed(ErrorClass.REFUSED_SCHEME, f"only http and https are asked, not {scheme}")
+    try:
+        name = host(url)
+    except ValueError:
+        return Failed(ErrorClass.BAD_URL, "the URL has no path")
+    refused = address_refusal(host_kind(name), allow_private=allow_private)
+    if refused is None:
+        return None
+    is_address = name.startswith("[") or name[-1:].isdigit()
+    error = ErrorClass.REFUSED_ADDRESS if is_address else ErrorClass.REFUSED_HOST
+    return Failed(error, f"{name} is a {refused.detail.replace('_', ' ')}")
+
+
+def _add(headers: Headers, request: FetchRequested, *, is_foreign: bool) -> None:
+    """Add a run's own headers; of those that we send ourselves only Accept may be replaced."""
+    for name, value in zip(request.header_names, request.header_values, strict=False):
+        lower = name.lower()
+        if lower in _OURS or not _NAME.fullmatch(name) or _UNFIT.search(value):
+            continue
+        if is_foreign and lower in _PERSONAL:
+            continue
+        if lower == "accept":
+            headers[1] = (name, value)
+        else:
+            headers.append((name, value))

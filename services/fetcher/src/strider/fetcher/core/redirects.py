@@ -1,0 +1,69 @@
+"""Where does a redirect lead, and may it be asked?
+
+A redirect is an outcome: its target becomes an entry of its own, if it may. The target is
+resolved by the one URL parser, against the URL that was fetched. Whether it is in scope or known is the
+scheduler's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from strider.contracts.generated.words import DecisionReason
+from strider.urls import Refused, address_refusal, as_found, host, host_kind, key_of, url_hash
+
+from .answers import Head
+
+MOVED: Final = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Where an answer points."""
+
+    target: str = ""
+    """As found; empty where it points nowhere."""
+    target_key: str = ""
+    refused: str = ""
+    """A word of decision-reason; empty where the target may be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectRules:
+    """What redirects may do."""
+
+    allow_private: bool = False
+    max_hops: int = 5
+    """0: no redirect is followed."""
+
+
+def is_redirect(head: Head) -> bool:
+    """Say whether an answer points elsewhere (of 300 only where it says where)."""
+    return head.status in MOVED or (head.status == 300 and bool(head.field("location")))  # noqa: PLR2004
+
+
+def redirect_of(
+    head: Head, *, url: str, came_by: Sequence[str] = (), hop: int = 0, rules: RedirectRules
+) -> Redirect:
+    """Resolve and judge the target of a redirect that `url` answered, after `hop` others."""
+    location = head.field("location").strip()
+    if not location:
+        return Redirect(refused=DecisionReason.BAD_REDIRECT)
+    target = as_found(location, url)
+    if isinstance(target, Refused):
+        is_none = target.reason == DecisionReason.BAD_URL
+        return Redirect(refused=DecisionReason.BAD_REDIRECT if is_none else target.reason)
+    return Redirect(
+        target, url_hash(key_of(target)), _refusal(target, url=url, came_by=came_by, hop=hop, rules=rules)
+    )
+
+
+def _refusal(target: str, *, url: str, came_by: Sequence[str], hop: int, rules: RedirectRules) -> str:
+    refused = address_refusal(host_kind(host(target)), allow_private=rules.allow_private)
+    if refused is not None:
+        return refused.reason
+    if target == url or target in came_by:
+        return DecisionReason.REDIRECT_LOOP
+    return DecisionReason.TOO_MANY_REDIRECTS if hop >= rules.max_hops else ""

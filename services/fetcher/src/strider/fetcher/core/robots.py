@@ -1,0 +1,110 @@
+"""The text of a robots.txt: undone, decoded, cut at 500 KiB.
+
+What the rules allow is decided elsewhere (by the scheduler); here bytes become text, and what the
+text asks for besides is read out of it. A file whose encoding is broken or unfolds without end is
+read as far as it goes: rules that came before the end still bind.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+from strider.politeness.robots import Robots, product_token
+from strider.urls import Refused, as_found
+
+from .answers import Answer
+from .reading import ROBOTS_BYTES, encodings
+
+LONGEST_READ: Final = 100 * 1024
+"""Characters: longer ones are not parsed here, since that holds up everybody else."""
+MOST_SITEMAPS: Final = 50
+
+_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_GZIP: Final = 31
+_ZLIB: Final = 15
+_RAW: Final = -15
+_SLICE_BYTES: Final = 4096
+"""So that what came before a fault is kept."""
+
+_CHARSETS: Final = re.compile(
+    r"utf-?16(-?[lb]e)?|us-ascii|iso-?8859.*|latin.*|windows-.*|cp\d+|koi8.*|shift.*|sjis|euc.*|gb.*|big5.*"
+)
+"""Codecs that are charsets. Python has others under such names, some of which take quadratic time."""
+
+
+def robots_text(answer: Answer, *, max_bytes: int = ROBOTS_BYTES) -> tuple[str, bool]:
+    """Give the text, and whether something was cut off."""
+    content, is_cut = _undone(answer)
+    text = _decoded(content[:ROBOTS_BYTES], answer.head.field("content-type"))
+    fitting = text.encode("utf-8", "replace")[:max_bytes]
+    # NUL means nothing in a robots.txt, and stores downstream do not take it.
+    kept = fitting.decode("utf-8", "ignore").replace("\x00", "")
+    return kept, is_cut or len(fitting) < len(text.encode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a robots.txt asks for besides its rules."""
+
+    crawl_delay_seconds: float = -1.0
+    """-1 where it asks for none."""
+    sitemaps: tuple[str, ...] = ()
+
+
+def wishes_of(text: str, *, url: str, user_agent: str, room_bytes: int) -> Wishes:
+    """Read a text's wishes towards us; a text of unusual size is left to whoever reads its rules."""
+    if not text or len(text) > LONGEST_READ:
+        return Wishes()
+    rules = Robots(text)
+    asked = rules.delay_seconds(product_token(user_agent))
+    sitemaps: list[str] = []
+    for named in rules.sitemaps[:MOST_SITEMAPS]:
+        found = as_found(named, url)
+        if not isinstance(found, Refused) and (room_bytes := room_bytes - len(found) - 4) > 0:
+            sitemaps.append(found)
+    return Wishes(asked or -1.0, tuple(dict.fromkeys(sitemaps)))
+
+
+def _undone(answer: Answer) -> tuple[bytes, bool]:
+    content, is_cut = answer.body, answer.is_cut
+    for word in reversed(encodings(answer.head)):
+        content, is_longer = _unfolded(word, content)
+        is_cut = is_cut or is_longer
+    return content, is_cut or len(content) > ROBOTS_BYTES
+
+
+def _unfolded(encoding: str, content: bytes) -> tuple[bytes, bool]:
+    """Undo one encoding as far as it goes, and no further than anybody will read."""
+    if encoding in {"gzip", "x-gzip"}:
+        return _inflated(content, _GZIP)
+    if encoding == "deflate":
+        # Meant is zlib's format; some send the stream alone.
+        return _inflated(content, _ZLIB if content[:1] == b"\x78" else _RAW)
+    return content, False
+
+
+def _inflated(content: bytes, window: int) -> tuple[bytes, bool]:
+    inflater = zlib.decompressobj(window)
+    text = b""
+    try:
+        for start in range(0, len(content), _SLICE_BYTES):
+            text += inflater.decompress(content[start : start + _SLICE_BYTES], ROBOTS_BYTES + 1 - len(text))
+            if len(text) > ROBOTS_BYTES:
+                return text, True
+    except zlib.error:
+        return text, True
+    return text, False
+
+
+def _decoded(content: bytes, content_type: str) -> str:
+    for mark, name in _BOMS:
+        if content.startswith(mark):
+            return content[len(mark) :].decode(name, "replace")
+    charset = content_type.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
+    try:
+        return content.decode(charset if _CHARSETS.fullmatch(charset) else "utf-8", "replace")
+    except (LookupError, UnicodeError):
+        return content.decode("utf-8", "replace")

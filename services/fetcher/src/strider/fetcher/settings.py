@@ -1,0 +1,47 @@
+"""What can be set about fetching."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from strider.runtime.settings import ServiceSettings
+from strider.runtime.settings_types import PositiveSeconds, Seconds, Variable
+
+
+class FetcherSettings(ServiceSettings):
+    """fetcher: how it asks, and how much of it at a time."""
+
+    PREFIX: ClassVar[str] = "FETCHER_"
+
+    concurrency: Annotated[int, Field(ge=1, le=4096)] = 256
+    """Requests at a time."""
+    follow_redirects: bool = True
+    """Whether redirects lead to new requests; false refuses every target."""
+    max_redirects: Annotated[int, Field(ge=0, le=20)] = 5
+    """How many redirects may lead to a page, or to a robots.txt."""
+    max_deadline_seconds: Annotated[PositiveSeconds, Variable("FETCHER_MAX_DEADLINE")] = 120.0
+    """Longest time that a crawl may give one request (30 s where it says nothing)."""
+    connect_timeout_seconds: Annotated[PositiveSeconds, Variable("FETCHER_CONNECT_TIMEOUT")] = 10.0
+    """Longest time to connect to one address, TLS handshake included."""
+    min_bytes_per_second: Annotated[int, Field(ge=0)] = 1024
+    """Slower bodies are given up; 0 takes any speed."""
+    slow_grace_seconds: Annotated[PositiveSeconds, Variable("FETCHER_SLOW_GRACE")] = 5.0
+    """How long a body may be slower than that."""
+    in_flight_mb: Annotated[int, Field(ge=1)] = 256
+    """Bodies in hand, read and not yet taken by the broker; beyond it reading waits."""
+    keep_alive_seconds: Annotated[Seconds, Variable("FETCHER_KEEP_ALIVE")] = 15.0
+    """How long a connection waits for its next request."""
+    max_idle_connections: Annotated[int, Field(ge=0)] = 512
+    """Connections kept open without a request."""
+    ca_file: str = ""
+    """Certificates of the authorities to trust (PEM); the system's where empty."""
+    dns_ttl_seconds: Annotated[PositiveSeconds, Variable("FETCHER_DNS_TTL")] = 60.0
+    """How long a resolved name serves; the system's resolver tells no lifetimes."""
+    dns_negative_ttl_seconds: Annotated[PositiveSeconds, Variable("FETCHER_DNS_NEGATIVE_TTL")] = 10.0
+    """How long a name that could not be resolved is not asked for again."""
+    dns_timeout_seconds: Annotated[PositiveSeconds, Variable("FETCHER_DNS_TIMEOUT")] = 10.0
+    """Longest time to resolve a name."""
+    dns_threads: Annotated[int, Field(ge=1, le=512)] = 32
+    """Names that are resolved at a time."""

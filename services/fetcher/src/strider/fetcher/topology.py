@@ -1,0 +1,187 @@
+"""fetch-requests -> mark -> request -> pages-fetched, then fetches-completed.
+
+What was marked is answered: with a page where there is one, and always with how it ended. What
+cannot be marked is dropped, because the lease's own end repairs it. What is fetched and cannot be
+stored now is kept until it can, and never fetched again for that.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+from functools import partial
+from typing import Final, Protocol
+
+from strider.contracts import DecodeError
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import FetchRequested, PageFetched
+from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHER_DLQ, FETCHES_COMPLETED, PAGES_FETCHED
+from strider.contracts.generated.words import ErrorClass
+from strider.runtime.effects import NOTHING, Effects, Reads, Say
+from strider.runtime.loop_ports import ObjectStore
+from strider.runtime.loop_settings import LoopSettings
+from strider.runtime.ports import Clock, Record
+
+from .core import Answer, Failed, Making, RedirectRules, crash_of, interpret, page_room
+
+CONSUMES: Final = (FETCH_REQUESTS,)
+PRODUCES: Final = (PAGES_FETCHED, FETCHES_COMPLETED)
+DEAD_LETTERS: Final = FETCHER_DLQ
+
+GROUP: Final = "fetcher"
+
+LEASE_GONE: Final = "lease_gone"
+"""The outcome of a request that somebody else has made, or that came too late."""
+
+KEPT_SECONDS: Final = 600.0
+"""How long a request that was made waits to be spoken: its lease has ended long before."""
+
+HANDLER_SECONDS: Final = 90.0
+"""For what comes before and after a request: room, a name, a mark, a store. Their own limits are shorter."""
+
+REVOKE_SECONDS: Final = 35.0
+"""How long partitions that are taken away wait for requests in hand: the usual deadline and some, so that
+a rebalance costs no fetch."""
+
+SMALL_BYTES: Final = 64 * 1024
+"""Bodies up to here are bounded by the number of messages in hand; larger ones are given back one by one."""
+
+
+def loop_settings(*, concurrency: int, max_deadline_seconds: float) -> LoopSettings:
+    """Say how the consumer loop of the fetcher runs: what is read ahead waits under a lease that ends."""
+    return LoopSettings(
+        concurrency=concurrency,
+        window_messages=2 * concurrency,
+        poll_records=min(500, 2 * concurrency),
+        deadline_seconds=max_deadline_seconds + HANDLER_SECONDS,
+        revoke_grace_seconds=REVOKE_SECONDS,
+    )
+
+
+class Holding(Protocol):
+    """The bytes of a body, as long as they are in hand."""
+
+    def release(self) -> None:
+        """Give them back."""
+
+
+class Done(Protocol):
+    """A request that is over."""
+
+    @property
+    def came(self) -> Answer | Failed:
+        """What came back."""
+
+    @property
+    def made(self) -> Making:
+        """How it was made."""
+
+    @property
+    def holding(self) -> Holding:
+        """What its body takes."""
+
+    @property
+    def ended_at(self) -> float:
+        """When it was over, in monotonic seconds."""
+
+
+class Asking(Protocol):
+    """Marks a lease and makes its request."""
+
+    async def ask(self, request: FetchRequested) -> Done | None:
+        """Give what came of it; None where the lease is gone. Raises Unavailable before anything is sent."""
+
+
+class Fetcher:
+    """Mark, ask, interpret; the page is spoken before its end is."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        *,
+        rules: RedirectRules,
+        codec: Codec,
+        clock: Clock,
+        objects: ObjectStore | None = None,
+    ) -> None:
+        self._asking = asking
+        self._rules = rules
+        self._codec = codec
+        self._clock = clock
+        self._objects = objects
+        self._unspoken: OrderedDict[str, Done] = OrderedDict()
+        """By lease: what was made and could not be stored yet."""
+
+    def reads(self) -> tuple[Reads, ...]:
+        """Say which topic goes to which method."""
+        # Leases keep the requests of a group apart, or let several go at a time where that is set.
+        return (Reads(FETCH_REQUESTS, self.on_fetch_requested, keeps_order=False),)
+
+    async def on_fetch_requested(self, request: FetchRequested, _record: Record) -> Effects:
+        """Make a request, once, and say what came of it."""
+        lease = request.lease_id
+        done = self._unspoken.get(lease)
+        if done is None:
+            self._forget_old()
+            done = await self._asking.ask(request)
+            if done is None:
+                return Effects(outcome=LEASE_GONE)
+            self._unspoken[lease] = done
+        effects = await self._told(request, done)
+        self._unspoken.pop(lease, None)
+        return effects
+
+    async def on_given_up(self, record: Record, reason: str) -> Effects:
+        """Say of a request that went to the dead letters that it is over, so that its lease ends."""
+        try:
+            request = self._codec.decode(FETCH_REQUESTS, record.value, record.headers)
+        except DecodeError:
+            return NOTHING
+        done = self._unspoken.pop(request.lease_id, None)
+        made = done.made if done is not None else Making(0, record.timestamp * 1000, is_before_connect=True)
+        if done is not None:
+            done.holding.release()
+        completed = crash_of(request, f"gave up: {reason}", made=made)
+        return Effects(close=(Say(FETCHES_COMPLETED, completed),), outcome=completed.outcome)
+
+    async def _told(self, request: FetchRequested, done: Done) -> Effects:
+        meaning = interpret(request, done.came, made=done.made, rules=self._rules)
+        page = meaning.page
+        if page is not None and not _fits(page):
+            if self._objects is None:
+                why = "no object store is set for what fits no event"
+                failed = Failed(ErrorClass.BODY_TOO_LARGE, why, done.came.head, done.came.body_bytes)
+                meaning = interpret(request, failed, made=done.made, rules=self._rules)
+                page = None
+            else:
+                page = await self._stored(page, self._objects)
+        close = (Say(FETCHES_COMPLETED, meaning.completed),)
+        outcome = meaning.completed.outcome
+        if page is None or len(page.body) <= SMALL_BYTES:
+            done.holding.release()
+            say = () if page is None else (Say(PAGES_FETCHED, page),)
+            return Effects(say, close, outcome=outcome)
+        return Effects((Say(PAGES_FETCHED, page),), close, partial(_release, done.holding), outcome=outcome)
+
+    async def _stored(self, page: PageFetched, objects: ObjectStore) -> PageFetched:
+        reference = await objects.put(page.body)
+        return replace(page, body=b"", body_object=reference)
+
+    def _forget_old(self) -> None:
+        """Let go of what nobody asks for any more, because its partition has gone to somebody else."""
+        while self._unspoken:
+            lease, done = next(iter(self._unspoken.items()))
+            if self._clock.monotonic() - done.ended_at < KEPT_SECONDS:
+                return
+            del self._unspoken[lease]
+            done.holding.release()
+
+
+def _fits(page: PageFetched) -> bool:
+    """Say whether a page fits into its event: a small body does, whatever the head (which has a limit)."""
+    size_bytes = len(page.body)
+    return size_bytes <= SMALL_BYTES or size_bytes <= page_room(page, max_bytes=PAGES_FETCHED.max_bytes)
+
+
+async def _release(holding: Holding) -> None:
+    holding.release()

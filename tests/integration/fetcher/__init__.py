@@ -1,0 +1,1 @@
+"""The fetcher against real sockets, and against a real broker and store."""

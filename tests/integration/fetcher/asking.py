@@ -1,0 +1,110 @@
+"""A request made as the service makes it: the real engine, real limits (short ones), no broker."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strider.contracts.generated.events import FetchRequested
+from strider.fetcher.adapters import (
+    Budget,
+    Engine,
+    EngineOptions,
+    EngineTransport,
+    Guard,
+    NameOptions,
+    Names,
+    RequestOptions,
+    Requests,
+    Started,
+)
+from strider.fetcher.adapters.names import Lookup
+from strider.fetcher.core import Meaning, RedirectRules, identity_of, interpret
+from strider.runtime.clocks import SystemClock
+
+MARKED_AT_US = 1_700_000_000_000_000
+
+
+def request(url: str, **more: Any) -> FetchRequested:
+    """Make a request for a URL; what a test is not about is filled in."""
+    told: dict[str, Any] = {
+        "url_key": "k" * 64,
+        "origin": url[: url.index("/", 8)] if "//" in url else url,
+        "group": "host",
+        "job_id": "job",
+        "execution_id": "run",
+        "crawl_spec_id": "spec",
+        "fetch_sequence": 7,
+        "lease_id": "3-a1-7",
+        "try_number": 1,
+        "issued_at_ms": 1,
+        "lease_expires_at_ms": 2,
+        "deadline_ms": 2_000,
+    }
+    return FetchRequested(url=url, **told | more)
+
+
+@dataclass
+class Asking:
+    """Everything between a mark and what an answer means."""
+
+    requests: Requests
+    rules: RedirectRules
+    clock: SystemClock
+    budget: Budget
+    transport: EngineTransport
+
+    async def ask(self, wanted: FetchRequested, *, marked_seconds_ago: float = 0.0) -> Meaning:
+        """Make a request and say what came of it."""
+        start = Started(self.clock.monotonic() - marked_seconds_ago, MARKED_AT_US)
+        done = await self.requests.make(wanted, start)
+        done.holding.release()
+        return interpret(wanted, done.came, made=done.made, rules=self.rules)
+
+
+def lookup_of(**addresses: Sequence[str]) -> Lookup:
+    """Resolve from a table; other names do not exist."""
+
+    def look(host: str) -> Sequence[str]:
+        try:
+            return addresses[host.replace(".", "_")]
+        except KeyError:
+            raise OSError(-2, "Name or service not known") from None
+
+    return look
+
+
+@contextlib.asynccontextmanager
+async def asking(
+    *,
+    allow_private: bool = True,
+    lookup: Lookup | None = None,
+    ca_file: str = "",
+    options: RequestOptions | None = None,
+    budget_bytes: int = 64 * 1024 * 1024,
+    names: NameOptions | None = None,
+    max_idle: int = 512,
+) -> AsyncIterator[Asking]:
+    """Open what asks, and close it again."""
+    clock = SystemClock()
+    guard = Guard(allow_private=allow_private)
+    resolver = Names(guard, clock=clock, lookup=lookup, options=names)
+    engine = Engine(resolver, guard, options=EngineOptions(ca_file=ca_file, max_idle=max_idle))
+    transport = EngineTransport(engine)
+    rules = RedirectRules(allow_private=allow_private)
+    budget = Budget(budget_bytes)
+    requests = Requests(
+        transport,
+        identity=identity_of(version="1.2.3", contact="https://example.org/bot"),
+        rules=rules,
+        budget=budget,
+        clock=clock,
+        worker_id="test",
+        options=options or RequestOptions(slow_grace_seconds=0.4, min_bytes_per_second=1000),
+    )
+    try:
+        yield Asking(requests, rules, clock, budget, transport)
+    finally:
+        await requests.close()

@@ -1,0 +1,152 @@
+"""A server that does on each path what some server on the internet does, byte by byte.
+
+Raw sockets: a library would put right what has to be wrong. Counts connections and requests, so
+that a test can say how often it was really asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import socket
+import ssl
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
+Play = Callable[[Reader, Writer], Awaitable[None]]
+
+PAGE = b"<html><title>t</title><p>hello</p></html>"
+
+
+def answer(
+    body: bytes = PAGE, *, status: str = "200 OK", headers: tuple[str, ...] = (), length: int | None = None
+) -> bytes:
+    """Write an answer; `length` lies about the body's."""
+    lines = [
+        f"HTTP/1.1 {status}",
+        "Content-Type: text/html",
+        f"Content-Length: {len(body) if length is None else length}",
+        *headers,
+    ]
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
+
+
+def says(*parts: bytes, then_close: bool = False, every_seconds: float = 0.0) -> Play:
+    """Make a server's part: it writes these, one after the other."""
+
+    async def play(_reader: Reader, writer: Writer) -> None:
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(every_seconds)
+        if then_close:
+            writer.close()
+
+    return play
+
+
+def for_ever(first: bytes, again: bytes, *, every_seconds: float = 0.0) -> Play:
+    """Make a server's part that never comes to its end."""
+
+    async def play(_reader: Reader, writer: Writer) -> None:
+        writer.write(first)
+        while not writer.is_closing():
+            writer.write(again)
+            await writer.drain()
+            await asyncio.sleep(every_seconds)
+
+    return play
+
+
+async def silent(_reader: Reader, _writer: Writer) -> None:
+    """Say nothing, and keep the connection."""
+    await asyncio.Event().wait()
+
+
+def resets_after(part: bytes) -> Play:
+    """Make a server's part that ends with a reset."""
+
+    async def play(_reader: Reader, writer: Writer) -> None:
+        writer.write(part)
+        await writer.drain()
+        await asyncio.sleep(0.05)  # so that the bytes are not thrown away with the connection
+        reset(writer)
+
+    return play
+
+
+def reset(writer: Writer) -> None:
+    """Cut a connection without a goodbye."""
+    sock = writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+def redirect(location: str, status: str = "302 Found") -> bytes:
+    """Write a redirect."""
+    return answer(b"", status=status, headers=(f"Location: {location}",))
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+UNTIL_CLOSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+
+
+@dataclass
+class Hostile:
+    """A running server."""
+
+    plays: dict[str, Play]
+    port: int = 0
+    connections: int = 0
+    asked: list[str] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
+
+    def url(self, path: str, *, host: str = "127.0.0.1", scheme: str = "http") -> str:
+        return f"{scheme}://{host}:{self.port}{path}"
+
+    async def serve(self, reader: Reader, writer: Writer) -> None:
+        """Play what the path says, as often as a connection asks."""
+        self.connections += 1
+        try:
+            while not writer.is_closing():
+                head = await reader.readuntil(b"\r\n\r\n")
+                path = head.split(b" ", 2)[1].decode()
+                self.asked.append(path)
+                self.heads.append(head.decode())
+                play = self.plays.get(path.partition("?")[0], says(answer(b"", status="404 Not Found")))
+                await play(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            writer.close()
+
+
+@contextlib.asynccontextmanager
+async def running(plays: dict[str, Play], *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Hostile]:
+    """Serve on loopback for as long as the context lasts."""
+    hostile = Hostile(plays)
+    tasks: set[asyncio.Task[None]] = set()
+
+    def accept(reader: Reader, writer: Writer) -> None:
+        task = asyncio.create_task(hostile.serve(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    hostile.port = server.sockets[0].getsockname()[1]
+    try:
+        yield hostile
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def gzipped(content: bytes = PAGE) -> bytes:
+    """Pack a body."""
+    return gzip.compress(content)

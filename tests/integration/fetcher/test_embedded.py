@@ -1,0 +1,177 @@
+"""The whole fetcher in one process: the loop, the marks in memory, real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from strider.contracts import Topic
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import FetchCompleted, FetchRequested, PageFetched
+from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHER_DLQ, FETCHES_COMPLETED, PAGES_FETCHED
+from strider.fetcher.adapters import open_asker, rules_of
+from strider.fetcher.settings import FetcherSettings
+from strider.fetcher.topology import GROUP, Fetcher, loop_settings
+from strider.runtime.clocks import SystemChance, SystemClock
+from strider.runtime.deadletters import DeadLetters, Origin
+from strider.runtime.inprocess import Broker, InProcessBus
+from strider.runtime.loop import ConsumerLoop
+from strider.runtime.loop_settings import LoopPorts
+from strider.runtime.ports import GroupSpec, Outgoing
+from strider.runtime.settings import CrawlSettings
+from strider.runtime.speaking import Speaker
+from strider.stores.frontier.memory import MemoryFrontier
+from strider.stores.objects import ObjectOptions, Objects, open_objects
+
+from .hostile import PAGE, answer, running, says, silent
+from .leasing import SHARDS, Leasing
+
+CODEC = Codec(SchemaBook.embedded())
+TOPICS = (FETCH_REQUESTS, PAGES_FETCHED, FETCHES_COMPLETED, FETCHER_DLQ)
+
+
+class House:
+    """A broker in memory, a frontier in memory, and one fetcher."""
+
+    def __init__(self, *, max_in_flight: int = 1) -> None:
+        clock = SystemClock()
+        self.broker = Broker(clock=clock)
+        for topic in TOPICS:
+            self.broker.create_topic(topic.name, topic.partitions or SHARDS)
+        self.broker.start_group(GROUP, [FETCH_REQUESTS.name])
+        self.frontier = MemoryFrontier(clock)
+        self.leasing = Leasing(self.frontier, max_in_flight=max_in_flight)
+        self.objects: Objects = open_objects(ObjectOptions("memory:///"), clock=clock)
+        settings = FetcherSettings(crawl=CrawlSettings(allow_private=True, contact="bot@example.org"))
+        self.asker = open_asker(settings, self.frontier, clock=clock, name="one")
+        fetcher = Fetcher(
+            self.asker, rules=rules_of(settings), codec=CODEC, clock=clock, objects=self.objects
+        )
+        bus = InProcessBus(self.broker)
+        speaker = Speaker(bus, CODEC, service=GROUP, shards=SHARDS, clock=clock)
+        letters = DeadLetters(FETCHER_DLQ, Origin(GROUP, GROUP), clock=clock)
+        ports = LoopPorts(
+            clock=clock,
+            chance=SystemChance(),
+            speaker=speaker,
+            dead_letters=letters,
+            on_given_up=fetcher.on_given_up,
+        )
+        self.loop = ConsumerLoop(
+            bus,
+            CODEC,
+            fetcher.reads(),
+            GroupSpec(GROUP, (FETCH_REQUESTS.name,)),
+            ports=ports,
+            settings=loop_settings(concurrency=32, max_deadline_seconds=30),
+        )
+
+    def write(self, *requests: FetchRequested) -> None:
+        """Put requests on their topic."""
+        for request in requests:
+            encoded = CODEC.encode(FETCH_REQUESTS, request)
+            key = FETCH_REQUESTS.key_of(request)
+            self.broker.append(
+                Outgoing(FETCH_REQUESTS.name, key, encoded.value, request.shard, encoded.headers)
+            )
+
+    def _said(self, topic: Topic[Any]) -> list[Any]:
+        logs = self.broker.topic(topic.name).partitions
+        return [CODEC.decode(topic, each.value, each.headers) for log in logs for each in log.records]
+
+    @property
+    def pages(self) -> list[PageFetched]:
+        return self._said(PAGES_FETCHED)
+
+    @property
+    def ends(self) -> list[FetchCompleted]:
+        return self._said(FETCHES_COMPLETED)
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        async with asyncio.timeout(20):
+            while not condition():
+                await asyncio.sleep(0.01)
+
+    async def drained(self) -> None:
+        await self.until(lambda: not sum(self.broker.lag(GROUP).values()))
+
+
+@contextlib.asynccontextmanager
+async def house(*, max_in_flight: int = 1) -> AsyncIterator[House]:
+    made = House(max_in_flight=max_in_flight)
+    running_loop = asyncio.create_task(made.loop.run())
+    try:
+        yield made
+    finally:
+        made.asker.finish_within(0.1)
+        made.loop.request_stop()
+        await running_loop
+        await made.asker.close()
+        await made.objects.close()
+
+
+@pytest.mark.req("S3.7.3", "S3.7.4", "S4.14.1")
+async def test_each_request_is_made_once_and_answered_once() -> None:
+    async with running({"/a": says(answer()), "/b": says(answer(b"x" * 600_000))}) as server, house() as one:
+        urls = [server.url(path, host=f"h{n}.localhost") for n in range(15) for path in ("/a", "/b")]
+        urls = [url for n, url in enumerate(urls) if n % 2 == (n // 2) % 2]
+        wanted = await one.leasing.lease(*urls)
+        one.write(*wanted)
+        await one.drained()
+
+        assert len(wanted) == 15 == len(server.asked)
+        assert sorted(end.lease_id for end in one.ends) == sorted(each.lease_id for each in wanted)
+        assert {end.outcome for end in one.ends} == {"fetched"}
+        assert {page.url for page in one.pages} == set(urls)
+        large = next(page for page in one.pages if page.url.endswith("/b"))
+        assert (large.body, await one.objects.get(large.body_object)) == (b"", b"x" * 600_000)
+        assert {page.body for page in one.pages if page.url.endswith("/a")} == {PAGE}
+
+
+async def test_a_message_that_comes_again_is_not_fetched_again() -> None:
+    """At-least-once delivery must cost no site a request."""
+    async with running({"/": says(answer())}) as server, house() as one:
+        wanted = await one.leasing.lease(server.url("/", host="a.localhost"))
+        one.write(*wanted)
+        await one.drained()
+        one.write(*wanted, *wanted)
+        await one.drained()
+
+        assert (len(server.asked), len(one.ends), len(one.pages)) == (1, 1, 1)
+
+
+async def test_a_lease_that_has_run_out_is_dropped() -> None:
+    async with running({"/": says(answer())}) as server, house() as one:
+        wanted = await one.leasing.lease(server.url("/", host="a.localhost"), lease_ms=1)
+        await asyncio.sleep(0.05)
+        one.write(*wanted)
+        await one.drained()
+
+        assert (server.asked, one.ends) == ([], [])
+
+
+async def test_a_group_may_have_several_requests_at_a_time() -> None:
+    """Their leases say how many; messages of one key would else wait for each other."""
+    async with running({"/1": silent, "/2": silent, "/3": silent}) as server, house(max_in_flight=3) as one:
+        one.write(*await one.leasing.lease(*(server.url(f"/{n}", host="a.localhost") for n in (1, 2, 3))))
+
+        await one.until(lambda: len(server.asked) == 3)
+
+
+async def test_a_stop_leaves_an_outcome_of_everything_that_was_begun() -> None:
+    async with running({"/slow": silent, "/soon": says(answer())}) as server:
+        async with house() as one:
+            wanted = await one.leasing.lease(
+                *(server.url("/slow", host=f"h{n}.localhost") for n in range(5)),
+                server.url("/soon", host="s.localhost"),
+            )
+            one.write(*wanted)
+            await one.until(lambda: len(server.asked) == 6)
+
+        assert sorted(end.outcome for end in one.ends) == ["fetched", *["interrupted"] * 5]
+        assert sum(one.broker.lag(GROUP).values()) == 0

@@ -1,0 +1,1 @@
+"""What the fetcher decides, and what it waits for, without a socket."""

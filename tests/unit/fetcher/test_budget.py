@@ -1,0 +1,85 @@
+"""Bytes in hand: bounded, and nobody waits for himself."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from strider.fetcher.adapters import Budget
+from strider.runtime.errors import Unavailable
+
+
+async def _settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_who_goes_over_waits_until_others_are_done() -> None:
+    budget = Budget(100)
+    first, second = budget.hold(), budget.hold()
+    assert first.add(80) is None
+
+    waiting = second.add(50)
+    assert waiting is not None
+    task = asyncio.ensure_future(waiting)
+    await _settle()
+    assert not task.done()
+    first.release()
+
+    await asyncio.wait_for(task, 1)
+    assert budget.held_bytes == 50
+
+
+async def test_the_oldest_goes_on_whatever_is_in_hand() -> None:
+    """If everybody waited for room, nobody would ever make some."""
+    budget = Budget(100)
+    first, second = budget.hold(), budget.hold()
+    assert first.add(60) is None
+    late, oldest = second.add(60), first.add(60)
+    assert late is not None
+    assert oldest is not None
+    late_task = asyncio.ensure_future(late)
+
+    await asyncio.wait_for(asyncio.ensure_future(oldest), 1)
+
+    assert not late_task.done()
+    first.release()
+    await asyncio.wait_for(late_task, 1)
+
+
+async def test_nothing_is_begun_while_there_is_no_room() -> None:
+    """A pause that is stated: whoever looks sees what is waited for."""
+    budget = Budget(100, patience_seconds=0.01)
+    holding = budget.hold()
+    alone = holding.add(101)
+    assert alone is not None
+    await alone
+
+    with pytest.raises(Unavailable, match="memory is unavailable: 101 bytes"):
+        await budget.room()
+    holding.release()
+    await budget.room()
+
+
+async def test_what_is_forgotten_is_given_back() -> None:
+    """A message whose partition goes to somebody else is dropped, with all that it holds."""
+    budget = Budget(100)
+    holding = budget.hold()
+    holding.add(60)
+
+    del holding
+
+    assert budget.held_bytes == 0
+
+
+def test_giving_back_twice_gives_back_once() -> None:
+    budget = Budget(100)
+    first, second = budget.hold(), budget.hold()
+    first.add(10)
+    second.add(5)
+
+    first.release()
+    first.release()
+
+    assert budget.held_bytes == 5

@@ -1,0 +1,142 @@
+"""Names: kept for a while, asked for once however many want them, and judged each time."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from strider.fetcher.adapters import Failure, Guard, NameOptions, Names
+from strider.fetcher.adapters.names import is_loopback_name
+
+from .test_leases import Hand
+
+OPEN = Guard(allow_private=True)
+
+
+class Table:
+    """Name servers that count what they are asked."""
+
+    def __init__(self, **found: Sequence[str] | Exception) -> None:
+        self.asked: list[str] = []
+        self.found = found
+
+    def __call__(self, host: str) -> Sequence[str]:
+        self.asked.append(host)
+        found = self.found[host]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+async def _addresses(names: Names, host: str) -> list[str]:
+    return [place["host"] for place in await names.resolve(host, 80)]
+
+
+async def test_an_answer_serves_for_its_time() -> None:
+    clock, table = Hand(), Table(a=("1.2.3.4", "2606::1", "1.2.3.4"))
+    names = Names(OPEN, clock=clock, lookup=table, options=NameOptions(keep_seconds=60))
+
+    assert await _addresses(names, "a") == ["1.2.3.4", "2606::1"]
+    clock.seconds += 59
+    await names.warm("a")
+    assert table.asked == ["a"]
+    clock.seconds += 2
+    await names.warm("a")
+    assert table.asked == ["a", "a"]
+    await names.close()
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [
+        pytest.param(socket.gaierror(socket.EAI_NONAME, "x"), "dns_not_found", id="no-name"),
+        pytest.param(socket.gaierror(socket.EAI_AGAIN, "x"), "dns_failed", id="servers-fail"),
+        pytest.param(socket.gaierror(-5, "x"), "dns_empty", id="no-address"),
+        pytest.param(UnicodeError("label too long"), "dns_not_found", id="no-label"),
+        pytest.param((), "dns_empty", id="nothing"),
+    ],
+)
+async def test_a_failure_serves_for_a_shorter_time(failure: Exception | Sequence[str], error: str) -> None:
+    clock, table = Hand(), Table(a=failure)
+    names = Names(OPEN, clock=clock, lookup=table, options=NameOptions(keep_failures_seconds=10))
+
+    await names.warm("a")
+    for _ in range(2):
+        with pytest.raises(Failure) as raised:
+            await names.resolve("a", 80)
+        assert raised.value.error == error
+    assert table.asked == ["a"]
+    clock.seconds += 11
+    with pytest.raises(Failure):
+        await names.resolve("a", 80)
+    assert table.asked == ["a", "a"]
+    await names.close()
+
+
+async def test_many_who_want_a_name_ask_once() -> None:
+    go, asked = threading.Event(), []
+
+    def lookup(host: str) -> Sequence[str]:
+        asked.append(host)
+        go.wait(5)
+        return ("1.2.3.4",)
+
+    names = Names(OPEN, clock=Hand(), lookup=lookup)
+    waiting = [asyncio.create_task(_addresses(names, "a")) for _ in range(20)]
+    await asyncio.sleep(0.01)
+    waiting[0].cancel()
+    await asyncio.sleep(0)
+    go.set()
+
+    assert await asyncio.gather(*waiting[1:]) == [["1.2.3.4"]] * 19
+    assert asked == ["a"]
+    await names.close()
+
+
+async def test_only_so_many_names_are_remembered() -> None:
+    table = Table(a=("1.1.1.1",), b=("1.1.1.2",), c=("1.1.1.3",))
+    names = Names(OPEN, clock=Hand(), lookup=table, options=NameOptions(max_names=2))
+
+    for host in ("a", "b", "a", "c", "a", "b"):
+        await names.warm(host)
+
+    assert table.asked == ["a", "b", "c", "b"]
+    await names.close()
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "a.localhost", "a.b.LocalHost."])
+async def test_localhost_is_here_and_nobody_is_asked(host: str) -> None:
+    """RFC 6761: a name server that answers for it is wrong or worse."""
+    names = Names(OPEN, clock=Hand(), lookup=Table())
+
+    assert is_loopback_name(host)
+    assert await _addresses(names, host) == ["127.0.0.1"]
+    with pytest.raises(Failure) as raised:
+        await Names(Guard(allow_private=False), clock=Hand(), lookup=Table()).resolve(host, 80)
+    assert raised.value.error == "refused_address"
+    await names.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "allow_private", "refused"),
+    [
+        pytest.param("93.184.216.34", False, False, id="public"),
+        pytest.param("2606:2800:220:1::1", False, False, id="public-v6"),
+        pytest.param("127.0.0.1", False, True, id="loopback"),
+        pytest.param("127.0.0.1", True, False, id="loopback-allowed"),
+        pytest.param("::ffff:10.1.2.3", False, True, id="mapped"),
+        pytest.param("64:ff9b::7f00:1", False, True, id="nat64"),
+        pytest.param("fe80::1%eth0", False, True, id="link-local-with-zone"),
+        pytest.param("100.64.0.1", False, True, id="carrier"),
+        pytest.param("169.254.169.254", True, True, id="vault"),
+        pytest.param("no address", False, True, id="nonsense"),
+    ],
+)
+def test_each_address_is_judged(address: str, allow_private: bool, refused: bool) -> None:
+    found = Guard(allow_private=allow_private).check(address)
+
+    assert (found is not None and found.error == "refused_address") == refused

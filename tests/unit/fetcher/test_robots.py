@@ -1,0 +1,105 @@
+"""A robots.txt as bytes, and what it comes to as text."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import pytest
+
+from strider.fetcher.core import Answer, robots_text
+from strider.fetcher.core.robots import Wishes, wishes_of
+
+from .values import answer, head
+
+RULES = "User-agent: *\nDisallow: /a\n"
+BOMB = gzip.compress(b"a" * 50_000_000)
+
+
+@pytest.mark.parametrize(
+    ("came", "text", "is_cut"),
+    [
+        pytest.param(answer(RULES.encode()), RULES, False, id="plain"),
+        pytest.param(answer(b"\xef\xbb\xbf" + RULES.encode()), RULES, False, id="mark"),
+        pytest.param(answer(b"\xff\xfe" + RULES.encode("utf-16-le")), RULES, False, id="utf-16"),
+        pytest.param(answer(b"a\rb\r"), "a\rb\r", False, id="returns-only"),
+        pytest.param(
+            answer("é".encode("latin-1"), content_type="text/plain; charset=ISO-8859-1"),
+            "é",
+            False,
+            id="charset",
+        ),
+        pytest.param(
+            answer("é".encode(), content_type="text/plain; charset=punycode"),
+            "é",
+            False,
+            id="no-charset-of-the-web",
+        ),
+        pytest.param(
+            answer("é".encode(), content_type="text/plain; charset=cp99999"), "é", False, id="unknown-charset"
+        ),
+        pytest.param(answer(b"a\xffb"), "a\ufffdb", False, id="no-utf-8"),
+        pytest.param(answer(b"a\x00b"), "ab", False, id="nul"),
+        pytest.param(answer(gzip.compress(RULES.encode()), content_encoding="gzip"), RULES, False, id="gzip"),
+        pytest.param(
+            answer(zlib.compress(RULES.encode()), content_encoding="deflate"), RULES, False, id="deflate"
+        ),
+        pytest.param(
+            answer(zlib.compress(RULES.encode())[2:-4], content_encoding="deflate"),
+            RULES,
+            False,
+            id="raw-deflate",
+        ),
+        pytest.param(
+            answer(gzip.compress(gzip.compress(b"x")), content_encoding="gzip, gzip"), "x", False, id="twice"
+        ),
+        pytest.param(answer(b"no gzip", content_encoding="gzip"), "", True, id="broken-from-the-start"),
+        pytest.param(answer(BOMB, content_encoding="gzip"), "a" * 512_000, True, id="bomb"),
+        pytest.param(answer(b"a" * 600_000), "a" * 512_000, True, id="long"),
+        pytest.param(Answer(head(), b"a" * 10, 10, is_cut=True), "a" * 10, True, id="cut-on-the-way"),
+        pytest.param(answer(b"\xff" * 400_000), "\ufffd" * 170_666, True, id="grows-by-replacing"),
+    ],
+)
+def test_bytes_become_text_that_fits(came: Answer, text: str, is_cut: bool) -> None:
+    """Rules that are there are read, however the rest of the file is broken."""
+    assert robots_text(came) == (text, is_cut)
+
+
+def test_what_came_before_a_fault_still_binds() -> None:
+    packed = gzip.compress(RULES.encode() * 4000, compresslevel=0)
+
+    # A first block that is stored as it is, and then one of a kind that does not exist.
+    broken = packed[: 10 + 5 + 65_535] + b"\xff" * 9000
+
+    text, is_cut = robots_text(answer(broken, content_encoding="gzip"))
+
+    assert text.startswith(RULES * 1000)
+    assert is_cut
+
+
+@pytest.mark.parametrize(
+    ("text", "wishes"),
+    [
+        pytest.param("", Wishes(), id="nothing"),
+        pytest.param("User-agent: *\nCrawl-delay: 3\n", Wishes(3.0), id="delay"),
+        pytest.param(
+            "User-agent: strider\nCrawl-delay: 5\n\nUser-agent: *\nCrawl-delay: 1", Wishes(5.0), id="ours"
+        ),
+        pytest.param(
+            "Sitemap: https://a.test/s.xml\nSitemap: /t.xml\nSitemap: ftp://x/\nSitemap: https://a.test/s.xml",
+            Wishes(sitemaps=("https://a.test/s.xml", "https://a.test/t.xml")),
+            id="sitemaps",
+        ),
+        pytest.param("Crawl-delay: 3\n" + "#" * 200_000, Wishes(), id="too-long-to-read-here"),
+    ],
+)
+def test_wishes_are_read_out_of_the_rules(text: str, wishes: Wishes) -> None:
+    found = wishes_of(text, url="https://a.test/robots.txt", user_agent="Strider/1.0 (+x)", room_bytes=1000)
+
+    assert found == wishes
+
+
+def test_sitemaps_take_no_more_room_than_there_is() -> None:
+    text = "".join(f"Sitemap: https://a.test/{n}.xml\n" for n in range(200))
+
+    assert len(wishes_of(text, url="https://a.test/", user_agent="S/1", room_bytes=100).sitemaps) == 4
