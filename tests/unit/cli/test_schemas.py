@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from strider.cli.schemas import app
 from strider.contracts.book import SchemaBook
 from strider.contracts.book_nodes import canonical_form, fingerprint, read_schema
+from strider.contracts.generator.releases import digests_of
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 
@@ -41,6 +42,8 @@ def release(schemas: Path, name: str, change: Callable[[dict[str, Any]], None]) 
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.avsc").write_text(json.dumps(schema))
     (folder / "manifest.json").write_text(json.dumps(manifest))
+    sums = [f"{digest}  {file}\n" for file, digest in digests_of(folder).items()]
+    (folder / "SHA256SUMS").write_text("".join(sums))
 
 
 def test_what_is_in_the_repository_is_compatible() -> None:
@@ -169,8 +172,26 @@ def test_a_schema_is_shown_whole_or_in_the_form_that_is_fingerprinted() -> None:
     assert run("show", "echoed.v1", "--canonical")[1] == canonical_form(book.ours("echoed.v1").node) + "\n"
 
 
-def test_an_unknown_schema_is_wrong_usage() -> None:
-    code, _, told = run("show", "echoed.v7")
+def test_a_schema_without_a_version_is_the_newest_one() -> None:
+    """The schema alone goes to standard output, so that it can be piped on."""
+    code, shown, told = run("show", "echoed")
 
-    assert code == 2
-    assert "no schema 'echoed.v7'" in told
+    assert (code, shown) == (0, run("show", "echoed.v1")[1])
+    assert told == "strider: echoed.v1 is the newest; there are: echoed.v1\n"
+    assert run("show", "echoed.v1")[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        pytest.param("echoed.v7", "no schema 'echoed.v7'; there are: echoed.v1\n", id="version"),
+        pytest.param("echo", "no schema 'echo'; there are: adaptive-recorded.v1, ", id="event"),
+        pytest.param("", "no schema ''; there are: ", id="empty"),
+        pytest.param(".v1", "no schema '.v1'; there are: ", id="version-of-nothing"),
+    ],
+)
+def test_an_unknown_schema_is_wrong_usage(name: str, told: str) -> None:
+    code, shown, said = run("show", name)
+
+    assert (code, shown) == (2, "")
+    assert told in said

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final
+
+from strider.contracts.generated.events import DeadLetter
 
 from .postgres import Postgres
 from .upsert import Upsert
@@ -40,37 +42,18 @@ STATEMENT: Final = Upsert(
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Letter(Protocol):
-    """What of a dead letter becomes a row; the event `DeadLetter` is one as it stands."""
-
-    service: str
-    group: str
-    topic: str
-    partition: int
-    offset: int
-    reason: str
-    category: str
-    occurred_at_ms: int
-    task_id: str
-    execution_id: str
-    error_class: str
-    error_message: str
-    stack_trace: str
-    trace_id: str
-
-
 class ErrorLogs:
     """The table of what could not be handled."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def write(self, letters: Iterable[Letter]) -> int:
+    async def write(self, letters: Iterable[DeadLetter]) -> int:
         """Keep dead letters; gives how many were new."""
         return await self._postgres.upsert(STATEMENT, map(row_of, letters))
 
 
-def row_of(letter: Letter) -> tuple[Any, ...]:
+def row_of(letter: DeadLetter) -> tuple[Any, ...]:
     """Turn a dead letter into a row, in the order of the statement's columns."""
     return (
         letter.topic,

@@ -28,12 +28,14 @@ class Upsert:
     """What a repeated row sets anew; nothing: it is left as it is."""
     where: str = ""
     """When an update may happen, in SQL (`pages.seq <= excluded.seq`): a fixed text, never input."""
+    computed: tuple[tuple[str, str], ...] = ()
+    """What a repeated row sets by an expression in SQL, also of columns that no row has: fixed texts too."""
     sql: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Check the names and write the statement."""
         names = [name for name, _ in self.columns]
-        for name in (self.table, *names, *self.conflict, *self.update):
+        for name in (self.table, *names, *self.conflict, *self.update, *(name for name, _ in self.computed)):
             if not _NAME.fullmatch(name):
                 raise ValueError(f"no name of a table or column: {name!r}")
         for kind in (kind for _, kind in self.columns):
@@ -53,7 +55,8 @@ class Upsert:
         listed = ", ".join(f'"{name}"' for name in names)
         arrays = ", ".join(f"${number}::{kind}[]" for number, (_, kind) in enumerate(self.columns, start=1))
         same = ", ".join(f'"{name}"' for name in self.conflict)
-        sets = ", ".join(f'"{name}" = excluded."{name}"' for name in self.update)
+        plain = [f'"{name}" = excluded."{name}"' for name in self.update]
+        sets = ", ".join([*plain, *(f'"{name}" = {value}' for name, value in self.computed)])
         then = f"DO UPDATE SET {sets}" if sets else "DO NOTHING"
         limit = f" WHERE {self.where}" if sets and self.where else ""
         return (

@@ -1,0 +1,108 @@
+"""The story of a URL, for people and for machines: facts in order of time."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from strider.contracts.generated.words import DecisionReason
+from strider.urls import Refused, as_found, host, key_of, origin, registrable_domain, url_hash
+
+from .why_asking import Answers
+from .why_facts import Fact, moment_text
+
+_WIDTH: Final = 110
+_INDENT: Final = " " * 21
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The URL that is asked about, as the crawler knows it."""
+
+    url: str
+    """As it would be fetched."""
+    key: str
+    origin: str
+    host: str
+    domain: str
+
+
+def subject_of(text: str) -> Subject | str:
+    """Read a URL as the crawler reads it; a sentence where it would refuse it."""
+    found = as_found(text.strip())
+    if isinstance(found, Refused):
+        return _refusal(found, text.strip())
+    name = host(found)
+    return Subject(found, url_hash(key_of(found)), origin(found), name, registrable_domain(name))
+
+
+def tell(subject: Subject, answers: Answers) -> str:
+    """Tell the story."""
+    lines = [subject.url, f"key {subject.key}", ""]
+    own = [fact for fact in answers.facts if fact.kind != "host"]
+    about_host = [fact for fact in answers.facts if fact.kind == "host"]
+    if not own:
+        asked = "nobody could be asked" if answers.is_nobody_asked else "nothing is known of this URL"
+        lines.append(asked)
+    lines += [_line(fact) for fact in in_order(own)]
+    if about_host:
+        lines += ["", f"and of {subject.host}:", *(_line(fact) for fact in in_order(about_host))]
+    return "\n".join(lines)
+
+
+def as_json(subject: Subject, answers: Answers) -> str:
+    """Tell the same as one JSON object."""
+    return json.dumps(
+        {
+            "url": subject.url,
+            "url_key": subject.key,
+            "host": subject.host,
+            "known": answers.is_anything_known,
+            "facts": [_object(fact) for fact in in_order(answers.facts)],
+            "not_asked": list(answers.silent),
+        },
+        default=_plain,
+        ensure_ascii=False,
+    )
+
+
+def in_order(facts: Sequence[Fact]) -> list[Fact]:
+    """Order facts by time; those without one first."""
+    return sorted(facts, key=lambda fact: fact.at or _LONG_AGO)
+
+
+def _refusal(refused: Refused, text: str) -> str:
+    detail = f" ({refused.detail})" if refused.detail else ""
+    is_bare = refused.reason == DecisionReason.BAD_URL and "://" not in text
+    guess = as_found(f"https://{text}") if is_bare else refused
+    hint = "" if isinstance(guess, Refused) else f"; did you mean {guess}?"
+    return f"{text[:200]!r} is no URL that a crawler takes: {refused.reason}{detail}{hint}"
+
+
+def _line(fact: Fact) -> str:
+    run = f" [{fact.job_id}, run {fact.execution_id}]" if fact.job_id else ""
+    text = f"{moment_text(fact.at):<19}  {fact.by} {fact.says}{run}"
+    return textwrap.fill(
+        text, _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _object(fact: Fact) -> dict[str, Any]:
+    return {
+        "at": fact.at,
+        "by": fact.by,
+        "says": fact.says,
+        "kind": fact.kind,
+        "job_id": fact.job_id,
+        "execution_id": fact.execution_id,
+        "details": fact.details,
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)

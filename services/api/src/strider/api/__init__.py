@@ -1,0 +1,1 @@
+"""Speaks for people: seeds in, pages out, over HTTP."""

@@ -1,0 +1,83 @@
+"""settings -> adapters -> routes -> run."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.runtime.errors import StartRefused
+from strider.runtime.readiness import Dependency
+from strider.runtime.service import Process, Wiring, run_service
+from strider.runtime.speaking import Speaker
+from strider.stores.postgres import Postgres, PostgresOptions
+
+from .adapters import HttpServer, PostgresRecords, SpokenSeeds
+from .core import is_loopback
+from .routes import PRODUCES, Parts, SeedDesk, SeedRules, build_app
+from .settings import ApiSettings
+
+
+def build(process: Process[ApiSettings]) -> Wiring:
+    """Put the service together. It serves before its dependencies answer, and says which do not."""
+    settings = process.settings
+    _refuse_to_be_open(settings)
+    speaker = Speaker(
+        process.bus, process.codec, service="api", shards=settings.run.shards, clock=process.clock
+    )
+    seeds = SpokenSeeds(speaker, timeout_seconds=settings.publish_timeout_seconds)
+    postgres = Postgres(
+        PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-api"),
+        clock=process.clock,
+        chance=process.chance,
+    )
+    parts = _parts(process, seeds, postgres)
+    server = HttpServer(
+        build_app(parts), host=settings.host, port=settings.port, max_connections=settings.max_connections
+    )
+
+    async def serve() -> None:
+        seeds.open()
+        await server.run()
+
+    return Wiring(
+        produces=PRODUCES,
+        dependencies=(Dependency("postgres", postgres.ping),),
+        connect=(server.start,),
+        background=(serve,),
+        close=(server.close, speaker.close, postgres.close),
+    )
+
+
+def _refuse_to_be_open(settings: ApiSettings) -> None:
+    """Let nobody in from elsewhere who does not show a token."""
+    if not settings.token.get_secret_value() and not is_loopback(settings.host):
+        raise StartRefused(
+            f"STRIDER_API_HOST={settings.host} is reached from elsewhere: set STRIDER_API_TOKEN, "
+            "or listen on 127.0.0.1"
+        )
+
+
+def _parts(process: Process[ApiSettings], seeds: SpokenSeeds, postgres: Postgres) -> Parts:
+    settings = process.settings
+    desk = SeedDesk(
+        seeds,
+        read=lambda document: process.codec.decode(SEEDS_SUBMITTED, document),
+        now_ms=lambda: int(process.clock.now().timestamp() * 1000),
+        rules=SeedRules(settings.max_seeds, settings.max_body_bytes, settings.allow_private),
+    )
+    return Parts(
+        desk,
+        PostgresRecords(postgres),
+        process.readiness,
+        version=version("strider-api"),
+        token=settings.token.get_secret_value(),
+    )
+
+
+def main() -> int:
+    """Run until told to stop."""
+    return run_service("api", ApiSettings, build)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

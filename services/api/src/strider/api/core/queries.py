@@ -1,0 +1,159 @@
+"""From filters to SQL: fixed texts, and values as parameters.
+
+Newest first, by moment and keys, so that a cursor finds its place by the same index that the list is
+read by. A host is looked for within its domain, which has an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .cursors import Cursor
+from .filters import Filters
+
+PAGE_COLUMNS: Final = (
+    "url_key",
+    "job_id",
+    "url",
+    "host",
+    "domain",
+    "execution_id",
+    "crawl_spec_id",
+    "fetch_sequence",
+    "status_code",
+    "content_type",
+    "content_length",
+    "content_hash",
+    "raw_hash",
+    "depth",
+    "referrer",
+    "redirect_chain",
+    "title",
+    "description",
+    "canonical_url",
+    "language",
+    "author",
+    "published_at",
+    "page_kind",
+    "document_kind",
+    "text_length",
+    "word_count",
+    "links_count",
+    "validation_status",
+    "warnings",
+    "parser_version",
+    "error_message",
+    "truncated",
+    "metadata",
+    "crawl_duration_ms",
+    "crawled_at",
+    "first_crawled_at",
+    "changed_at",
+)
+"""What a list shows of a page; the text is only shown of one."""
+
+DECISION_COLUMNS: Final = (
+    "id",
+    "url_key",
+    "job_id",
+    "url",
+    "host",
+    "domain",
+    "execution_id",
+    "decision",
+    "reason",
+    "detail",
+    "decided_by",
+    "status_code",
+    "depth",
+    "page_url",
+    "redirect_target",
+    "decided_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A statement and its values."""
+
+    sql: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(slots=True)
+class _Conditions:
+    """Conditions that come together, numbered as they come."""
+
+    texts: list[str] = field(default_factory=list)
+    arguments: list[Any] = field(default_factory=list)
+
+    def add(self, form: str, *values: Any) -> None:
+        """Add a condition; each {} in it stands for a value."""
+        places = []
+        for value in values:
+            self.arguments.append(value)
+            places.append(f"${len(self.arguments)}")
+        self.texts.append(form.format(*places))
+
+    def equal(self, column: str, value: Any) -> None:
+        """Add an equality, where there is a value."""
+        if value is not None:
+            self.add(f"{column} = {{}}", value)
+
+
+def pages_query(filters: Filters, *, after: Cursor | None, limit: int) -> Query:
+    """List pages, newest first; one more than the limit tells that there are more."""
+    conditions = _shared(filters, "crawled_at")
+    conditions.equal("status_code", filters.status_code)
+    if after is not None:
+        conditions.add("(crawled_at, url_key, job_id) < ({}, {}, {})", after.at, after.key, after.more)
+    return _list(
+        "crawled_pages", PAGE_COLUMNS, conditions, order=("crawled_at", "url_key", "job_id"), limit=limit
+    )
+
+
+def decisions_query(filters: Filters, *, after: Cursor | None, limit: int) -> Query:
+    """List decisions, newest first; one more than the limit tells that there are more."""
+    conditions = _shared(filters, "decided_at")
+    conditions.equal("status_code", filters.status_code)
+    conditions.equal("decision", filters.decision)
+    conditions.equal("reason", filters.reason)
+    if after is not None:
+        conditions.add("(decided_at, id) < ({}, {})", after.at, after.key)
+    return _list("url_decisions", DECISION_COLUMNS, conditions, order=("decided_at", "id"), limit=limit)
+
+
+def page_query(url_key: str, job_id: str | None) -> Query:
+    """Find one page with its text: of the job named, else the one that was crawled last."""
+    conditions = _Conditions()
+    conditions.equal("url_key", url_key)
+    conditions.equal("job_id", job_id)
+    columns = (*PAGE_COLUMNS, "text")
+    return _list("crawled_pages", columns, conditions, order=("crawled_at",), limit=0)
+
+
+def _shared(filters: Filters, moment: str) -> _Conditions:
+    conditions = _Conditions()
+    conditions.equal("url_key", filters.url_key)
+    conditions.equal("domain", filters.domain)
+    conditions.equal("host", filters.host)
+    conditions.equal("job_id", filters.job_id)
+    conditions.equal("execution_id", filters.execution_id)
+    if filters.since is not None:
+        conditions.add(f"{moment} >= {{}}", filters.since)
+    if filters.until is not None:
+        conditions.add(f"{moment} < {{}}", filters.until)
+    return conditions
+
+
+def _list(
+    table: str, columns: Sequence[str], conditions: _Conditions, *, order: Sequence[str], limit: int
+) -> Query:
+    where = f" WHERE {' AND '.join(conditions.texts)}" if conditions.texts else ""
+    by = ", ".join(f"{column} DESC" for column in order)
+    return Query(
+        f"SELECT {', '.join(columns)} FROM {table}{where} ORDER BY {by} LIMIT {limit + 1}",  # noqa: S608  # our texts
+        tuple(conditions.arguments),
+    )

@@ -1,0 +1,126 @@
+"""What a body of seeds says, and which of them can be crawled at all.
+
+Each seed goes through the same door as a JSON document that anybody puts on the topic; here only
+the forms of a body are read, and what any crawler can say of a URL at once is said at once. Scope,
+specs and all that needs memory is decided further on, and told by `urls-decided`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.words import DecisionReason
+from strider.contracts.specs import job_of
+from strider.urls import (
+    BadPattern,
+    Refused,
+    address_refusal,
+    as_found,
+    compile_patterns,
+    host,
+    host_kind,
+    key_of,
+    url_hash,
+)
+
+BAD_SEED: Final = DecisionReason.BAD_SEED
+BAD_URL: Final = DecisionReason.BAD_URL
+TOLD_CHARACTERS: Final = 500
+"""Of a text that is no URL, in an answer."""
+
+
+class BadBody(ValueError):
+    """A body that is no list of seeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One seed of a body: its document, and the URL that it names, for the answer."""
+
+    document: bytes
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one seed."""
+
+    url: str
+    """As it will be fetched; as it was sent, where it is refused."""
+    accepted: bool
+    url_key: str = ""
+    job_id: str = ""
+    reason: str = ""
+    detail: str = ""
+
+
+def read_body(body: bytes, *, max_seeds: int) -> list[Sent]:
+    """Read one seed, a list of them, or `{"seeds": [...]}`; in a list a text stands for its URL."""
+    try:
+        value = json.loads(body, object_pairs_hook=_unique)
+    except BadBody:
+        raise
+    except (ValueError, RecursionError) as failure:
+        raise BadBody(f"the body is no JSON: {failure}") from failure
+    if isinstance(value, dict) and "seeds" in value:
+        if len(value) > 1:
+            raise BadBody("beside `seeds` there is nothing else to say; put it into each seed")
+        value = value["seeds"]
+    items = value if isinstance(value, list) else [value]
+    if not items:
+        raise BadBody("there is no seed in it")
+    if len(items) > max_seeds:
+        raise BadBody(f"{len(items)} seeds, the limit is {max_seeds}")
+    return [_sent(item, number) for number, item in enumerate(items)]
+
+
+def judge(seed: SeedSubmitted, *, allow_private: bool) -> Answer:
+    """Say whether a seed can be crawled, as far as the seed alone tells."""
+    if fault := _pattern_fault(seed):
+        return refused(seed.url, BAD_SEED, fault)
+    found = as_found(seed.url)
+    if isinstance(found, Refused):
+        return refused(seed.url, found.reason, _detail(found, seed.url))
+    if blocked := address_refusal(host_kind(host(found)), allow_private=allow_private):
+        return refused(seed.url, blocked.reason, blocked.detail)
+    return Answer(found, accepted=True, url_key=url_hash(key_of(found)), job_id=job_of(seed))
+
+
+def refused(url: str, reason: str, detail: str) -> Answer:
+    """Refuse a seed."""
+    return Answer(url[:TOLD_CHARACTERS], accepted=False, reason=reason, detail=detail[:TOLD_CHARACTERS])
+
+
+def _sent(item: Any, number: int) -> Sent:
+    if isinstance(item, str):
+        item = {"url": item}
+    if not isinstance(item, dict):
+        raise BadBody(f"seed {number} is neither an object nor a URL")
+    url = item.get("url")
+    return Sent(json.dumps(item).encode(), url if isinstance(url, str) else "")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise BadBody("a name is there twice in one object")
+    return document
+
+
+def _pattern_fault(seed: SeedSubmitted) -> str:
+    for name in ("include", "exclude"):
+        bad = compile_patterns(getattr(seed, name))
+        if isinstance(bad, BadPattern):
+            return f"{name}: {bad.pattern!r:.100}: {bad.detail}"
+    return ""
+
+
+def _detail(refusal: Refused, text: str) -> str:
+    """Suggest what people forget: the scheme."""
+    if refusal.reason != BAD_URL or "://" in text:
+        return refusal.detail
+    guess = as_found(f"https://{text.strip()}")
+    return refusal.detail if isinstance(guess, Refused) else f"without a scheme; did you mean {guess}?"

@@ -1,0 +1,130 @@
+"""GET /api/v1/pages, /api/v1/pages/{key}, /api/v1/decisions -> query -> rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, Protocol
+
+from fastapi import APIRouter, Depends, Query
+
+from strider.api import core
+from strider.api.core import Cursor, Filters
+
+from .models import Decisions, Pages, WholePage, problems
+from .problems import Problem
+
+MAX_ITEMS: Final = 500
+MAX_CHARACTERS: Final = 4096
+
+Text = Annotated[str | None, Query(max_length=MAX_CHARACTERS)]
+Name = Annotated[str | None, Query(max_length=300)]
+Limit = Annotated[int, Query(ge=1, le=MAX_ITEMS)]
+
+
+class Records(Protocol):
+    """The read models."""
+
+    async def find(self, query: core.Query) -> Sequence[Mapping[str, Any]]:
+        """Give the rows of a query; may raise Unavailable."""
+
+
+async def _filters(  # noqa: PLR0917  # each is a parameter of the query string, and is named there
+    key: Annotated[str | None, Query(description="Key of a URL.")] = None,
+    url: Annotated[
+        str | None, Query(max_length=MAX_CHARACTERS, description="A URL, however it is written.")
+    ] = None,
+    host: Name = None,
+    domain: Name = None,
+    job: Name = None,
+    execution: Name = None,
+    status: Annotated[int | None, Query(ge=0, le=999)] = None,
+    since: Annotated[datetime | None, Query(description="ISO 8601; at or after it.")] = None,
+    until: Annotated[datetime | None, Query(description="ISO 8601; before it.")] = None,
+) -> Filters:
+    filters = Filters(
+        url_key=core.key_of_url(url) if url is not None else None,
+        job_id=_plain("job", job),
+        execution_id=_plain("execution", execution),
+        status_code=status,
+        since=_utc(since),
+        until=_utc(until),
+    )
+    if key is not None:
+        filters = replace(filters, url_key=core.key_filter(key))
+    if domain is not None:
+        filters = replace(filters, domain=core.host_filter("domain", domain)[0])
+    if host is not None:
+        name, owner = core.host_filter("host", host)
+        filters = replace(filters, host=name, domain=filters.domain or owner)
+    return filters
+
+
+Narrowed = Annotated[Filters, Depends(_filters)]
+
+
+def page_routes(records: Records) -> APIRouter:
+    """Make the routes of pages."""
+    router = APIRouter(tags=["pages"])
+
+    @router.get("/api/v1/pages", response_model=Pages, responses=problems(401, 422, 503))
+    async def pages(filters: Narrowed, limit: Limit = 50, cursor: Text = None) -> dict[str, Any]:
+        """List pages, newest first."""
+        query = core.pages_query(filters, after=_place(cursor), limit=limit)
+        rows = await records.find(query)
+        return _listed([core.page_view(row) for row in rows], limit, "crawled_at", ("url_key", "job_id"))
+
+    @router.get("/api/v1/pages/{key}", response_model=WholePage, responses=problems(401, 404, 422, 503))
+    async def page(key: str, job: Name = None) -> dict[str, Any]:
+        """Give a page with its text: that of the job, else the one that was crawled last."""
+        rows = await records.find(core.page_query(core.key_filter(key), _plain("job", job)))
+        if not rows:
+            raise Problem(404, "no page is stored under this key; /api/v1/decisions?key=… may say why")
+        return core.page_view(rows[0])
+
+    return router
+
+
+def decision_routes(records: Records) -> APIRouter:
+    """Make the routes of decisions."""
+    router = APIRouter(tags=["decisions"])
+
+    @router.get("/api/v1/decisions", response_model=Decisions, responses=problems(401, 422, 503))
+    async def decisions(
+        filters: Narrowed,
+        decision: Name = None,
+        reason: Name = None,
+        limit: Limit = 50,
+        cursor: Text = None,
+    ) -> dict[str, Any]:
+        """List why URLs were not crawled or not stored, newest first."""
+        narrowed = replace(filters, decision=_plain("decision", decision), reason=_plain("reason", reason))
+        rows = await records.find(core.decisions_query(narrowed, after=_place(cursor), limit=limit))
+        return _listed([core.decision_view(row) for row in rows], limit, "decided_at", ("id",))
+
+    return router
+
+
+def _listed(items: list[dict[str, Any]], limit: int, moment: str, keys: Sequence[str]) -> dict[str, Any]:
+    """Give one page of a list, and where the next one begins."""
+    if len(items) <= limit:
+        return {"items": items, "next": None}
+    last = items[limit - 1]
+    cursor = Cursor(last[moment], *(last[key] for key in keys))
+    return {"items": items[:limit], "next": core.write_cursor(cursor)}
+
+
+def _place(cursor: str | None) -> Cursor | None:
+    return core.read_cursor(cursor) if cursor else None
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    """Take a time without a zone as UTC: the same everywhere, whoever asks."""
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
+def _plain(name: str, text: str | None) -> str | None:
+    if text is not None and "\0" in text:
+        raise core.BadFilter(name, "a NUL character is in it")
+    return text

@@ -1,0 +1,1 @@
+"""Reads pages and decisions, writes PostgreSQL: what is stored."""

@@ -1,0 +1,50 @@
+"""settings -> tables, texts -> topology -> run."""
+
+from __future__ import annotations
+
+from strider.runtime.readiness import Dependency
+from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.stores.objects import ObjectOptions, open_objects
+from strider.stores.postgres import Postgres, PostgresOptions
+
+from .adapters import ObjectTexts, PostgresTables
+from .settings import IndexerSettings
+from .topology import DEAD_LETTERS, GROUP, PRODUCES, Indexer, NoTexts
+
+
+def build(process: Process[IndexerSettings]) -> Wiring:
+    """Put the service together."""
+    settings = process.settings
+    options = PostgresOptions(
+        settings.postgres.dsn.get_secret_value(),
+        application="strider-indexer",
+        statement_timeout_seconds=settings.statement_timeout_seconds,
+    )
+    postgres = Postgres(options, clock=process.clock, chance=process.chance)
+    tables = PostgresTables(postgres)
+    url = settings.objects.url.get_secret_value()
+    objects = open_objects(ObjectOptions(url), clock=process.clock) if url else None
+    indexer = Indexer(
+        tables,
+        NoTexts() if objects is None else ObjectTexts(objects),
+        max_text_chars=settings.max_text_chars,
+        store_noindex=settings.store_noindex,
+    )
+    return Wiring(
+        (consume(GROUP, *indexer.reads()),),
+        PRODUCES,
+        DEAD_LETTERS,
+        dependencies=(Dependency("postgres", postgres.ping),),
+        connect=(tables.require,),
+        close=(postgres.close,) if objects is None else (postgres.close, objects.close),
+        objects=objects,
+    )
+
+
+def main() -> int:
+    """Run until told to stop."""
+    return run_service("indexer", IndexerSettings, build)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,109 @@
+"""The statements by which rows reach their tables: types of columns, and when a row replaces another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, get_type_hints
+
+from strider.indexer.core import DecisionRow, FailureRow, PageRow, RemovalRow, TouchRow
+from strider.stores.upsert import Upsert
+
+_JSON: Final = frozenset({"redirect_chain", "warnings", "metadata"})
+_TYPES: Final = {
+    int: "bigint",
+    float: "double precision",
+    bool: "boolean",
+    str: "text",
+    datetime: "timestamptz",
+}
+
+TABLES: Final = ("crawled_pages", "url_decisions", "failed_requests", "error_logs")
+
+
+def _columns(row: Any) -> tuple[tuple[str, str], ...]:
+    """Give name and type of each column: JSON travels as text, all else by the field's own type."""
+    kinds = get_type_hints(row)
+    return tuple((name, "jsonb" if name in _JSON else _TYPES[kinds[name]]) for name in row._fields)
+
+
+def _without(row: Any, *names: str) -> tuple[str, ...]:
+    return tuple(name for name in row._fields if name not in names)
+
+
+PAGES: Final = Upsert(
+    "crawled_pages",
+    columns=_columns(PageRow),
+    conflict=("url_key", "job_id"),
+    update=_without(PageRow, "url_key", "job_id", "first_crawled_at", "changed_at"),
+    where="crawled_pages.fetch_sequence <= excluded.fetch_sequence",
+    computed=(
+        (
+            "changed_at",
+            """CASE WHEN crawled_pages.content_hash = excluded.content_hash
+                    THEN crawled_pages.changed_at ELSE excluded.changed_at END""",
+        ),
+        ("indexed_at", "now()"),
+    ),
+)
+"""A page of a newer fetch replaces that of an older one, and the same one itself."""
+
+DECISIONS: Final = Upsert(
+    "url_decisions",
+    columns=_columns(DecisionRow),
+    conflict=("id",),
+    update=_without(DecisionRow, "id"),
+    where=(
+        "excluded.decision <> 'refused' AND (url_decisions.fetch_sequence, url_decisions.decided_at)"
+        " < (excluded.fetch_sequence, excluded.decided_at)"
+    ),
+    computed=(("indexed_at", "now()"),),
+)
+"""A refusal stays as it was made first: most come again with each page. What closed is as it was last."""
+
+FAILURES: Final = Upsert(
+    "failed_requests", columns=_columns(FailureRow), conflict=("url_key", "job_id", "fetch_sequence")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A statement that changes or removes rows which are there, and makes none."""
+
+    row: Any
+    form: str
+    """The statement, with a place for the given rows."""
+    sql: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Write the statement."""
+        arrays = ", ".join(f"${at}::{kind}[]" for at, (_, kind) in enumerate(_columns(self.row), start=1))
+        given = f"unnest({arrays}) AS given ({', '.join(self.row._fields)})"
+        object.__setattr__(self, "sql", self.form.format(given=given, same=_SAME))
+
+    def columns_of(self, rows: Iterable[Any]) -> list[list[Any]]:
+        """Turn rows into columns; of rows that are the same row the last fetch stays."""
+        last = {row[:2]: row for row in sorted(rows)}
+        return [list(column) for column in zip(*last.values(), strict=True)]
+
+
+_SAME: Final = """page.url_key = given.url_key AND page.job_id = given.job_id
+    AND page.fetch_sequence <= given.fetch_sequence"""
+
+TOUCH: Final = Change(
+    TouchRow,
+    """UPDATE crawled_pages AS page SET
+    fetch_sequence = given.fetch_sequence, execution_id = given.execution_id,
+    crawl_spec_id = given.crawl_spec_id, etag = given.etag, last_modified = given.last_modified,
+    crawl_duration_ms = given.crawl_duration_ms, crawled_at = given.crawled_at,
+    validated_at = given.validated_at, indexed_at = now()
+    FROM {given} WHERE {same}""",
+)
+"""What has not changed moves on; a page that is not there has nothing that could."""
+
+REMOVE: Final = Change(RemovalRow, "DELETE FROM crawled_pages AS page USING {given} WHERE {same}")
+"""A page that asks for it goes, unless a newer fetch says otherwise."""
+
+Statement = Upsert | Change
+"""Rows go in as columns."""

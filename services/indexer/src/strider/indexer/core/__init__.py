@@ -1,0 +1,29 @@
+"""What is stored of an event? Values in, rows out."""
+
+from .decisions import decision_id, decisions_of, noindex_decision, rejection_of
+from .failures import failure_of
+from .pages import removal_of, row_of, touch_of
+from .places import moment_of
+from .rows import Changes, DecisionRow, FailureRow, PageRow, RemovalRow, TouchRow
+from .texts import is_elsewhere, stored_text, text_of_object
+
+__all__ = [
+    "Changes",
+    "DecisionRow",
+    "FailureRow",
+    "PageRow",
+    "RemovalRow",
+    "TouchRow",
+    "decision_id",
+    "decisions_of",
+    "failure_of",
+    "is_elsewhere",
+    "moment_of",
+    "noindex_decision",
+    "rejection_of",
+    "removal_of",
+    "row_of",
+    "stored_text",
+    "text_of_object",
+    "touch_of",
+]

@@ -1,0 +1,53 @@
+"""Which requests failed, and how.
+
+A request that brought a page, or an answer that says where to go next, is no failure. Whether a
+failed one is tried again is not decided here, and not known.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strider.contracts.generated.events import FetchCompleted
+from strider.contracts.generated.words import FetchOutcome, RequestKind
+
+from .places import MAX_URL_CHARACTERS, clipped, moment_of, place_of
+from .rows import FailureRow
+
+MAX_MESSAGE_CHARACTERS: Final = 1000
+
+ANSWERS: Final = frozenset({FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED, FetchOutcome.REDIRECTED})
+"""Outcomes that are no failure."""
+
+
+def failure_of(completed: FetchCompleted) -> FailureRow | None:
+    """Make the row of a failed request; None for one that did not fail."""
+    if completed.outcome in ANSWERS or _says_no_robots(completed):
+        return None
+    host, domain = place_of(completed.url)
+    return FailureRow(
+        url_key=completed.url_key,
+        job_id=completed.job_id,
+        fetch_sequence=completed.fetch_sequence,
+        url=clipped(completed.url, MAX_URL_CHARACTERS),
+        host=host,
+        domain=domain,
+        execution_id=completed.execution_id,
+        kind=completed.kind,
+        outcome=completed.outcome,
+        error_class=completed.error_class,
+        error_category=completed.error_category,
+        error_message=clipped(completed.error_message, MAX_MESSAGE_CHARACTERS),
+        status_code=completed.status,
+        try_number=completed.try_number,
+        retry_after_seconds=completed.retry_after_seconds,
+        duration_ms=round(completed.total_us / 1000),
+        remote_address=completed.remote_address,
+        worker_id=completed.worker_id,
+        failed_at=moment_of(completed.completed_at_ms),
+    )
+
+
+def _says_no_robots(completed: FetchCompleted) -> bool:
+    """Whether it is a robots.txt that is not there, as on most sites: that is an answer too (RFC 9309)."""
+    return completed.kind == RequestKind.ROBOTS and 400 <= completed.status < 500  # noqa: PLR2004  # HTTP's classes

@@ -1,0 +1,102 @@
+"""What of a validated page is stored?
+
+A page becomes a row; one that has not changed moves its row on; one that asks not to be stored
+takes its row away. Older fetches are told from newer ones by their sequence, where rows meet.
+"""
+
+from __future__ import annotations
+
+import json
+
+from strider.contracts.generated.events import PageParsed, PageValidated
+
+from .places import moment_of, place_of
+from .rows import PageRow, RemovalRow, TouchRow
+
+
+def row_of(validated: PageValidated, text: str) -> PageRow:
+    """Make the row of a page; `text` is what is stored of its texts. As long as the table is wide."""
+    page, verdict = validated.page, validated.verdict
+    host, domain = place_of(page.url)
+    crawled_at = moment_of(page.fetched_at_ms)
+    return PageRow(
+        url_key=page.url_key,
+        job_id=page.job_id,
+        url=page.url,
+        host=host,
+        domain=domain,
+        execution_id=page.execution_id,
+        crawl_spec_id=page.crawl_spec_id,
+        fetch_sequence=page.fetch_sequence,
+        status_code=page.status,
+        content_type=page.content_type,
+        content_length=page.body_bytes,
+        decoded_length=page.decoded_bytes,
+        content_hash=page.text_hash,
+        raw_hash=page.raw_hash,
+        depth=page.depth,
+        referrer=page.referrer,
+        redirect_chain=_as_json(page.redirect_chain),
+        title=page.title,
+        description=page.description,
+        canonical_url=page.canonical_url,
+        language=page.language,
+        author=page.author,
+        published_at=page.published_at,
+        page_kind=page.page_kind,
+        document_kind=page.document_kind,
+        text=text,
+        text_length=page.main_text_chars or page.text_chars,
+        word_count=page.word_count,
+        links_count=page.links_found,
+        validation_status=verdict.validation_status,
+        quality=verdict.quality,
+        warnings=_as_json(verdict.warnings),
+        parse_outcome=page.outcome,
+        parser=page.parser,
+        parser_version=page.parser_version,
+        error_message=_error_of(page),
+        truncated=page.truncated,
+        rendered=page.rendered,
+        etag=page.etag,
+        last_modified=page.last_modified,
+        body_object=page.body_object,
+        metadata=_as_json(page.metadata),
+        crawl_duration_ms=round(page.total_us / 1000),
+        parse_duration_ms=page.parse_us / 1000,
+        crawled_at=crawled_at,
+        validated_at=moment_of(verdict.validated_at_ms),
+        first_crawled_at=crawled_at,
+        changed_at=crawled_at,
+    )
+
+
+def touch_of(validated: PageValidated) -> TouchRow:
+    """Say what moves on for a page that has not changed."""
+    page = validated.page
+    return TouchRow(
+        url_key=page.url_key,
+        job_id=page.job_id,
+        fetch_sequence=page.fetch_sequence,
+        execution_id=page.execution_id,
+        crawl_spec_id=page.crawl_spec_id,
+        etag=page.etag,
+        last_modified=page.last_modified,
+        crawl_duration_ms=round(page.total_us / 1000),
+        crawled_at=moment_of(page.fetched_at_ms),
+        validated_at=moment_of(validated.verdict.validated_at_ms),
+    )
+
+
+def removal_of(page: PageParsed) -> RemovalRow:
+    """Name the row that a page which asks not to be stored must not leave behind."""
+    return RemovalRow(page.url_key, page.job_id, page.fetch_sequence)
+
+
+def _error_of(page: PageParsed) -> str:
+    return ": ".join(part for part in (page.error_class, page.error_message) if part)
+
+
+def _as_json(value: object) -> str:
+    """Write JSON; most are empty, and those are the same text each time."""
+    return json.dumps(value, ensure_ascii=False) if value else ("{}" if isinstance(value, dict) else "[]")

@@ -1,0 +1,153 @@
+"""Rows of the read models, in the order of their tables' columns.
+
+The names of the fields are the names of the columns; which type a column has, and when a row
+replaces another, is the database adapter's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from strider.contracts.generated.events import DeadLetter
+
+
+class PageRow(NamedTuple):
+    """A page as it was found by one fetch."""
+
+    url_key: str
+    job_id: str
+    url: str
+    host: str
+    domain: str
+    execution_id: str
+    crawl_spec_id: str
+    fetch_sequence: int
+    status_code: int
+    content_type: str
+    content_length: int
+    decoded_length: int
+    content_hash: str
+    raw_hash: str
+    depth: int
+    referrer: str
+    redirect_chain: str
+    title: str
+    description: str
+    canonical_url: str
+    language: str
+    author: str
+    published_at: str
+    page_kind: str
+    document_kind: str
+    text: str
+    text_length: int
+    word_count: int
+    links_count: int
+    validation_status: str
+    quality: float
+    warnings: str
+    parse_outcome: str
+    parser: str
+    parser_version: str
+    error_message: str
+    truncated: bool
+    rendered: bool
+    etag: str
+    last_modified: str
+    body_object: str
+    metadata: str
+    crawl_duration_ms: int
+    parse_duration_ms: float
+    crawled_at: datetime
+    validated_at: datetime
+    first_crawled_at: datetime
+    changed_at: datetime
+
+
+class TouchRow(NamedTuple):
+    """A page that the server says has not changed: what of its row moves on."""
+
+    url_key: str
+    job_id: str
+    fetch_sequence: int
+    execution_id: str
+    crawl_spec_id: str
+    etag: str
+    last_modified: str
+    crawl_duration_ms: int
+    crawled_at: datetime
+    validated_at: datetime
+
+
+class RemovalRow(NamedTuple):
+    """A page that no longer wants to be stored."""
+
+    url_key: str
+    job_id: str
+    fetch_sequence: int
+
+
+class DecisionRow(NamedTuple):
+    """Why one URL was not crawled, or not stored."""
+
+    id: str
+    url_key: str
+    job_id: str
+    url: str
+    host: str
+    domain: str
+    execution_id: str
+    crawl_spec_id: str
+    decision: str
+    reason: str
+    detail: str
+    decided_by: str
+    fetch_sequence: int
+    status_code: int
+    depth: int
+    page_url: str
+    redirect_target: str
+    decided_at: datetime
+
+
+class FailureRow(NamedTuple):
+    """A request that brought no page."""
+
+    url_key: str
+    job_id: str
+    fetch_sequence: int
+    url: str
+    host: str
+    domain: str
+    execution_id: str
+    kind: str
+    outcome: str
+    error_class: str
+    error_category: str
+    error_message: str
+    status_code: int
+    try_number: int
+    retry_after_seconds: float
+    duration_ms: int
+    remote_address: str
+    worker_id: str
+    failed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Everything that one batch of events changes."""
+
+    pages: Sequence[PageRow] = ()
+    touches: Sequence[TouchRow] = ()
+    removals: Sequence[RemovalRow] = ()
+    decisions: Sequence[DecisionRow] = ()
+    failures: Sequence[FailureRow] = ()
+    letters: Sequence[DeadLetter] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        return any((self.pages, self.touches, self.removals, self.decisions, self.failures, self.letters))

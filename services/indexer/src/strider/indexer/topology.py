@@ -1,0 +1,185 @@
+"""pages-validated, pages-rejected, urls-decided, fetches-completed, dead letters -> rows in PostgreSQL.
+
+What one poll brings is one unit: a few statements, however many events there are. Rows are guarded
+where they meet, so that events may come again, late or twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Final, Protocol
+
+from strider.contracts import Topic
+from strider.contracts.generated.events import (
+    DeadLetter,
+    FetchCompleted,
+    PageParsed,
+    PageRejected,
+    PageValidated,
+    UrlsDecided,
+)
+from strider.contracts.generated.topics import (
+    FETCHES_COMPLETED,
+    INDEXER_DLQ,
+    PAGES_REJECTED,
+    PAGES_VALIDATED,
+    TOPICS,
+    URLS_DECIDED,
+)
+from strider.runtime.effects import Effects, Reads
+from strider.runtime.ports import Record
+
+from .core import (
+    Changes,
+    PageRow,
+    decisions_of,
+    failure_of,
+    is_elsewhere,
+    noindex_decision,
+    rejection_of,
+    removal_of,
+    row_of,
+    stored_text,
+    touch_of,
+)
+
+GROUP: Final = "indexer"
+
+DEAD_LETTERS: Final = INDEXER_DLQ
+
+LETTERS: Final[tuple[Topic[DeadLetter], ...]] = tuple(
+    topic
+    for topic in TOPICS.values()
+    if topic.value is DeadLetter and topic.profile == "core" and GROUP in {by.group for by in topic.read_by}
+)
+"""What the services could not handle, our own included."""
+
+CONSUMES: Final = (PAGES_VALIDATED, PAGES_REJECTED, URLS_DECIDED, FETCHES_COMPLETED, *LETTERS)
+PRODUCES: Final = ()
+
+TEXTS_AT_ONCE: Final = 8
+"""Texts that are fetched from the object store at a time."""
+
+
+class Tables(Protocol):
+    """The read models."""
+
+    async def keep(self, changes: Changes) -> None:
+        """Write rows, all or nothing for each table's part; may raise Unavailable."""
+
+
+class Texts(Protocol):
+    """Texts that were too long to travel."""
+
+    async def text(self, reference: str) -> str | None:
+        """Give the text of an object, None where there is no such object any more; may raise Unavailable."""
+
+
+class NoTexts:
+    """Without an object store there is none to fetch."""
+
+    async def text(self, reference: str) -> str | None:  # noqa: ARG002  # the port's shape
+        """Find nothing."""
+        return None
+
+
+class Indexer:
+    """Turns events into rows, and has them remembered."""
+
+    def __init__(
+        self, tables: Tables, texts: Texts, *, max_text_chars: int, store_noindex: bool = False
+    ) -> None:
+        self._tables = tables
+        self._texts = texts
+        self._max_text_chars = max_text_chars
+        self._store_noindex = store_noindex
+
+    def reads(self) -> tuple[Reads, ...]:
+        """Say which topic goes to which method."""
+        return (
+            Reads(PAGES_VALIDATED, batch=self.on_pages_validated),
+            Reads(PAGES_REJECTED, batch=self.on_pages_rejected),
+            Reads(URLS_DECIDED, batch=self.on_urls_decided),
+            Reads(FETCHES_COMPLETED, batch=self.on_fetches_completed),
+            *(Reads(topic, batch=self.on_dead_letters) for topic in LETTERS),
+        )
+
+    async def on_pages_validated(self, batch: Sequence[tuple[PageValidated, Record]]) -> Effects:
+        """Store pages, move on those that have not changed, take away those that ask for it."""
+        events = [event for event, _ in batch]
+        hidden = [event for event in events if self._is_hidden(event.page)]
+        changes = Changes(
+            pages=await self._rows(event for event in events if self._is_stored(event.page)),
+            touches=[touch_of(event) for event in events if event.page.not_modified],
+            removals=[removal_of(event.page) for event in hidden],
+            decisions=[noindex_decision(event) for event in hidden],
+        )
+        return self._remember(changes, "stored")
+
+    async def on_pages_rejected(self, batch: Sequence[tuple[PageRejected, Record]]) -> Effects:
+        """Say of pages that they are not stored, and why."""
+        return self._remember(Changes(decisions=[rejection_of(event) for event, _ in batch]), "rejected")
+
+    async def on_urls_decided(self, batch: Sequence[tuple[UrlsDecided, Record]]) -> Effects:
+        """Keep what others decided."""
+        rows = [row for event, _ in batch for row in decisions_of(event)]
+        return self._remember(Changes(decisions=rows), "decided")
+
+    async def on_fetches_completed(self, batch: Sequence[tuple[FetchCompleted, Record]]) -> Effects:
+        """Keep the requests that failed."""
+        rows = [row for event, _ in batch if (row := failure_of(event)) is not None]
+        return self._remember(Changes(failures=rows), "failed")
+
+    async def on_dead_letters(self, batch: Sequence[tuple[DeadLetter, Record]]) -> Effects:
+        """Keep what the services could not handle; a letter of ours about a letter would breed for ever."""
+        letters = [event for event, _ in batch if not _is_about_a_letter(event)]
+        return self._remember(Changes(letters=letters), "lettered")
+
+    def _is_hidden(self, page: PageParsed) -> bool:
+        return page.noindex and not page.not_modified and not self._store_noindex
+
+    def _is_stored(self, page: PageParsed) -> bool:
+        return not page.not_modified and not self._is_hidden(page)
+
+    async def _rows(self, events: Iterable[PageValidated]) -> list[PageRow]:
+        chosen = list(events)
+        away = [event.page.texts_object for event in chosen if is_elsewhere(event.page)]
+        texts = await self._fetched(away) if away and self._max_text_chars else {}
+        stored = partial(stored_text, max_chars=self._max_text_chars)
+        return [
+            row_of(event, stored(event.page, elsewhere=texts.get(event.page.texts_object, "")))
+            for event in chosen
+        ]
+
+    async def _fetched(self, references: Sequence[str]) -> dict[str, str]:
+        """Fetch texts, a few at a time; what is gone is stored without its text."""
+        gate = asyncio.Semaphore(TEXTS_AT_ONCE)
+
+        async def fetch(reference: str) -> str:
+            async with gate:
+                return await self._texts.text(reference) or ""
+
+        wanted = list(dict.fromkeys(references))
+        return dict(zip(wanted, await _all(fetch, wanted), strict=True))
+
+    def _remember(self, changes: Changes, outcome: str) -> Effects:
+        return Effects(remember=partial(self._tables.keep, changes), outcome=outcome) if changes else IGNORED
+
+
+IGNORED: Final = Effects(outcome="ignored")
+
+
+async def _all(work: Callable[[str], Any], items: Iterable[str]) -> list[str]:
+    """Do all at once; the first failure ends the others, and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(work(item)) for item in items]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def _is_about_a_letter(letter: DeadLetter) -> bool:
+    return letter.group == GROUP and letter.topic in {topic.name for topic in LETTERS}

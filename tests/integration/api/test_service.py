@@ -1,0 +1,285 @@
+"""The API as a real process, on a real broker and a real database."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+import pytest
+
+from strider.contracts import TOPICS
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.topics import SCHEMAS, SEEDS_SUBMITTED
+from strider.indexer.adapters import PostgresTables
+from strider.indexer.core import Changes, decisions_of, row_of
+from strider.runtime.clocks import SystemClock
+from strider.runtime.kafka import KafkaBus, KafkaConnection
+from strider.runtime.ports import TopicPartition
+from strider.runtime.tables import TableReader
+from strider.runtime.topics import apply_topics
+from strider.stores.migrations import upgrade
+from strider.stores.postgres import Postgres, PostgresOptions
+from strider.testing.stack import Stack
+from tests.integration.examples.processes import SHARDS, Running
+from tests.integration.examples.test_telemetry import closed_port
+from tests.integration.stores.proxy import wire_to
+from tests.unit.indexer.events import FETCHED_AT_MS, a_decision, a_page, key
+
+CODEC = Codec(SchemaBook.embedded())
+DEADLINE_SECONDS = 60.0
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+async def topics(stack: Stack) -> str:
+    """Apply the topics; gives the broker's address."""
+    connection = KafkaConnection((stack.kafka.address,))
+    await apply_topics(connection, [TOPICS["seeds-submitted"], SCHEMAS], shards=SHARDS)
+    return stack.kafka.address
+
+
+@pytest.fixture
+async def database(postgres_dsn: str) -> str:
+    await upgrade(postgres_dsn)
+    return postgres_dsn
+
+
+@pytest.fixture
+async def postgres(database: str) -> AsyncIterator[Postgres]:
+    opened = Postgres(PostgresOptions(database, max_connections=2))
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    running: list[Running] = []
+
+    def launch(bootstrap: str, dsn: str, **environ: str) -> Running:
+        log = tmp_path / f"api-{len(running)}.log"
+        variables = {"POSTGRES_DSN": dsn, "STRIDER_API_PORT": "0", **environ}
+        running.append(Running("api", bootstrap, log, variables))
+        return running[-1]
+
+    yield launch
+    for process in running:
+        process.close()
+
+
+async def url_of(process: Running) -> str:
+    said = await asyncio.to_thread(process.until_said, "Serving")
+    return str(said["url"])
+
+
+async def ready(process: Running) -> httpx.AsyncClient:
+    await asyncio.to_thread(process.until_said, "Running")
+    return httpx.AsyncClient(base_url=await url_of(process), trust_env=False, timeout=30)
+
+
+async def until(question: Callable[[], Any]) -> Any:
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while not (answer := await question()):
+            await asyncio.sleep(0.1)
+    return answer
+
+
+async def seeds_at(bootstrap: str) -> dict[str, Any]:
+    """Read every seed that the broker has, by its URL."""
+    bus = KafkaBus(KafkaConnection((bootstrap,)))
+    found: dict[str, Any] = {}
+
+    def note(_key: bytes | None, value: bytes | None) -> None:
+        seed = CODEC.decode(SEEDS_SUBMITTED, value)
+        found[seed.url] = seed
+
+    try:
+        partitions = [TopicPartition(SEEDS_SUBMITTED.name, number) for number in range(SHARDS)]
+        await TableReader(bus, clock=SystemClock()).read(partitions, note)
+    finally:
+        await bus.close()
+    return found
+
+
+@pytest.mark.req("S3.4.2", "S1.3.8")
+async def test_seeds_go_in_and_pages_come_out(
+    topics: str, start: Start, database: str, postgres: Postgres
+) -> None:
+    """202 means that the broker has it; what is stored is found by every filter."""
+    site = f"https://www.{uuid.uuid4().hex[:8]}.test"
+    pages = [
+        a_page(f"{site}/{number}", fetched_at_ms=FETCHED_AT_MS + number // 3, status=200 + number % 2)
+        for number in range(25)
+    ]
+    await PostgresTables(postgres).keep(
+        Changes(
+            pages=[row_of(page, page.page.text) for page in pages],
+            decisions=[*decisions_of(a_decision(f"{site}/no", reasons=("excluded",)))],
+        )
+    )
+    process = start(topics, database)
+    async with await ready(process) as client:
+        answer = await client.post(
+            "/api/v1/seeds", json=[f"{site}/seed", {"url": f"{site}/deep", "max_depth": 7}, "mailto:a@b.test"]
+        )
+        seen = await seeds_at(topics)
+        listed = await _all_of(client, {"host": site.removeprefix("https://"), "limit": "4"})
+        odd = (await client.get("/api/v1/pages", params={"status": 201, "limit": 500})).json()["items"]
+        since = (await client.get("/api/v1/pages", params={"since": listed[6]["crawled_at"]})).json()["items"]
+        one = (await client.get(f"/api/v1/pages/{key(f'{site}/3')}")).json()
+        decided = (await client.get("/api/v1/decisions", params={"url": f"{site}/no#x"})).json()["items"]
+        health = await client.get("/health")
+
+    assert (answer.status_code, answer.json()["accepted"], answer.json()["refused"]) == (202, 2, 1)
+    assert (seen[f"{site}/deep"].max_depth, seen[f"{site}/seed"].submitted_by) == (7, "api")
+    assert sorted(page["url"] for page in listed) == sorted(page.page.url for page in pages)
+    moments = [page["crawled_at"] for page in listed]
+    assert moments == sorted(moments, reverse=True)
+    assert len(odd) == 12
+    assert {page["url"] for page in since} >= {page["url"] for page in listed[:7]}
+    assert (one["url"], one["text"]) == (f"{site}/3", "some words")
+    assert [(item["url"], item["reason"], item["decided_by"]) for item in decided] == [
+        (f"{site}/no", "excluded", "link-ingestion")
+    ]
+    assert (health.status_code, health.json()["status"]) == (200, "ok")
+    assert await asyncio.to_thread(process.stop) == 0
+
+
+async def _all_of(client: httpx.AsyncClient, params: dict[str, str]) -> list[dict[str, Any]]:
+    """Follow the cursors to the end; no row comes twice."""
+    items: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        document = (await client.get("/api/v1/pages", params=params | cursor)).json()
+        items += document["items"]
+        if document["next"] is None:
+            break
+        cursor = {"cursor": document["next"]}
+    assert len({item["url_key"] for item in items}) == len(items)
+    return items
+
+
+async def test_before_the_broker_answers_pages_are_served(stack: Stack, start: Start, database: str) -> None:
+    """S3.19.32: people see what there is, whatever else is down; 503 says when to come again."""
+    lonely = start(f"127.0.0.1:{closed_port()}", database)
+    async with httpx.AsyncClient(base_url=await url_of(lonely), trust_env=False, timeout=30) as client:
+        refused = await client.post("/api/v1/seeds", json={"url": "https://a.test/"})
+        pages = await client.get("/api/v1/pages")
+        health = await client.get("/health")
+
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+    assert (pages.status_code, health.status_code) == (200, 503)
+    assert await asyncio.to_thread(lonely.stop) == 0
+
+
+async def test_a_broker_that_falls_silent_costs_no_promise(
+    stack: Stack, topics: str, start: Start, database: str
+) -> None:
+    """No 202 without its acknowledgement, and it goes on by itself."""
+    if not stack.kafka.is_ours:
+        pytest.skip("this broker is somebody else's")
+    process = start(topics, database, STRIDER_API_PUBLISH_TIMEOUT_SECONDS="1s")
+    seed = {"url": f"https://{uuid.uuid4().hex[:8]}.test/"}
+    async with await ready(process) as client:
+        first = await client.post("/api/v1/seeds", json=seed)
+        stack.kafka.freeze()
+        try:
+            silent = await client.post("/api/v1/seeds", json=seed)
+        finally:
+            stack.kafka.thaw()
+        await until(lambda: _is_accepted(client, seed))
+
+    assert (first.status_code, silent.status_code) == (202, 503)
+
+
+async def _is_accepted(client: httpx.AsyncClient, seed: dict[str, str]) -> bool:
+    return (await client.post("/api/v1/seeds", json=seed)).status_code == 202
+
+
+async def test_a_database_that_is_away_costs_no_seed(topics: str, start: Start, database: str) -> None:
+    """Pages wait, seeds go on."""
+    address = urlsplit(database)
+    async with wire_to(address.hostname or "", address.port or 5432) as (wire, port):
+        near = urlunsplit(address._replace(netloc=address.netloc.replace(str(address.port), str(port))))
+        process = start(topics, near)
+        async with await ready(process) as client:
+            wire.hold()
+            wire.cut()
+            pages = await client.get("/api/v1/pages")
+            seeds = await client.post("/api/v1/seeds", json={"url": "https://a.test/"})
+            wire.release()
+            await until(lambda: _lists(client))
+
+    assert (pages.status_code, seeds.status_code) == (503, 202)
+
+
+async def _lists(client: httpx.AsyncClient) -> bool:
+    return (await client.get("/api/v1/pages")).status_code == 200
+
+
+async def test_requests_under_way_are_finished(topics: str, start: Start, database: str) -> None:
+    """SIGTERM in the middle of an upload: the answer still comes, and the exit is in order."""
+    process = start(topics, database)
+    body = b'{"url": "https://a.test/"}'
+    async with await ready(process) as client:
+        sending = asyncio.Event()
+
+        async def slowly() -> AsyncIterator[bytes]:
+            yield body[:5]
+            sending.set()
+            await asyncio.to_thread(process.until_said, "Stopping")
+            yield body[5:]
+
+        headers = {"content-type": "application/json"}
+        answering = asyncio.create_task(client.post("/api/v1/seeds", content=slowly(), headers=headers))
+        await sending.wait()
+        stopping = asyncio.create_task(asyncio.to_thread(process.stop, signal.SIGTERM))
+        answer = await answering
+
+    assert answer.status_code == 202
+    assert await stopping == 0
+
+
+@pytest.mark.parametrize(
+    ("environ", "code", "why"),
+    [
+        pytest.param({"STRIDER_API_HOST": "0.0.0.0"}, 4, "set STRIDER_API_TOKEN", id="open-to-all"),
+        pytest.param(
+            {"STRIDER_API_HOST": "192.0.2.1", "STRIDER_API_TOKEN": "t"}, 4, "cannot be had", id="not-ours"
+        ),
+        pytest.param({"STRIDER_API_PORT": "taken"}, 4, "cannot be had", id="taken"),
+    ],
+)
+async def test_an_address_that_must_not_be_is_refused(
+    start: Start, environ: dict[str, str], code: int, why: str
+) -> None:
+    """One line, and no supervisor tries again for ever."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        if environ.get("STRIDER_API_PORT") == "taken":
+            environ = {"STRIDER_API_PORT": str(taken.getsockname()[1])}
+        process = start("127.0.0.1:1", "postgresql://localhost:1/none", **environ)
+        ended = await asyncio.to_thread(process.code)
+
+    assert ended == code
+    assert why in process.said("Start Refused")[0]["why"]
+
+
+async def test_with_a_token_any_address_will_do(topics: str, start: Start, database: str) -> None:
+    """And the token is asked for."""
+    process = start(topics, database, STRIDER_API_HOST="0.0.0.0", STRIDER_API_TOKEN="s3cret-token")
+    async with await ready(process) as client:
+        port = client.base_url.port
+        near = f"http://127.0.0.1:{port}/api/v1/pages"
+        refused = await client.get(near)
+        let_in = await client.get(near, headers={"authorization": "Bearer s3cret-token"})
+
+    assert (refused.status_code, let_in.status_code) == (401, 200)
+    assert "s3cret-token" not in process.log.read_text()

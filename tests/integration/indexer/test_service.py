@@ -1,0 +1,178 @@
+"""The indexer as a real process on a real broker and a real database."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from strider.contracts import TOPICS
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.topics import (
+    FETCHES_COMPLETED,
+    PAGES_REJECTED,
+    PAGES_VALIDATED,
+    PARSER_DLQ,
+    URLS_DECIDED,
+)
+from strider.runtime.clocks import SystemClock
+from strider.runtime.effects import Say
+from strider.runtime.kafka import KafkaBus, KafkaConnection
+from strider.runtime.speaking import Speaker
+from strider.runtime.topics import apply_topics
+from strider.stores.postgres import Postgres
+from strider.testing.stack import Stack
+from tests.integration.examples.processes import SHARDS, Running
+from tests.integration.stores.proxy import wire_to
+from tests.unit.indexer.events import a_completion, a_decision, a_letter, a_page, a_rejection, key
+
+CODEC = Codec(SchemaBook.embedded())
+DEADLINE_SECONDS = 60.0
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+async def topics(stack: Stack) -> str:
+    """Apply the topics, and the first offsets of their groups; gives the broker's address."""
+    connection = KafkaConnection((stack.kafka.address,))
+    core = [topic for topic in TOPICS.values() if topic.profile == "core"]
+    await apply_topics(connection, core, shards=SHARDS)
+    return stack.kafka.address
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    running: list[Running] = []
+
+    def launch(bootstrap: str, dsn: str) -> Running:
+        log = tmp_path / f"indexer-{len(running)}.log"
+        running.append(Running("indexer", bootstrap, log, {"POSTGRES_DSN": dsn}))
+        return running[-1]
+
+    yield launch
+    for process in running:
+        process.close()
+
+
+@pytest.fixture
+def site() -> str:
+    """Name a site that no other test has written about."""
+    return f"https://{uuid.uuid4().hex[:8]}.test"
+
+
+async def speak(bootstrap: str, *says: Say) -> None:
+    bus = KafkaBus(KafkaConnection((bootstrap,)))
+    speaker = Speaker(bus, CODEC, service="test", shards=SHARDS, clock=SystemClock())
+    try:
+        await speaker.speak(says)
+    finally:
+        await speaker.close()
+        await bus.close()
+
+
+async def until(question: Callable[[], Awaitable[Any]]) -> Any:
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while not (answer := await question()):
+            await asyncio.sleep(0.1)
+    return answer
+
+
+async def count(postgres: Postgres, table: str, site: str) -> int:
+    rows = await postgres.fetch(f"SELECT count(*) FROM {table} WHERE url LIKE $1 || '%'", site)
+    return int(rows[0][0])
+
+
+async def is_there(postgres: Postgres, expected: int, site: str, table: str = "crawled_pages") -> bool:
+    found = await count(postgres, table, site)
+    assert found <= expected
+    return found == expected
+
+
+@pytest.mark.req("S1.3.5", "S3.15.2")
+async def test_what_is_spoken_is_stored(
+    topics: str, start: Start, database: str, postgres: Postgres, site: str
+) -> None:
+    """Every kind of event has its table; a row that cannot be costs one dead letter, and has its own row."""
+    good = [Say(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(20)]
+    poison = Say(
+        PAGES_VALIDATED, a_page(f"{site}/bad", execution_id="".join(key(f"{site}/{n}") for n in range(150)))
+    )
+    letter = a_letter(offset=uuid.uuid4().int % 2**40, task_id=f"adhoc/{key(site + '/letter')}")
+    process = start(topics, database)
+    await speak(
+        topics,
+        *good[:10],
+        poison,
+        *good[10:],
+        Say(PAGES_REJECTED, a_rejection(f"{site}/rejected")),
+        Say(URLS_DECIDED, a_decision(f"{site}/refused", f"{site}/refused-too")),
+        Say(FETCHES_COMPLETED, a_completion(f"{site}/failed")),
+        Say(PARSER_DLQ, letter),
+    )
+
+    await until(lambda: is_there(postgres, 20, site))
+    await until(lambda: is_there(postgres, 3, site, "url_decisions"))
+    await until(lambda: is_there(postgres, 1, site, "failed_requests"))
+    query = "SELECT service, reason FROM error_logs WHERE right(task_id, 64) = ANY($1) ORDER BY service"
+    keys = [key(f"{site}/bad"), key(f"{site}/letter")]
+    letters = await until(lambda: _two(postgres, query, keys))
+
+    assert [tuple(row) for row in letters] == [("indexer", "handler_crashed"), ("parser", "handler_crashed")]
+    assert await asyncio.to_thread(process.stop) == 0
+
+
+async def _two(postgres: Postgres, query: str, keys: list[str]) -> Any:
+    rows = await postgres.fetch(query, keys)
+    return rows if len(rows) == 2 else None
+
+
+async def test_a_kill_loses_nothing_and_doubles_nothing(
+    topics: str, start: Start, database: str, postgres: Postgres, site: str
+) -> None:
+    """Rows are written before offsets, so that what was in hand comes again, to the same rows."""
+    process = start(topics, database)
+    says = [Say(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(600)]
+    await speak(topics, *says[:300])
+    await until(lambda: count(postgres, "crawled_pages", site))
+
+    await speak(topics, *says[300:])
+    await asyncio.to_thread(process.stop, signal.SIGKILL)
+    start(topics, database)
+
+    await until(lambda: is_there(postgres, 600, site))
+
+
+@pytest.mark.req("S3.19.29")
+async def test_a_database_that_is_away_is_waited_for(
+    topics: str, start: Start, database: str, postgres: Postgres, site: str
+) -> None:
+    """Readiness red, nothing given up, and it goes on by itself."""
+    address = urlsplit(database)
+    async with wire_to(address.hostname or "", address.port or 5432) as (wire, port):
+        near = urlunsplit(address._replace(netloc=address.netloc.replace(str(address.port), str(port))))
+        process = start(topics, near)
+        await asyncio.to_thread(process.until_said, "Running")
+
+        wire.hold()
+        wire.cut()
+        await speak(topics, *(Say(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(50)))
+        await until(lambda: _says(process, 503))
+        stored_meanwhile = await count(postgres, "crawled_pages", site)
+        wire.release()
+        await until(lambda: is_there(postgres, 50, site))
+        await until(lambda: _says(process, 200))
+
+    assert stored_meanwhile == 0
+    assert not process.said("Message Given Up")
+
+
+async def _says(process: Running, status: int) -> bool:
+    return (await asyncio.to_thread(process.answer, "/readyz")).status_code == status

@@ -1,0 +1,484 @@
+"""The HTTP contract, on the routes themselves and fakes of their ports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from strider.api.core import DECISION_COLUMNS, PAGE_COLUMNS, Query
+from strider.api.routes import Parts, SeedDesk, SeedRules, build_app
+from strider.contracts import EncodeError
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.runtime.errors import Unavailable
+from strider.urls import key_of, url_hash
+
+CODEC = Codec(SchemaBook.embedded())
+NOW_MS = 1_700_000_000_000
+AT = datetime(2026, 11, 18, 12, 0, 0, 5000, tzinfo=UTC)
+KEY = url_hash(key_of("https://a.test/x"))
+JSON = {"content-type": "application/json"}
+
+
+@dataclass
+class KeptDoor:
+    """Keeps what is submitted, or fails."""
+
+    submitted: list[SeedSubmitted] = field(default_factory=list)
+    failure: Exception | None = None
+
+    async def submit(self, seeds: Sequence[SeedSubmitted]) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.submitted += seeds
+
+
+@dataclass
+class GivenRecords:
+    """Answers every query with the same rows, or fails."""
+
+    rows: list[Mapping[str, Any]] = field(default_factory=list)
+    asked: list[Query] = field(default_factory=list)
+    failure: Exception | None = None
+
+    async def find(self, query: Query) -> Sequence[Mapping[str, Any]]:
+        self.asked.append(query)
+        if self.failure is not None:
+            raise self.failure
+        return self.rows
+
+
+@dataclass
+class GivenCondition:
+    is_ready: bool = True
+
+    def report(self) -> dict[str, Any]:
+        state = {"ok": self.is_ready, "why": "secret inside", "for_seconds": 1}
+        return {"ready": self.is_ready, "dependencies": {"kafka": state}}
+
+
+@dataclass
+class World:
+    door: KeptDoor = field(default_factory=KeptDoor)
+    records: GivenRecords = field(default_factory=GivenRecords)
+    condition: GivenCondition = field(default_factory=GivenCondition)
+
+    def parts(self, token: str = "") -> Parts:
+        desk = SeedDesk(
+            self.door,
+            read=lambda document: CODEC.decode(SEEDS_SUBMITTED, document),
+            now_ms=lambda: NOW_MS,
+            rules=SeedRules(max_seeds=3, max_body_bytes=2_000, allow_private=False),
+        )
+        return Parts(desk, self.records, self.condition, version="1.2.3", token=token)
+
+
+def client_of(parts: Parts, base_url: str = "http://127.0.0.1:8060") -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(build_app(parts), raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url=base_url)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+async def client(world: World) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(world.parts()) as opened:
+        yield opened
+
+
+def a_page_row(**fields: Any) -> dict[str, Any]:
+    kinds: dict[str, Any] = {
+        "fetch_sequence": 1,
+        "status_code": 200,
+        "content_length": 5,
+        "depth": 0,
+        "text_length": 3,
+        "word_count": 1,
+        "links_count": 2,
+        "crawl_duration_ms": 7,
+        "truncated": False,
+        "redirect_chain": "[]",
+        "warnings": "[]",
+        "metadata": '{"a": "b"}',
+        "crawled_at": AT,
+        "first_crawled_at": AT,
+        "changed_at": AT,
+        "url": "https://a.test/x",
+        "url_key": KEY,
+        "job_id": "adhoc",
+    }
+    return {name: kinds.get(name, "") for name in PAGE_COLUMNS} | fields
+
+
+def a_decision_row(**fields: Any) -> dict[str, Any]:
+    kinds: dict[str, Any] = {
+        "depth": -1,
+        "status_code": 0,
+        "decided_at": AT,
+        "id": "d1",
+        "reason": "excluded",
+    }
+    return {name: kinds.get(name, "") for name in DECISION_COLUMNS} | fields
+
+
+def problem_of(answer: httpx.Response) -> tuple[int, str]:
+    assert answer.headers["content-type"] == "application/problem+json"
+    document = answer.json()
+    assert document["status"] == answer.status_code
+    assert document["title"]
+    return answer.status_code, document["detail"]
+
+
+@pytest.mark.req("S3.17.11")
+@pytest.mark.parametrize("path", ["/health", "/api/v1/health"])
+async def test_anybody_may_ask_how_it_is(world: World, path: str) -> None:
+    """Without a token, also where one is set; and without the inside."""
+    async with client_of(world.parts(token="t")) as client:
+        fine = await client.get(path)
+        world.condition.is_ready = False
+        poor = await client.get(path)
+
+    assert (fine.status_code, fine.json()) == (
+        200,
+        {"status": "ok", "service": "api", "version": "1.2.3", "dependencies": {"kafka": True}},
+    )
+    assert (poor.status_code, poor.json()["status"], poor.json()["dependencies"]) == (
+        503,
+        "degraded",
+        {"kafka": False},
+    )
+    assert "secret" not in poor.text
+
+
+async def test_one_seed_is_accepted(world: World, client: httpx.AsyncClient) -> None:
+    """202 says that the broker has it."""
+    answer = await client.post(
+        "/api/v1/seeds", json={"url": "https://a.test/x#top", "priority": "low", "max_depth": 1}
+    )
+
+    assert (answer.status_code, answer.json()) == (
+        202,
+        {
+            "accepted": 1,
+            "refused": 0,
+            "seeds": [
+                {
+                    "url": "https://a.test/x",
+                    "accepted": True,
+                    "url_key": KEY,
+                    "job_id": "adhoc",
+                    "reason": "",
+                    "detail": "",
+                }
+            ],
+        },
+    )
+    assert world.door.submitted == [
+        SeedSubmitted(
+            "https://a.test/x#top", max_depth=1, priority=1, submitted_by="api", submitted_at_ms=NOW_MS
+        )
+    ]
+
+
+async def test_each_seed_of_many_has_its_answer(world: World, client: httpx.AsyncClient) -> None:
+    """Those that can be crawled are submitted, the others say why not, all in their order."""
+    seeds = ["https://a.test/x", {"url": "https://b.test/", "max_dept": 3}, "mailto:a@b.test"]
+
+    answer = await client.post("/api/v1/seeds", json=seeds)
+
+    assert (answer.status_code, answer.json()["accepted"], answer.json()["refused"]) == (202, 1, 2)
+    assert [(one["url"], one["reason"], one["detail"]) for one in answer.json()["seeds"]] == [
+        ("https://a.test/x", "", ""),
+        ("https://b.test/", "unknown_field", "'max_dept'; did you mean 'max_depth'?"),
+        ("mailto:a@b.test", "refused_scheme", "no_page"),
+    ]
+    assert [seed.url for seed in world.door.submitted] == ["https://a.test/x"]
+
+
+async def test_who_sent_it_and_when_may_be_said(world: World, client: httpx.AsyncClient) -> None:
+    await client.post(
+        "/api/v1/seeds", json={"url": "https://a.test/", "submitted_by": "us", "submitted_at_ms": 5}
+    )
+
+    assert [(seed.submitted_by, seed.submitted_at_ms) for seed in world.door.submitted] == [("us", 5)]
+
+
+async def test_no_seed_that_can_be_crawled_is_the_callers_mistake(
+    world: World, client: httpx.AsyncClient
+) -> None:
+    """And still each seed says why."""
+    answer = await client.post("/api/v1/seeds", json=["a.test"])
+
+    status, detail = problem_of(answer)
+    assert (status, detail) == (
+        422,
+        "no seed can be crawled: bad_url without a scheme; did you mean https://a.test/?",
+    )
+    assert [one["reason"] for one in answer.json()["seeds"]] == ["bad_url"]
+    assert world.door.submitted == []
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "status", "why"),
+    [
+        pytest.param(b"{", JSON, 422, "no JSON", id="no-json"),
+        pytest.param(b'["1","2","3","4"]', JSON, 422, "the limit is 3", id="too-many"),
+        pytest.param(b" " * 2_001, JSON, 413, "larger than 2000 bytes", id="too-large"),
+        pytest.param(b'{"url": "https://a.test/"}', {}, 415, "Content-Type", id="no-type"),
+        pytest.param(
+            b'{"url": "https://a.test/"}', {"content-type": "text/plain"}, 415, "send JSON", id="a-web-form"
+        ),
+    ],
+)
+async def test_a_body_that_is_not_taken_says_why(
+    world: World, content: bytes, headers: dict[str, str], status: int, why: str
+) -> None:
+    async with client_of(world.parts()) as client:
+        found, detail = problem_of(await client.post("/api/v1/seeds", content=content, headers=headers))
+
+    assert found == status
+    assert why in detail
+    assert world.door.submitted == []
+
+
+async def test_a_body_is_not_read_beyond_the_limit(client: httpx.AsyncClient) -> None:
+    """Nobody fills our memory, whatever length is announced."""
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        while sent < 100:
+            sent += 1
+            yield b" " * 1_000
+
+    answer = await client.post("/api/v1/seeds", content=endless(), headers=JSON)
+
+    assert answer.status_code == 413
+    assert sent < 100
+
+
+async def test_a_broker_that_is_away_is_told_with_a_time(world: World, client: httpx.AsyncClient) -> None:
+    """Never a 202 for what is nowhere."""
+    world.door.failure = Unavailable("kafka", "10.0.0.7:9092 refused")
+
+    answer = await client.post("/api/v1/seeds", json={"url": "https://a.test/"})
+
+    assert problem_of(answer) == (503, "kafka does not answer now")
+    assert (answer.headers["retry-after"], "10.0.0.7" in answer.text) == ("5", False)
+
+
+async def test_a_seed_that_is_too_large_to_travel_is_the_callers(
+    world: World, client: httpx.AsyncClient
+) -> None:
+    world.door.failure = EncodeError("seeds-submitted: 70000 bytes, the limit is 65536")
+
+    answer = await client.post("/api/v1/seeds", json={"url": "https://a.test/"})
+
+    assert answer.status_code == 422
+
+
+async def test_pages_are_listed(world: World, client: httpx.AsyncClient) -> None:
+    """Times in ISO 8601, JSON as what it says."""
+    world.records.rows = [a_page_row()]
+
+    answer = await client.get("/api/v1/pages", params={"host": "A.test", "status": 200, "limit": 10})
+
+    document = answer.json()
+    assert (answer.status_code, document["next"], len(document["items"])) == (200, None, 1)
+    page = document["items"][0]
+    assert set(page) == set(PAGE_COLUMNS)
+    assert (page["url"], page["metadata"], page["crawled_at"]) == (
+        "https://a.test/x",
+        {"a": "b"},
+        "2026-11-18T12:00:00.005Z",
+    )
+    assert world.records.asked[0].arguments == ("a.test", "a.test", 200)
+
+
+async def test_a_list_goes_on_where_it_ended(world: World, client: httpx.AsyncClient) -> None:
+    """One row more than was asked for tells that there is more, and is not shown."""
+    world.records.rows = [a_page_row(url_key=f"k{number}") for number in range(3)]
+
+    first = (await client.get("/api/v1/pages", params={"limit": 2})).json()
+    await client.get("/api/v1/pages", params={"limit": 2, "cursor": first["next"]})
+
+    assert [page["url_key"] for page in first["items"]] == ["k0", "k1"]
+    assert world.records.asked[1].arguments == (AT, "k1", "adhoc")
+
+
+async def test_one_page_is_given_with_its_text(world: World, client: httpx.AsyncClient) -> None:
+    world.records.rows = [a_page_row(text="all of it")]
+
+    answer = await client.get(f"/api/v1/pages/{KEY}", params={"job": "adhoc"})
+
+    assert (answer.status_code, answer.json()["text"]) == (200, "all of it")
+    assert world.records.asked[0].arguments == (KEY, "adhoc")
+
+
+async def test_a_page_that_is_not_stored_says_where_to_ask(client: httpx.AsyncClient) -> None:
+    status, detail = problem_of(await client.get(f"/api/v1/pages/{KEY}"))
+
+    assert (status, "decisions" in detail) == (404, True)
+
+
+async def test_decisions_are_listed(world: World, client: httpx.AsyncClient) -> None:
+    """What plays no part is null, not a number that means something else."""
+    world.records.rows = [a_decision_row(), a_decision_row(id="d2", depth=2, status_code=404)]
+
+    answer = await client.get(
+        "/api/v1/decisions", params={"url": "https://a.test/x", "reason": "excluded", "limit": 1}
+    )
+
+    document = answer.json()
+    assert [(item["id"], item["depth"], item["status_code"]) for item in document["items"]] == [
+        ("d1", None, None)
+    ]
+    assert document["next"]
+    assert world.records.asked[0].arguments == (KEY, "excluded")
+
+
+async def test_a_time_without_a_zone_is_utc(world: World, client: httpx.AsyncClient) -> None:
+    """The same for whoever asks from wherever."""
+    await client.get(
+        "/api/v1/pages", params={"since": "2026-11-18T12:00:00.005", "until": "2026-11-18T14:00+02:00"}
+    )
+
+    since, until = world.records.asked[0].arguments
+    assert since == AT
+    assert until == AT.replace(microsecond=0)
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        pytest.param("/api/v1/pages?limit=0", "limit: ", id="limit"),
+        pytest.param("/api/v1/pages?limit=501", "limit: ", id="limit-too-large"),
+        pytest.param("/api/v1/pages?status=abc", "status: ", id="status"),
+        pytest.param("/api/v1/pages?since=yesterday", "since: ", id="since"),
+        pytest.param("/api/v1/pages?url=a.test", "url: bad_url", id="url"),
+        pytest.param("/api/v1/pages?host=a/b", "host: ", id="host"),
+        pytest.param("/api/v1/pages?domain=", "domain: ", id="domain"),
+        pytest.param("/api/v1/pages?key=abc", "key: ", id="key"),
+        pytest.param("/api/v1/pages?job=%00", "job: ", id="nul"),
+        pytest.param("/api/v1/pages?cursor=abc", "cursor: ", id="cursor"),
+        pytest.param("/api/v1/pages/abc", "key: ", id="key-in-path"),
+        pytest.param("/api/v1/decisions?reason=%00", "reason: ", id="reason"),
+    ],
+)
+async def test_a_filter_that_makes_no_sense_is_named(
+    world: World, client: httpx.AsyncClient, path: str, why: str
+) -> None:
+    """Before a database is asked."""
+    status, detail = problem_of(await client.get(path))
+
+    assert status == 422
+    assert why in detail
+    assert world.records.asked == []
+
+
+async def test_a_database_that_is_away_is_told_with_a_time(world: World, client: httpx.AsyncClient) -> None:
+    world.records.failure = Unavailable("postgres", "at 10.0.0.7")
+
+    answer = await client.get("/api/v1/pages")
+
+    assert problem_of(answer) == (503, "postgres does not answer now")
+    assert (answer.headers["retry-after"], "10.0.0.7" in answer.text) == ("5", False)
+
+
+async def test_a_fault_of_ours_tells_nothing_of_our_inside(world: World, client: httpx.AsyncClient) -> None:
+    world.records.failure = RuntimeError("the secret")
+
+    answer = await client.get("/api/v1/pages")
+
+    assert problem_of(answer) == (500, "a fault of ours; the log has it")
+    assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        pytest.param("GET", "/nowhere", 404, id="no-such-path"),
+        pytest.param("DELETE", "/api/v1/pages", 405, id="no-such-method"),
+    ],
+)
+async def test_what_is_not_there_is_a_problem_too(
+    client: httpx.AsyncClient, method: str, path: str, status: int
+) -> None:
+    assert problem_of(await client.request(method, path))[0] == status
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        pytest.param("/api/v1/seeds", "POST", id="seeds"),
+        pytest.param("/api/v1/pages", "GET", id="pages"),
+        pytest.param(f"/api/v1/pages/{KEY}", "GET", id="page"),
+        pytest.param("/api/v1/decisions", "GET", id="decisions"),
+    ],
+)
+async def test_a_token_is_asked_for_everywhere(world: World, path: str, method: str) -> None:
+    """Another one, a part of it, in another scheme: all the same."""
+    async with client_of(world.parts(token="secrét"), "http://api.example.org") as client:
+        answers = [
+            await client.request(method, path, headers={"authorization": header.encode()} if header else {})
+            for header in ("", "Bearer no", "Bearer secr", "Basic secrét", "Bearer ")
+        ]
+
+    assert [problem_of(answer)[0] for answer in answers] == [401] * 5
+    assert {answer.headers["www-authenticate"] for answer in answers} == {"Bearer"}
+    assert (world.door.submitted, world.records.asked) == ([], [])
+
+
+async def test_the_token_opens_under_any_name(world: World) -> None:
+    """Behind a proxy the name is not ours."""
+    async with client_of(world.parts(token="t0ken"), "http://api.example.org") as client:
+        answer = await client.get("/api/v1/pages", headers={"authorization": "Bearer t0ken"})
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("name", ["http://evil.example:8060", "http://localhost.evil.example"])
+async def test_without_a_token_a_foreign_name_is_turned_away(world: World, name: str) -> None:
+    """A page in a browser on this machine, whose own name was made to lead here."""
+    async with client_of(world.parts(), name) as client:
+        answer = await client.post("/api/v1/seeds", json={"url": "https://a.test/"})
+
+    assert problem_of(answer)[0] == 421
+    assert world.door.submitted == []
+
+
+async def test_the_contract_describes_itself(client: httpx.AsyncClient) -> None:
+    """With every field of a seed, made from the contracts."""
+    document = (await client.get("/openapi.json")).json()
+
+    assert set(document["paths"]) == {
+        "/api/v1/health",
+        "/api/v1/seeds",
+        "/api/v1/pages",
+        "/api/v1/pages/{key}",
+        "/api/v1/decisions",
+    }
+    body = document["paths"]["/api/v1/seeds"]["post"]["requestBody"]["content"]["application/json"]
+    seed = body["schema"]["anyOf"][0]
+    assert set(seed["properties"]) == {field.name for field in fields(SeedSubmitted)}
+    assert seed["required"] == ["url"]
+    assert seed["properties"]["include"] == {"type": "array", "items": {"type": "string"}}
+    assert seed["properties"]["headers"] == {"type": "object", "additionalProperties": {"type": "string"}}
+    assert seed["properties"]["delay"] == {"anyOf": [{"type": "number"}, {"type": "null"}]}
+    assert json.dumps(document)
+
+
+async def test_nothing_is_loaded_from_elsewhere(client: httpx.AsyncClient) -> None:
+    """A page of documentation would run scripts of another host with this API's rights."""
+    assert [(await client.get(path)).status_code for path in ("/docs", "/redoc")] == [404, 404]

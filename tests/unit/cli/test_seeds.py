@@ -1,0 +1,222 @@
+"""`strider seeds add`: lines become seeds or sentences, and all that was sent was acknowledged."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from strider.cli import seeds_input
+from strider.cli.seeds_input import MAX_LINE_BYTES, lines_of
+from strider.cli.seeds_lines import Bad, Line, Ready, SeedReader, parse_pairs
+from strider.cli.seeds_sending import SeedSender, Teller
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import SeedSubmitted
+from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.runtime.clocks import SystemClock
+from strider.runtime.errors import Unavailable
+from strider.runtime.inprocess import Broker, InProcessBus
+from strider.runtime.ports import Acknowledged
+
+CODEC = Codec(SchemaBook.embedded())
+STANDARD = {"submitted_by": "strider seeds add", "submitted_at_ms": 77}
+
+
+def a_reader(*, allow_private: bool = False, **options: Any) -> SeedReader:
+    return SeedReader(options, allow_private=allow_private, now_ms=77)
+
+
+def read(text: str, **options: Any) -> Ready | Bad:
+    return a_reader(**options).read(Line("urls.txt:3", text))
+
+
+def seed_of(ready: Ready | Bad) -> SeedSubmitted:
+    assert isinstance(ready, Ready), ready
+    return CODEC.decode(SEEDS_SUBMITTED, ready.value)
+
+
+def test_a_url_becomes_a_seed_with_the_options_and_its_host_as_key() -> None:
+    """Seeds of one host share a partition, and each says how it is to be crawled."""
+    ready = read("https://A.test/x", max_depth=2, priority="low", exclude=["*.pdf"], metadata={"ticket": "7"})
+
+    assert seed_of(ready) == SeedSubmitted(
+        url="https://A.test/x",
+        max_depth=2,
+        priority=1,
+        exclude=("*.pdf",),
+        metadata={"ticket": "7"},
+        **STANDARD,
+    )
+    assert isinstance(ready, Ready)
+    assert (ready.key, ready.note) == (b"a.test", "")
+
+
+def test_a_document_says_more_than_the_options() -> None:
+    """What is written beside a URL is about that URL; null leaves it to the options."""
+    ready = read('{"url": "https://a.test/", "max_depth": 5, "scope": null}', max_depth=2, scope="domain")
+
+    assert seed_of(ready) == SeedSubmitted(url="https://a.test/", max_depth=5, scope="domain", **STANDARD)
+
+
+def test_a_bare_name_gets_its_scheme_and_the_person_is_told() -> None:
+    """People write example.com."""
+    ready = read("example.com/a")
+
+    assert seed_of(ready).url == "https://example.com/a"
+    assert isinstance(ready, Ready)
+    assert ready.note == "example.com/a is taken for https://example.com/a"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("no url", "'no url': no URL"),
+        ("word", "'word': without a scheme; did you mean https://word/?"),
+        ("http://a..b/", "'http://a..b/': its host cannot be a name"),
+        ("ftp://a.test/", "'ftp://a.test/': only http and https are crawled"),
+        ("http://169.254.169.254/", "'http://169.254.169.254/': a metadata service is never crawled"),
+        ("https://a.test/\x07", "url has a control character in it"),
+        ('{"url": 7}', "url is the number 7, wanted is a text"),
+        ('{"url": "https://a.test/", "max_deph": 1}', "'max_deph'; did you mean 'max_depth'?"),
+        (
+            '{"url": "https://a.test/", "job_id": "a b"}',
+            "job_id has a blank, a brace or a control character in it",
+        ),
+        ('{"max_depth": 1}', "'url' is required"),
+        ("{not json", "Expecting property name enclosed in double quotes at character 1"),
+    ],
+)
+def test_a_bad_line_has_its_sentence_and_its_place(text: str, why: str) -> None:
+    """Line 400,000 of a list must be found again."""
+    assert read(text) == Bad("urls.txt:3", why)
+
+
+def test_options_are_tried_before_the_first_line() -> None:
+    """A wrong option is one mistake, not a million."""
+    assert a_reader(max_depth=2).option_fault() == ""
+    assert a_reader(delay=-1).option_fault() == "delay is -1.0, wanted is 0 to 86400"
+    assert a_reader(include=["re:("]).option_fault() == "include: 're:(': missing ): ("
+    assert a_reader(headers={"Host": "x"}).option_fault() == "headers: Host is the crawler's own to set"
+
+
+def test_private_addresses_are_sent_with_a_warning() -> None:
+    """Whether they are crawled is the deployment's setting, which may be set elsewhere only."""
+    ready = read("http://127.0.0.1:8000/")
+
+    assert isinstance(ready, Ready)
+    assert ready.note.startswith("http://127.0.0.1:8000/ is a private address")
+    allowed = a_reader(allow_private=True).read(Line("", "http://127.0.0.1:8000/"))
+    assert isinstance(allowed, Ready)
+    assert allowed.note == ""
+
+
+def test_a_seed_may_name_a_spec_that_only_the_broker_knows() -> None:
+    """Whether it exists is decided where it is read."""
+    assert seed_of(read('{"url": "https://a.test/", "crawl_spec_id": "f00"}')).crawl_spec_id == "f00"
+
+
+def test_pairs() -> None:
+    """Values may hold the sign themselves."""
+    assert parse_pairs(["a=b=c", " x = y "], "=") == {"a": "b=c", "x": "y"}
+    with pytest.raises(ValueError, match="'a' is not of the form name=value"):
+        parse_pairs(["a"], "=")
+
+
+async def collect(arguments: Sequence[str], content: bytes | None) -> list[Line | Bad]:
+    stream = None if content is None else io.BytesIO(content)
+    return [line async for line in lines_of(arguments, stream, "-")]  # type: ignore[arg-type]
+
+
+async def test_lines_have_their_places_and_remarks_are_none() -> None:
+    """Blank lines and remarks count, so that numbers are those of an editor."""
+    content = "\ufeffhttps://a.test/\r\n\n# remark\n  https://b.test/  \nlast".encode()
+
+    assert await collect([" https://c.test/"], content) == [
+        Line("argument 1", "https://c.test/"),
+        Line("-:1", "https://a.test/"),
+        Line("-:4", "https://b.test/"),
+        Line("-:5", "last"),
+    ]
+
+
+async def test_a_line_without_end_is_one_bad_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody piped an image: memory stays as it is."""
+    monkeypatch.setattr(seeds_input, "CHUNK_BYTES", 1000)
+    content = b"https://a.test/\n" + b"x" * (3 * MAX_LINE_BYTES) + b"\n\xff\nhttps://b.test/"
+
+    assert await collect([], content) == [
+        Line("-:1", "https://a.test/"),
+        Bad("-:2", f"longer than {MAX_LINE_BYTES} bytes"),
+        Bad("-:3", "no UTF-8 at byte 0"),
+        Line("-:4", "https://b.test/"),
+    ]
+
+
+async def test_a_pipe_that_trickles_is_read_line_by_line() -> None:
+    """`tail -f urls | strider seeds add -`: what is there goes on at once."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stream, os.fdopen(writing, "wb", buffering=0) as out:
+        lines = lines_of([], stream, "-")
+        out.write(b"https://a.test/\n")
+        assert await anext(lines) == Line("-:1", "https://a.test/")
+        out.write(b"https://b.test/\nhttps://c")
+        assert await anext(lines) == Line("-:2", "https://b.test/")
+        out.close()
+        assert [line async for line in lines] == [Line("-:3", "https://c")]
+    assert all(not thread.name.startswith("seeds") or thread.daemon for thread in threading.enumerate())
+
+
+class Told:
+    """Who is told, in a test."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Acknowledged]] = []
+        self.bad: list[Bad] = []
+        self.notes: list[str] = []
+
+    def teller(self) -> Teller:
+        return Teller(
+            sent=lambda url, place: self.sent.append((url, place)),
+            bad=self.bad.append,
+            note=self.notes.append,
+        )
+
+
+async def given(*texts: str) -> AsyncIterator[Line | Bad]:
+    for number, text in enumerate(texts, 1):
+        yield Line(f"-:{number}", text)
+
+
+async def test_good_lines_are_sent_in_order_and_bad_ones_are_told() -> None:
+    """One slip in a list stops nothing, and is not forgotten."""
+    broker, told = Broker(clock=SystemClock()), Told()
+    broker.declare(SEEDS_SUBMITTED, shards=4)
+    sender = SeedSender(InProcessBus(broker), a_reader(), teller=told.teller())
+    urls = [f"https://h{number % 5}.test/{number}" for number in range(5_000)]
+
+    await sender.send(given(*urls[:2_500], "ftp://a.test/", *urls[2_500:]))
+
+    assert [url for url, _ in told.sent] == urls
+    assert told.bad == [Bad("-:2501", "'ftp://a.test/': only http and https are crawled")]
+    assert (sender.account.sent, sender.account.bad) == (5_000, 1)
+    records = {
+        (record.topic, log.partition, record.offset): record
+        for log in broker.topic(SEEDS_SUBMITTED.name).partitions
+        for record in log.records
+    }
+    assert [json.loads(records[tuple(place)].value or b"")["url"] for _, place in told.sent] == urls
+    assert sender.account.partitions == {place.partition for _, place in told.sent}
+
+
+async def test_a_broker_without_the_topic_says_what_to_do() -> None:
+    """Nothing was set up yet; a seed on a topic of another shape would be worse."""
+    sender = SeedSender(InProcessBus(Broker(clock=SystemClock())), a_reader(), teller=Told().teller())
+
+    with pytest.raises(Unavailable, match="strider topics apply"):
+        await sender.send(given("https://a.test/"))

@@ -1,0 +1,193 @@
+"""Which events lead to which changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.topics import INDEXER_DLQ, PARSER_DLQ
+from strider.indexer.core import Changes
+from strider.indexer.topology import CONSUMES, GROUP, LETTERS, Indexer
+from strider.runtime.effects import Effects
+from strider.runtime.errors import Unavailable
+from strider.runtime.service import consume
+
+from .events import a_completion, a_decision, a_letter, a_page, a_rejection, key
+
+
+class KeptTables:
+    """Remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.kept: list[Changes] = []
+
+    async def keep(self, changes: Changes) -> None:
+        self.kept.append(changes)
+
+
+class GivenTexts:
+    """Texts by reference; counts how many are asked for at once."""
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self._texts = texts
+        self.asked: list[str] = []
+        self.most = self._now = 0
+
+    async def text(self, reference: str) -> str | None:
+        self.asked.append(reference)
+        self._now += 1
+        self.most = max(self.most, self._now)
+        await asyncio.sleep(0)
+        self._now -= 1
+        return self._texts.get(reference)
+
+
+def an_indexer(**changes: Any) -> tuple[Indexer, KeptTables]:
+    tables = KeptTables()
+    given = {"texts": GivenTexts({}), "max_text_chars": 100, **changes}
+    return Indexer(tables, given.pop("texts"), **given), tables
+
+
+def records(*events: Any) -> Sequence[tuple[Any, Any]]:
+    return [(event, None) for event in events]
+
+
+async def remembered(effects: Effects, tables: KeptTables) -> Changes:
+    assert (effects.say, effects.close) == ((), ())
+    assert tables.kept == []
+    assert effects.remember is not None
+    await effects.remember()
+    return tables.kept[-1]
+
+
+async def test_a_batch_of_pages_is_told_apart() -> None:
+    """Stored, unchanged, and not to be stored: three kinds, one unit."""
+    indexer, tables = an_indexer()
+    plain, same, hidden = (
+        a_page("https://a.test/1"),
+        a_page("https://a.test/2", not_modified=True),
+        a_page("https://a.test/3", noindex=True),
+    )
+
+    effects = await indexer.on_pages_validated(records(plain, same, hidden))
+    changes = await remembered(effects, tables)
+
+    assert effects.outcome == "stored"
+    assert [row.url for row in changes.pages] == ["https://a.test/1"]
+    assert [row.url_key for row in changes.touches] == [key("https://a.test/2")]
+    assert [row.url_key for row in changes.removals] == [key("https://a.test/3")]
+    assert [(row.url, row.reason) for row in changes.decisions] == [("https://a.test/3", "noindex")]
+
+
+async def test_noindex_may_be_stored_all_the_same() -> None:
+    """Somebody's own site, by setting."""
+    indexer, tables = an_indexer(store_noindex=True)
+
+    changes = await remembered(await indexer.on_pages_validated(records(a_page(noindex=True))), tables)
+
+    assert (len(changes.pages), changes.removals, changes.decisions) == (1, [], [])
+
+
+async def test_long_texts_are_fetched_once_and_few_at_a_time() -> None:
+    """A list of long pages must not open a hundred connections."""
+    texts = GivenTexts({f"o{number}": f"text {number}" for number in range(20)})
+    indexer, tables = an_indexer(texts=texts)
+    pages = [
+        a_page(f"https://a.test/{number}", text="", texts_object=f"o{number % 20}") for number in range(40)
+    ]
+
+    changes = await remembered(await indexer.on_pages_validated(records(*pages)), tables)
+
+    assert [row.text for row in changes.pages] == [f"text {number % 20}" for number in range(40)]
+    assert sorted(texts.asked) == sorted(f"o{number}" for number in range(20))
+    assert 1 < texts.most <= 8
+
+
+async def test_a_text_that_is_gone_leaves_a_page_without_text() -> None:
+    """Retention of the object store must not cost the page."""
+    indexer, tables = an_indexer()
+    page = a_page(text="", texts_object="gone", text_chars=900_000)
+
+    changes = await remembered(await indexer.on_pages_validated(records(page)), tables)
+
+    assert [(row.text, row.text_length) for row in changes.pages] == [("", 900_000)]
+
+
+async def test_no_text_is_fetched_where_none_is_stored() -> None:
+    texts = GivenTexts({"o": "text"})
+    indexer, tables = an_indexer(texts=texts, max_text_chars=0)
+
+    changes = await remembered(
+        await indexer.on_pages_validated(records(a_page(text="", texts_object="o"))), tables
+    )
+
+    assert ([row.text for row in changes.pages], texts.asked) == ([""], [])
+
+
+async def test_a_store_that_is_away_is_waited_for() -> None:
+    """Unavailable as it is: a group of exceptions would pass for a fault of the message's."""
+
+    class Away:
+        async def text(self, reference: str) -> str | None:
+            raise Unavailable("objects", "no answer")
+
+    indexer, _ = an_indexer(texts=Away())
+    pages = [a_page(f"https://a.test/{n}", text="", texts_object=f"o{n}") for n in range(3)]
+
+    with pytest.raises(Unavailable, match="no answer"):
+        await indexer.on_pages_validated(records(*pages))
+
+
+async def test_rejections_decisions_and_failures_are_kept() -> None:
+    indexer, tables = an_indexer()
+
+    await remembered(await indexer.on_pages_rejected(records(a_rejection())), tables)
+    tables.kept, first = [], tables.kept
+    await remembered(
+        await indexer.on_urls_decided(records(a_decision(), a_decision("https://b.test/"))), tables
+    )
+    tables.kept, second = [], tables.kept
+    fine = a_completion(outcome="fetched")
+    await remembered(await indexer.on_fetches_completed(records(a_completion(), fine)), tables)
+
+    assert [[row.decision for row in changes.decisions] for changes in first + second] == [
+        ["not_stored"],
+        ["refused", "refused"],
+    ]
+    assert [row.outcome for row in tables.kept[0].failures] == ["timed_out"]
+
+
+async def test_what_changes_nothing_writes_nothing() -> None:
+    """Most requests do not fail."""
+    indexer, _ = an_indexer()
+
+    effects = await indexer.on_fetches_completed(records(a_completion(outcome="fetched")))
+
+    assert effects == Effects(outcome="ignored")
+
+
+async def test_letters_about_our_own_letters_are_left_alone() -> None:
+    """One that cannot be stored would be spoken again by every attempt to store it."""
+    indexer, tables = an_indexer()
+    theirs = a_letter()
+    ours = a_letter(group=GROUP, topic="pages-validated")
+    about_a_letter = a_letter(group=GROUP, topic=PARSER_DLQ.name)
+
+    changes = await remembered(await indexer.on_dead_letters(records(theirs, ours, about_a_letter)), tables)
+
+    assert changes == Changes(letters=[theirs, ours])
+
+
+def test_the_topics_are_those_that_declare_this_reader() -> None:
+    """`consume` refuses others; dead letters of the examples are nobody's matter here."""
+    indexer, _ = an_indexer()
+    consumption = consume(GROUP, *indexer.reads())
+
+    assert consumption.spec.topics == tuple(topic.name for topic in CONSUMES)
+    assert not consumption.spec.sharded
+    assert INDEXER_DLQ in LETTERS
+    assert PARSER_DLQ in LETTERS
+    assert "echo-dlq" not in consumption.spec.topics
