@@ -18,13 +18,16 @@ import typer
 from typer.core import TyperGroup
 
 WORDS: Final = {
+    "crawl": "crawl",
     "up": "stack",
     "down": "stack",
     "status": "stack",
     "logs": "stack",
+    "seeds": "seeds",
     "topics": "topics",
     "schemas": "schemas",
     "migrate": "migrate",
+    "why": "why",
 }
 """Word → file of this package that says what it does."""
 
@@ -42,10 +45,10 @@ class Words(TyperGroup):
             return None
         app: typer.Typer = import_module(f"strider.cli.{WORDS[cmd_name]}").app
         command: Any = typer.main.get_group(app)
-        if WORDS[cmd_name] == cmd_name:
-            command.name = cmd_name
-            return command
-        return command.commands[cmd_name]
+        if cmd_name in command.commands:
+            return command.commands[cmd_name]
+        command.name = cmd_name
+        return command
 
 
 app = typer.Typer(

@@ -7,6 +7,7 @@ Judges by `strider.contracts.compatibility_proof`. Exit codes: 0 all is well, 1 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from rich.table import Table
 
 from strider.contracts import TOPICS
 from strider.contracts.book import SchemaBook
-from strider.contracts.book_nodes import canonical_form
+from strider.contracts.book_nodes import canonical_form, read_schema
 from strider.contracts.compatibility import RULES
 from strider.contracts.compatibility_proof import Problem, check_versions
 from strider.contracts.generator.declarations import DeclarationError, Declarations
@@ -84,17 +85,31 @@ def list_schemas(as_json: AsJson = False) -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="Name with its version, such as seed-submitted.v1.")],
+    name: Annotated[
+        str, typer.Argument(help="Name, such as seed-submitted for its newest version, or seed-submitted.v1.")
+    ],
     canonical: Annotated[bool, typer.Option("--canonical", help="The form that is fingerprinted.")] = False,
 ) -> None:
-    """Print a schema."""
+    """Print a schema: the version that is named, else the newest one."""
     book = SchemaBook.embedded()
-    if name not in book.names():
-        fail(f"no schema {name!r}; there are: {', '.join(book.names())}", EXIT_USAGE)
-    if canonical:
-        print(canonical_form(book.ours(name).node))
-    else:
-        print(json.dumps(json.loads(book.definition(name)), indent=2, ensure_ascii=False))
+    name = _named(book, name)
+    schema = json.loads(book.definition(name))
+    print(
+        canonical_form(read_schema(schema)) if canonical else json.dumps(schema, indent=2, ensure_ascii=False)
+    )
+
+
+def _named(book: SchemaBook, name: str) -> str:
+    """Find the schema that is meant; which versions there are is said where none was named."""
+    event = name.rpartition(".v")[0] or name
+    versions = book.versions_of(event)
+    if not versions or name not in (event, *versions):
+        there = ", ".join(versions or book.names())
+        fail(f"no schema {name!r}; there are: {there}", EXIT_USAGE)
+    if name != event:
+        return name
+    print(f"strider: {versions[-1]} is the newest; there are: {', '.join(versions)}", file=sys.stderr)
+    return versions[-1]
 
 
 def _compare(declarations: Declarations, *, as_json: bool) -> list[Problem]:

@@ -1,13 +1,11 @@
 """What is kept of a message that could not be handled: all of it, and why.
 
-Decides the shape of a dead letter and where large parts go (the object store: a dead letter must
-fit its topic, and nothing is cut off it). Does not decide that a message is given up, nor sends.
+Decides the shape of a dead letter; how a large message fits into one is `deadletters_packing`'s.
+Does not decide that a message is given up, nor sends.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,13 +14,15 @@ from typing import Any, Final
 
 from strider.contracts import DecodeError, EncodeError, Topic
 
+from .deadletters_packing import Packed, pack
 from .effects import Say
-from .errors import OffsetLost, Unavailable
+from .errors import OffsetLost
 from .loop_ports import ObjectStore
 from .ports import Clock, Header, Record
 
-CLAIMED_HEADERS: Final = "strider-claimed-headers"
-"""Stands for the key and all headers where they are too large: its value refers to their object."""
+ROOM_SHARE: Final = 0.75
+"""Part of a letter that the message itself may take. The rest is for what we say about it, which is
+clipped to less (four bytes a character at the worst)."""
 
 STACK_TRACE_CHARS: Final = 16_384
 """The innermost frames are kept: they say what failed."""
@@ -88,13 +88,12 @@ class DeadLetters:
     async def letter(
         self, record: Record, failure: BaseException, *, attempts: int = 1, headers: Sequence[Header] = ()
     ) -> Say:
-        """Write down a message and its failure; raises Unavailable where a large part finds no place.
+        """Write down a message and its failure; raises Unavailable where the object store does not answer.
 
         `headers` carry the trace that it was handled in.
         """
-        value = record.value
-        is_large = value is not None and len(value) > self._topic.max_bytes // 2
-        key, names, contents = await self._key_and_headers(record)
+        value, room_bytes = record.value, int(self._topic.max_bytes * ROOM_SHARE)
+        packed = await pack(record, room_bytes=room_bytes, objects=self._objects)
         event = self._event(
             topic=record.topic,
             partition=record.partition,
@@ -102,17 +101,17 @@ class DeadLetters:
             reason=reason_of(failure),
             category="decode" if isinstance(failure, DecodeError) else "handler",
             timestamp_ms=record.timestamp,
-            key=key,
-            value=None if is_large else value,
-            value_object=await self._store(value) if is_large and value is not None else "",
+            key=packed.key,
+            value=packed.value,
+            value_object=packed.value_object,
             value_bytes=len(value or b""),
             value_sha256="" if value is None else sha256(value).hexdigest(),
-            header_names=names,
-            header_values=contents,
+            header_names=tuple(name for name, _ in packed.headers),
+            header_values=tuple(content for _, content in packed.headers),
             task_id=_text(record.headers, "entry"),
             execution_id=_text(record.headers, "execution"),
-            error_class=_class_of(failure),
-            error_message=self._scrub(_message_of(failure))[:MESSAGE_CHARS],
+            error_class=_class_of(failure)[:MESSAGE_CHARS],
+            error_message=_notice(record, packed) + self._scrub(_message_of(failure))[:MESSAGE_CHARS],
             stack_trace=self._scrub(_stack_of(failure))[-STACK_TRACE_CHARS:],
             trace_id=_trace_id(headers or record.headers),
             attempts=attempts,
@@ -144,31 +143,13 @@ class DeadLetters:
             **fields,
         )
 
-    async def _key_and_headers(
-        self, record: Record
-    ) -> tuple[bytes | None, tuple[str, ...], tuple[bytes, ...]]:
-        names = tuple(name for name, _ in record.headers)
-        contents = tuple(content or b"" for _, content in record.headers)
-        size = len(record.key or b"") + sum(map(len, names)) + sum(map(len, contents)) + 8 * len(names)
-        if size <= self._topic.max_bytes // 8:
-            return record.key, names, contents
-        document = {
-            "key": None if record.key is None else base64.b64encode(record.key).decode(),
-            "headers": [
-                [name, base64.b64encode(content).decode()]
-                for name, content in zip(names, contents, strict=True)
-            ],
-        }
-        reference = await self._store(json.dumps(document).encode())
-        return None, (CLAIMED_HEADERS,), (reference.encode(),)
 
-    async def _store(self, content: bytes) -> str:
-        if self._objects is None:
-            raise Unavailable(
-                "object-store",
-                f"a dead letter's {len(content)} bytes have no place; set OBJECT_STORE_URL",
-            )
-        return await self._objects.put(content)
+def _notice(record: Record, packed: Packed) -> str:
+    """Say first what the letter lacks, and where it can be had."""
+    if not packed.missing:
+        return ""
+    where = f"{record.topic}[{record.partition}]@{record.offset}"
+    return f"truncated: without {packed.missing}; whole at {where} until retention takes it. "
 
 
 def _class_of(failure: BaseException) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strider.contracts import Topic
+from strider.contracts.codec import Encoded
 
 from .ports import Header, Record
 
@@ -24,14 +25,35 @@ class Say:
     headers: tuple[Header, ...] = ()
     partition: int | None = None
     """Only for topics that are partitioned explicitly."""
+    encoded: Encoded | None = None
+    """The event's bytes, where they are there already (spliced): they are sent as they are, and the
+    event only says key, partition and headers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SayRaw:
+    """Bytes for one topic as they are, or a tombstone: there is no event that key and place follow from."""
+
+    topic: Topic[Any]
+    key: bytes | None
+    value: bytes | None
+    """None is a tombstone; only compacted topics take one, and only for a key."""
+    headers: tuple[Header, ...] = ()
+    """Those that a reader of the value needs (its schema's), and the topic's own."""
+    partition: int | None = None
+    """Named for every topic that is not partitioned by its key's hash."""
+
+
+Saying = Say | SayRaw
+"""Whatever can be said."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
     """Everything that follows from one message (or from one batch)."""
 
-    say: Sequence[Say] = ()
-    close: Sequence[Say] = ()
+    say: Sequence[Saying] = ()
+    close: Sequence[Saying] = ()
     """Spoken only after all of `say` was acknowledged: what closes something is spoken last."""
     remember: Callable[[], Awaitable[None]] | None = None
     """State to write after everything was acknowledged. May raise Unavailable; it is then tried again."""
@@ -46,6 +68,8 @@ NOTHING = Effects()
 """A message that changes nothing and says nothing."""
 
 Handler = Callable[[Any, Record], Awaitable[Effects]]
+"""Takes the event, and the record that it was decoded from: raw value and headers are the record's."""
+
 BatchHandler = Callable[[Sequence[tuple[Any, Record]]], Awaitable[Effects]]
 
 
@@ -57,3 +81,7 @@ class Reads:
     handler: Handler | None = None
     batch: BatchHandler | None = None
     """Instead of `handler`: takes what one poll brought, as one unit of speaking and remembering."""
+    takes_tombstones: bool = False
+    """Whether a tombstone reaches the handler, as the event None; else it is a bad message."""
+    keeps_order: bool = True
+    """Whether messages of one key wait for each other, as they must wherever one builds on another."""

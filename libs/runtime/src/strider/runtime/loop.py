@@ -12,13 +12,13 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from .effects import Reads
-from .errors import OffsetLost, OffsetMissing, Unavailable
+from .errors import NotOwned, OffsetLost, OffsetMissing, Unavailable
 from .logs import logger
 from .loop_commits import Commits
 from .loop_intake import Intake, by_topic
 from .loop_losses import LOSS, report_loss
 from .loop_partitions import Partitions
-from .loop_pauses import Pauses
+from .loop_pauses import Pauses, wait_at_most
 from .loop_pool import Pool
 from .loop_ports import Codec
 from .loop_settings import LoopPorts, LoopSettings
@@ -63,6 +63,7 @@ class ConsumerLoop:
         self._partitions = self._new_partitions()
         self._verdicts = self._new_verdicts()
         self._stages = self._new_stages(codec)
+        self._partitions.await_group()
 
     @property
     def group(self) -> str:
@@ -71,13 +72,23 @@ class ConsumerLoop:
 
     @property
     def last_activity(self) -> float:
-        """Monotonic time of the last step of any message."""
-        return self._stages.last_activity
+        """Monotonic time of the last step of any message, or of a shard's take-over."""
+        return max(self._stages.last_activity, self._partitions.last_activity)
 
     @property
     def paused_reasons(self) -> Mapping[str, str]:
         """Stated pauses, by one word each; empty while all goes well. Not ready while there is one."""
         return self._pauses.reasons
+
+    @property
+    def excuses(self) -> Mapping[str, str]:
+        """Those of the stated pauses that the watchdog accepts as a reason why nothing moves."""
+        return self._pauses.excuses
+
+    @property
+    def opening(self) -> int:
+        """Shards that are being taken: work that waits, as messages do."""
+        return self._partitions.opening
 
     @property
     def in_flight(self) -> int:
@@ -190,6 +201,10 @@ class ConsumerLoop:
             await self._rest(OFFSETS, str(failure))
         except OffsetLost as lost:
             await self._on_lost(lost)
+        except NotOwned as failure:
+            # The group has moved on in the middle of it; the next poll begins with what is ours then.
+            _log.info("Partitions Moved", why=str(failure))
+            await self._wait(self._stopping, self._settings.keepalive_seconds)
         else:
             self._failures = 0
             self._pauses.clear(POLL)
@@ -227,15 +242,7 @@ class ConsumerLoop:
             await self._commits.commit(self._consumer, self._partitions.held)
 
     async def _wait(self, event: asyncio.Event, seconds: float) -> None:
-        waiters = {
-            asyncio.ensure_future(event.wait()),
-            asyncio.ensure_future(self._ports.clock.sleep(seconds)),
-        }
-        try:
-            await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for waiter in waiters:
-                waiter.cancel()
+        await wait_at_most(event, seconds, clock=self._ports.clock)
 
     def _new_partitions(self) -> Partitions:
         return Partitions(

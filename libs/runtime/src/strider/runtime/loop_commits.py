@@ -86,7 +86,7 @@ class Commits:
             lags = {}
             for name in ends:
                 partition = held.get(name)
-                if partition is None or partition.is_leaving:
+                if partition is None or partition.is_leaving or partition.is_fenced:
                     continue
                 position = await consumer.position(name)
                 first_open = partition.done.first_open

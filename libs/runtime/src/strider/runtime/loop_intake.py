@@ -126,10 +126,10 @@ class Intake:
 
 
 def _queue(partition: Partition, records: Sequence[Record], ready: list[Unit]) -> None:
-    enter = partition.lanes.enter
+    enter, keeps_order = partition.lanes.enter, partition.reads.keeps_order
     for record in records:
         unit = Unit(partition, record)
-        if enter(record.key, unit):
+        if not keeps_order or enter(record.key, unit):
             ready.append(unit)
 
 

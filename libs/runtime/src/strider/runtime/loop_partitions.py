@@ -1,8 +1,9 @@
 """Partitions coming and going, and which of them may be read now.
 
-Gives back in order: start nothing more, let what is in hand end, commit, abandon the rest, close
-the shard. What is abandoned has not happened: it is never committed and comes again to whoever has
-the partition next. New shards are read only when the topology says that they are ready.
+Gives back in order: start nothing new, finish what is in hand and what lies before it (a gap would
+make what is done come again), commit, abandon the rest, close the shard. What is abandoned has not
+happened: it is never committed and comes again to whoever has the partition next. New shards are
+read only when the topology says that they are ready.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ from .ports import Consumer, TopicPartition
 
 SHARD = "shards"
 FENCED = "fenced"
+JOINING = "joining"
+
+CLOSE_SECONDS = 10.0
+"""How long a service may take to let its shards go, beyond the grace for what is in hand."""
+
+MOST_REFUSALS = 3
+"""So many shards are named that are not ready: as a rule the others have the same reason."""
 
 ABANDON_SECONDS = 1.0
 """How long cancelled handlers may take to end; who ignores being cancelled is not waited for."""
@@ -57,13 +65,29 @@ class Partitions:
         self._on_open = on_open
         self._on_gone = on_gone
         self._opening: dict[int, asyncio.Task[None]] = {}
+        self._refusals: dict[int, str] = {}
+        """Why shards were not ready at the last try."""
+        self._resting: set[int] = set()
+        """Shards that wait for their next try."""
         self._fenced: dict[int, float] = {}
         self._paused: frozenset[TopicPartition] = frozenset()
         self._changing = asyncio.Lock()
         self.held: dict[TopicPartition, Partition] = {}
+        self.last_activity = ports.clock.monotonic()
+        """When a hand-out came, or a try to take a shard ended, in monotonic seconds."""
+
+    @property
+    def opening(self) -> int:
+        """How many shards are being taken."""
+        return len(self._opening)
+
+    def await_group(self) -> None:
+        """State that this member waits for its group. That excuses nothing that another group's does."""
+        why = "waiting for the group to hand out partitions"
+        self._pauses.state(JOINING, why, excuses=False, is_routine=True)
 
     async def on_assigned(self, partitions: frozenset[TopicPartition]) -> None:
-        """Take partitions; those of a shard are read when it is ready."""
+        """Take partitions; those of a shard are read when it is ready. None at all is a share as well."""
         new = [Partition(name, self._reads[name.topic]) for name in sorted(partitions - self.held.keys())]
         self.held.update({partition.name: partition for partition in new})
         self._paused = frozenset()  # an assignment forgets what was paused
@@ -74,9 +98,13 @@ class Partitions:
                 partition.holds.add(SHARD)
             for shard in sorted(shards_of(frozenset(partition.name for partition in new))):
                 self._opening[shard] = self._spawn(self._open(shard))
+            self._state_opening()
+        self._pauses.clear(JOINING)
+        self.last_activity = self._ports.clock.monotonic()
 
     async def on_revoked(self, partitions: frozenset[TopicPartition]) -> None:
-        """Give partitions back within the grace for it."""
+        """Give partitions back within the grace for it, and wait for the next hand-out."""
+        self.await_group()
         await self.give_back(partitions, grace_seconds=self._settings.revoke_grace_seconds)
 
     async def give_back(self, names: frozenset[TopicPartition], *, grace_seconds: float) -> None:
@@ -110,7 +138,7 @@ class Partitions:
         for partition in self.held.values():
             if partition.name.partition == fenced.shard:
                 partition.holds.add(FENCED)
-                partition.is_leaving = True
+                partition.is_fenced = True
 
     def check_fenced(self, patience_seconds: float) -> None:
         """Raise Fenced when a shard was fenced long ago and still nobody has taken it away."""
@@ -134,35 +162,55 @@ class Partitions:
             self._paused = wanted
 
     async def _open(self, shard: int) -> None:
-        self._state_opening()
         attempt = 1
         while True:
             try:
                 await self._ports.shards.on_shards_taken(frozenset((shard,)))
                 break
             except Unavailable as failure:
-                self._pauses.state(SHARD, f"shard {shard} is not ready: {failure}")
-                await pause_before(attempt, ports=self._ports, settings=self._settings)
+                self._refusals[shard] = f"shard {shard} is not ready: {failure}"
+                await self._rest_before(attempt, shard)
                 attempt += 1
             except Fenced as fenced:
                 self.on_fenced(fenced)
                 return
-        self._opening.pop(shard, None)
+        self._end_opening(shard)
         self._state_opening()
         for partition in self.held.values():
             if partition.name.partition == shard and not partition.is_leaving:
                 partition.holds.discard(SHARD)
                 self._on_open(partition)
 
+    async def _rest_before(self, attempt: int, shard: int) -> None:
+        self._resting.add(shard)
+        self._state_opening()
+        try:
+            await pause_before(attempt, ports=self._ports, settings=self._settings)
+        finally:
+            self._resting.discard(shard)
+            self._state_opening()
+
+    def _end_opening(self, shard: int) -> asyncio.Task[None]:
+        self._refusals.pop(shard, None)
+        return self._opening.pop(shard)
+
     def _state_opening(self) -> None:
-        if self._opening:
-            self._pauses.state(SHARD, f"not ready yet: {', '.join(map(str, sorted(self._opening)))}")
-        else:
+        """State what is being taken. Only the wait before a next try excuses that nothing moves.
+
+        A take-over itself is work like any other: it shows by signs of life that it gets on.
+        """
+        self.last_activity = self._ports.clock.monotonic()
+        if not self._opening:
             self._pauses.clear(SHARD)
+            return
+        why = f"not ready yet: {', '.join(map(str, sorted(self._opening)))}"
+        if self._refusals:
+            why = "; ".join(list(self._refusals.values())[:MOST_REFUSALS])
+        self._pauses.state(SHARD, why, excuses=bool(self._resting))
 
     async def _stop_opening(self, leaving: list[Partition]) -> None:
         shards = {partition.name.partition for partition in leaving} if self._is_sharded else set()
-        tasks = [self._opening.pop(shard) for shard in shards & self._opening.keys()]
+        tasks = [self._end_opening(shard) for shard in shards & self._opening.keys()]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -178,7 +226,9 @@ class Partitions:
         if not self._fenced:
             self._pauses.clear(FENCED)
         try:
-            await self._ports.shards.on_shards_lost(shards)
-        except (Unavailable, Fenced) as failure:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._ports.shards.on_shards_lost(shards)
+        except (Unavailable, Fenced, TimeoutError) as failure:
             # Whoever takes the shard next fences what could not be closed.
-            _log.warning("Shards Not Closed", shards=sorted(shards), why=str(failure))
+            why = str(failure) or f"still busy after {CLOSE_SECONDS:g} s"
+            _log.warning("Shards Not Closed", shards=sorted(shards), why=why)

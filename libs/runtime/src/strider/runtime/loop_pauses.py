@@ -1,8 +1,8 @@
 """Stated pauses: why a loop does not move, and the waiting for infrastructure to come back.
 
 While a part is unavailable, one message probes it at growing intervals; the others wait, so that
-what is down is not hammered and nothing good is given up. Whoever watches (readiness, the
-watchdog) reads the reasons; a stall without one is a fault.
+what is down is not hammered and nothing good is given up. Readiness reads all reasons. The watchdog
+takes only those for an excuse that somebody vouches for: a stall without one is a fault.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .logs import logger
 from .loop_ports import Meter
 from .loop_settings import LoopPorts, LoopSettings
 from .loop_units import Add, Unit
+from .ports import Clock
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 """Starts a task whose failure is the loop's failure."""
@@ -30,6 +31,7 @@ class Pauses:
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
         self._reasons: dict[str, str] = {}
+        self._no_excuse: set[str] = set()
         self._gates: set[str] = set()
         self._on_open: Callable[[], None] = lambda: None
 
@@ -43,27 +45,45 @@ class Pauses:
         return dict(self._reasons)
 
     @property
+    def excuses(self) -> Mapping[str, str]:
+        """Those of the reasons for which messages may wait however long it takes."""
+        return {word: why for word, why in self._reasons.items() if word not in self._no_excuse}
+
+    @property
     def is_gated(self) -> bool:
         """Whether nothing new may be started or read."""
         return bool(self._gates)
 
-    def state(self, word: str, why: str, *, gates: bool = False) -> None:
-        """State a reason; with `gates` nothing new is started or read until it is cleared."""
+    def state(
+        self, word: str, why: str, *, gates: bool = False, excuses: bool = True, is_routine: bool = False
+    ) -> None:
+        """State a reason; with `gates` nothing new is started or read until it is cleared.
+
+        Without `excuses` it keeps the process from being ready, and the watchdog still wants to see
+        that something moves. What is routine is told, and warned of by nobody.
+        """
         if word not in self._reasons:
-            _log.warning("Paused", reason=word, why=why)
+            tell = _log.info if is_routine else _log.warning
+            tell("Paused", reason=word, why=why)
             self._meter.paused(_kind(word), is_paused=True)
         self._reasons[word] = why
+        (self._no_excuse.discard if excuses else self._no_excuse.add)(word)
         if gates:
             self._gates.add(word)
 
-    def take_back(self, word: str) -> None:
-        """State a reason no longer, although its gate stays closed: there is none that can be named."""
-        if self._reasons.pop(word, None) is not None:
+    def doubt(self, word: str) -> None:
+        """Let a reason that is still in force excuse nothing: whoever would know of it hangs."""
+        if word in self._reasons and word not in self._no_excuse:
             _log.warning("Pause Unexplained", reason=word)
-            self._end(word)
+            self._no_excuse.add(word)
+
+    def trust(self, word: str) -> None:
+        """Take a doubt back."""
+        self._no_excuse.discard(word)
 
     def clear(self, word: str) -> None:
         """Take a reason back, and open its gate."""
+        self._no_excuse.discard(word)
         if self._reasons.pop(word, None) is not None:
             _log.info("Resumed", reason=word)
             self._end(word)
@@ -122,20 +142,17 @@ class Outages:
             add(unit)
 
     async def _is_back(self, part: str, probe: asyncio.Future[bool]) -> bool:
-        """Wait for a probe's answer; for no longer than a handler may take is that a stated pause.
+        """Wait for a probe's answer; for no longer than a handler may take does that excuse anything.
 
-        A probe that hangs is no outage that anybody waits for. The gate stays, so that whoever looks
-        for stalls sees messages wait, nothing move and nobody say why.
+        A probe that hangs is no outage that anybody waits for. Its gate stays closed and readiness
+        red, but whoever looks for stalls sees messages wait, nothing move and nobody vouch for it.
         """
-        why = self._pauses.reasons.get(part, "")
         while not probe.done():
             await asyncio.wait((probe,), timeout=self._settings.deadline_seconds)
             if not probe.done():
-                self._pauses.take_back(part)
-        is_back = probe.result()
-        if not is_back and self._parked[part]:
-            self._pauses.state(part, self._pauses.reasons.get(part, why), gates=True)
-        return is_back
+                self._pauses.doubt(part)
+        self._pauses.trust(part)
+        return probe.result()
 
 
 def settle_probe(unit: Unit, *, is_back: bool) -> None:
@@ -151,6 +168,16 @@ async def pause_before(attempt: int, *, ports: LoopPorts, settings: LoopSettings
     seconds = settings.ladder.wait_seconds(attempt, ports.chance)
     assert seconds is not None, "the ladder for infrastructure is endless"
     await ports.clock.sleep(seconds)
+
+
+async def wait_at_most(event: asyncio.Event, seconds: float, *, clock: Clock) -> None:
+    """Wait for an event, or until the time is up."""
+    waiters = {asyncio.ensure_future(event.wait()), asyncio.ensure_future(clock.sleep(seconds))}
+    try:
+        await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for waiter in waiters:
+            waiter.cancel()
 
 
 def _next_open(waiting: deque[Unit]) -> Unit | None:

@@ -79,14 +79,18 @@ class Pool:
             self._wake()
 
     async def wait_for_active(self, partitions: frozenset[int], *, seconds: float) -> bool:
-        """Wait until nothing of these partitions (by identity) is in hand; False when time is up."""
+        """Wait until nothing of these partitions (by identity) is in hand; False when time is up.
+
+        In hand is also what has its turn next and may be started: while partitions leave, that is
+        what would be a gap before work that is done. What a pause keeps from starting is not.
+        """
         timer = asyncio.ensure_future(self._ports.clock.sleep(seconds))
         try:
-            while self._active_of(partitions):
+            while self._has_work_of(partitions):
                 self._changed = asyncio.get_running_loop().create_future()
                 await asyncio.wait((self._changed, timer), return_when=asyncio.FIRST_COMPLETED)
                 if timer.done():
-                    return not self._active_of(partitions)
+                    return not self._has_work_of(partitions)
             return True
         finally:
             timer.cancel()
@@ -106,8 +110,15 @@ class Pool:
                 task.cancel()
         return len(units)
 
+    def _has_work_of(self, partitions: frozenset[int]) -> bool:
+        if self._active_of(partitions):
+            return True
+        if self._pauses.is_gated:
+            return False
+        return any(unit.may_begin and _is_of(unit, partitions) for unit in self._fresh)
+
     def _active_of(self, partitions: frozenset[int]) -> list[Unit]:
-        return [u for u in self._active if any(id(p) in partitions for p in u.partitions())]
+        return [unit for unit in self._active if _is_of(unit, partitions)]
 
     def _wake(self) -> None:
         while self._idle and not self._is_waking:
@@ -123,8 +134,9 @@ class Pool:
         if self._pauses.is_gated:
             return None
         while self._fresh:
-            unit = self._fresh.popleft().staying()
+            unit = self._fresh.popleft().startable()
             if unit is not None:
+                unit.begin()
                 return unit
         return None
 
@@ -172,6 +184,10 @@ class Pool:
         for unit in self._active:
             if unit.deadline > 0.0:
                 unit.deadline = min(unit.deadline + seconds, now + self._settings.deadline_seconds)
+
+
+def _is_of(unit: Unit, partitions: frozenset[int]) -> bool:
+    return any(id(partition) in partitions for partition in unit.partitions())
 
 
 def identities(partitions: list[Partition]) -> frozenset[int]:

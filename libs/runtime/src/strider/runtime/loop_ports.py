@@ -106,10 +106,18 @@ class ShardHooks(Protocol):
         eager group gives everything back on each rebalance, so what comes is often what just went:
         a shard's next epoch being the successor of the last one proves that nobody wrote meanwhile.
         May raise Unavailable (it is called again) or Fenced (the shard stays closed).
+
+        It may take as long as it needs while it shows that it gets on: whatever takes longer than the
+        stall threshold (STALL_THRESHOLD, 5 min) has to call `process.heartbeat.beat()` now and then
+        (`TableReader(…, on_progress=lambda _: process.heartbeat.beat())`). Until it returns the process
+        is not ready; where nothing beats and nothing else moves, the watchdog takes it for a stall.
         """
 
     async def on_shards_lost(self, shards: frozenset[int]) -> None:
-        """Let go: everything in hand was finished or abandoned, and somebody else may begin."""
+        """Let go: everything in hand was finished or abandoned, and somebody else may begin.
+
+        Ten seconds are for it; what is not closed by then is fenced by whoever has the shard next.
+        """
 
 
 class GivenUp(Protocol):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from strider.contracts import DecodeError, UnknownSchema
 
 from .deadletters import HandlerTimeoutError, reason_of
-from .effects import DEAD_LETTERED, NOTHING, Effects, Say
+from .effects import DEAD_LETTERED, NOTHING, Effects, Reads, Saying
 from .errors import Fenced, Unavailable
 from .logs import logger
 from .loop_pool import Pool
@@ -98,7 +98,7 @@ class Stages:
         if isinstance(unit, Batch):
             return await self._handle_batch(unit)
         record, reads, trace = unit.record, unit.partition.reads, self._ports.trace
-        event = self._codec.decode(reads.topic, record.value, record.headers)
+        event = self._decode(reads, record)
         self._begin(unit)
         with trace.handling(record, group=self._group):
             unit.headers = trace.headers()
@@ -107,9 +107,8 @@ class Stages:
 
     async def _handle_batch(self, unit: Batch) -> bool:
         reads, ports = unit.partition.reads, self._ports
-        decode, topic = self._codec.decode, reads.topic
         try:
-            items = [(decode(topic, record.value, record.headers), record) for _, record in unit.parts]
+            items = [(self._decode(reads, record), record) for _, record in unit.parts]
         except DecodeError as failure:
             if isinstance(failure, UnknownSchema) or unit.messages == 1:
                 raise
@@ -120,6 +119,11 @@ class Stages:
             unit.headers = ports.trace.headers()
             effects = await batch_handler_of(reads)(items)
             return self._take_effects(unit, effects)
+
+    def _decode(self, reads: Reads, record: Record) -> Any:
+        if record.value is None and reads.takes_tombstones:
+            return None
+        return self._codec.decode(reads.topic, record.value, record.headers)
 
     def _begin(self, unit: Unit) -> None:
         unit.attempts += 1
@@ -166,7 +170,7 @@ class Stages:
         unit.stage = Stage.REMEMBER
         return True
 
-    async def _speak(self, unit: Unit, says: Sequence[Say], *, part: str) -> bool:
+    async def _speak(self, unit: Unit, says: Sequence[Saying], *, part: str) -> bool:
         """Send, or judge what was sent before; False while acknowledgements are out."""
         if unit.acknowledgements is None:
             if not says:

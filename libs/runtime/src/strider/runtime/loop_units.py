@@ -50,10 +50,24 @@ class Partition:
     """Why nothing of it is read now: a shard that is not ready, an unknown schema, a loss …"""
     deferred: list[Record] = field(default_factory=list)
     """Read before the shard was ready."""
+    begun_to: int = -1
+    """Highest offset that was begun."""
     is_leaving: bool = False
-    """Nothing of it is started any more."""
+    """Nothing behind `begun_to` is started any more; what lies before it is, or it would be a gap."""
+    is_fenced: bool = False
+    """Nothing of it is started any more: a newer owner writes its shard."""
     is_closed: bool = False
     """Nothing of it may be finished any more: it belongs to somebody else."""
+
+    def may_begin(self, offset: int) -> bool:
+        """Whether a message may be started (again)."""
+        if self.is_fenced or self.is_closed:
+            return False
+        return offset <= self.begun_to or not self.is_leaving
+
+    def begin(self, offset: int) -> None:
+        """Note that a message was begun: all before it is to be done before the partition goes."""
+        self.begun_to = max(self.begun_to, offset)
 
 
 class Unit:
@@ -116,13 +130,17 @@ class Unit:
         return self.partition.is_closed
 
     @property
-    def is_leaving(self) -> bool:
-        """Whether it may not be started any more."""
-        return self.partition.is_leaving
+    def may_begin(self) -> bool:
+        """Whether anything of it may be started."""
+        return self.partition.may_begin(self.record.offset)
 
-    def staying(self) -> Unit | None:
+    def startable(self) -> Unit | None:
         """Return what of it, or after it, may still be started."""
-        return None if self.is_leaving else self
+        return self if self.may_begin else None
+
+    def begin(self) -> None:
+        """Note in its partition that it was begun."""
+        self.partition.begin(self.record.offset)
 
     def partitions(self) -> tuple[Partition, ...]:
         """Where it came from."""
@@ -134,7 +152,7 @@ class Unit:
         partition.done.finish(record.offset)
         partition.messages -= 1
         partition.size_bytes -= self.size_bytes
-        return partition.lanes.leave(record.key)
+        return partition.lanes.leave(record.key) if partition.reads.keeps_order else None
 
 
 class Batch(Unit):
@@ -167,23 +185,30 @@ class Batch(Unit):
         return any(partition.is_closed for partition, _ in self.parts)
 
     @property
-    def is_leaving(self) -> bool:
-        """Whether it may not be started any more."""
-        return any(partition.is_leaving for partition, _ in self.parts)
+    def may_begin(self) -> bool:
+        """Whether anything of it may be started."""
+        return any(partition.may_begin(record.offset) for partition, record in self.parts)
 
     def partitions(self) -> tuple[Partition, ...]:
         """Where it came from."""
         return tuple({id(partition): partition for partition, _ in self.parts}.values())
 
-    def staying(self) -> Unit | None:
+    def startable(self) -> Unit | None:
         """Return what of it, or after it, may still be started: one shard must not stop the others."""
         unit: Batch | None = self
-        while unit is not None and unit.is_leaving:
+        while unit is not None:
             if unit.is_closed:
                 return None  # its queue belongs to the next assignment
-            rest = [part for part in unit.parts if not part[0].is_leaving]
-            unit = Batch(rest, unit.queue) if rest else unit.queue.leave()
-        return unit
+            rest = [part for part in unit.parts if part[0].may_begin(part[1].offset)]
+            if rest:
+                return unit if len(rest) == len(unit.parts) else Batch(rest, unit.queue)
+            unit = unit.queue.leave()
+        return None
+
+    def begin(self) -> None:
+        """Note in its partitions that it was begun."""
+        for partition, record in self.parts:
+            partition.begin(record.offset)
 
     def split(self) -> Iterator[Batch]:
         """Make one unit of each message, so that the bad one can be told from the others."""

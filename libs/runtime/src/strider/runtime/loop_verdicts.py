@@ -97,9 +97,9 @@ class Verdicts:
         """Stop what was fenced; what a batch has of other shards is handled without it."""
         self._leave(unit, is_back=False)
         self._on_fenced(fenced)
-        if isinstance(unit, Batch) and unit.is_leaving:
-            rest = unit.staying()
-            if rest is not None:
+        if isinstance(unit, Batch):
+            rest = unit.startable()
+            if rest is not None and rest is not unit:
                 self._pool.add(rest)
 
     def _wait_for(self, unit: Unit, failure: Unavailable) -> None:

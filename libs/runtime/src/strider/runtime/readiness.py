@@ -52,6 +52,7 @@ class Readiness:
         self._clock = clock
         self._dependencies: dict[str, DependencyState] = {}
         self._pauses: list[Callable[[], Iterable[str]]] = []
+        self._excuses: list[Callable[[], Iterable[str]]] = []
         self.phase = STARTING
         self.step = ""
         """What the current phase waits for, in words."""
@@ -70,13 +71,19 @@ class Readiness:
         self._dependencies[part] = DependencyState(part, ok=ok, why=why, since=since)
         return changed
 
-    def watch_pauses(self, stated: Callable[[], Iterable[str]]) -> None:
-        """Ask this for the reasons of pauses, whenever somebody wants to know."""
+    def watch_pauses(
+        self, stated: Callable[[], Iterable[str]], *, excusing: Callable[[], Iterable[str]] | None = None
+    ) -> None:
+        """Ask this for the reasons of pauses, whenever somebody wants to know.
+
+        `excusing` gives those of them for which work may wait without an end; all, where it is not given.
+        """
         self._pauses.append(stated)
+        self._excuses.append(excusing or stated)
 
     def pauses(self) -> tuple[str, ...]:
         """Reasons for which consumption is paused now."""
-        return tuple(dict.fromkeys(reason for stated in self._pauses for reason in stated()))
+        return _gather(self._pauses)
 
     def dependencies(self) -> Mapping[str, DependencyState]:
         """List the dependencies, by name."""
@@ -84,6 +91,13 @@ class Readiness:
 
     def reasons(self) -> list[str]:
         """Why the process is not ready; nothing where it is."""
+        return [*self._outer_reasons(), *(f"paused: {reason}" for reason in self.pauses())]
+
+    def excuses(self) -> list[str]:
+        """Why nothing need move, however long it takes; a pause that nobody vouches for is not among them."""
+        return [*self._outer_reasons(), *(f"paused: {reason}" for reason in _gather(self._excuses))]
+
+    def _outer_reasons(self) -> list[str]:
         reasons = []
         if self.phase != RUNNING:
             reasons.append(f"{self.phase}: {self.step}" if self.step else self.phase)
@@ -92,7 +106,7 @@ class Readiness:
             for state in self._dependencies.values()
             if not state.ok
         ]
-        return reasons + [f"paused: {reason}" for reason in self.pauses()]
+        return reasons
 
     def report(self) -> dict[str, Any]:
         """Say everything, as `/readyz` answers it."""
@@ -112,6 +126,10 @@ class Readiness:
             },
             "pauses": list(self.pauses()),
         }
+
+
+def _gather(tellers: Iterable[Callable[[], Iterable[str]]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reason for tell in tellers for reason in tell()))
 
 
 async def probe(dependency: Dependency) -> str:

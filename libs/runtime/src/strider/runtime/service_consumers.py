@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -118,9 +118,11 @@ class Consumers:
 
     def pauses(self) -> Iterator[str]:
         """Give the stated pauses of all loops."""
-        for loop in self._loops:
-            for word, why in loop.paused_reasons.items():
-                yield f"{loop.group}: {word}: {why}"
+        return _told((loop.group, loop.paused_reasons) for loop in self._loops)
+
+    def excuses(self) -> Iterator[str]:
+        """Give those of them that excuse a loop in which nothing moves."""
+        return _told((loop.group, loop.excuses) for loop in self._loops)
 
     async def close(self) -> None:
         """Close what the loops shared."""
@@ -145,6 +147,12 @@ def topics_of(wiring: Wiring) -> Sequence[Topic[Any]]:
     """List every topic that a service reads or writes, each once."""
     read = (reads.topic for consumption in wiring.consumes for reads in consumption.reads)
     return tuple({topic.name: topic for topic in (*read, *written_topics(wiring), SCHEMAS)}.values())
+
+
+def _told(pauses: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
+    for group, reasons in pauses:
+        for word, why in reasons.items():
+            yield f"{group}: {word}: {why}"
 
 
 def _registry(settings: RegistrySettings) -> RegistryClient | None:

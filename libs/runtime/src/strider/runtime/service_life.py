@@ -1,7 +1,8 @@
 """How a process lives and ends: by a signal, by the watchdog, by a task that died, or refused at the start.
 
-The first wish to end decides the exit code. Ending is orderly within the grace; a second signal ends
-at once. What the process is made of is `service_start`'s matter.
+The first wish to end decides the exit code, unless something fails on the way of an orderly one.
+Ending is orderly within the grace; a second signal ends at once. What the process is made of is
+`service_start`'s matter.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Life:
         return await self._stop()
 
     def end(self, code: ExitCode) -> None:
-        """Wish for the end; the first wish counts."""
-        if self._code is None:
+        """Wish for the end. The first wish counts; but what fails on the way did not end in order."""
+        if self._code is None or self._code is ExitCode.OK:
             self._code = code
             self._ending.set()
 

@@ -2,7 +2,7 @@
 
 Keeps what the watchdog's thread may look at: when the event loop last turned, how much waits, which
 pauses are stated. A loop that has partitions and cannot learn what waits in them does not count as
-idle: a client that is stuck is the last to know what it misses.
+idle: a client that is stuck is the last to know what it misses. A shard that is being taken is work.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from .metrics import Metrics
 from .metrics_meter import LoopMeter
 from .ports import Clock, TopicPartition
 from .readiness import Dependency, Readiness, probe
-from .watchdog_diagnosis import ask_loop, check_all, reconnect_all, task_stacks, thread_stacks
+from .watchdog_diagnosis import (
+    ANSWER_SECONDS,
+    ask_loop,
+    check_all,
+    reconnect_all,
+    task_stacks,
+    thread_stacks,
+)
 from .watchdog_heartbeat import Heartbeat
 
 TURN_SECONDS: Final = 1.0
@@ -29,7 +36,7 @@ PROBE_INTERVAL_SECONDS: Final = 5.0
 LAG_VALID_SECONDS: Final = 60.0
 """An older answer says nothing about what waits now."""
 LAST_WORDS_SECONDS: Final = 5.0
-"""How long an orderly end may take after a stall, beyond the grace."""
+"""How long an orderly end may take, beyond the grace, where the event loop has heard of it."""
 _log = logger("watchdog")
 
 
@@ -43,6 +50,10 @@ class Watched(Protocol):
     @property
     def assignment(self) -> frozenset[TopicPartition]:
         """The partitions that it has now."""
+
+    @property
+    def opening(self) -> int:
+        """How many shards it is taking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +96,25 @@ class Vitals:
     # What the watchdog's thread asks.
 
     def lag(self) -> int | None:
-        """Messages that wait; None where a loop has not been able to learn that lately."""
+        """Messages that wait, and shards that are being taken; None where that could not be learnt lately."""
         oldest = self._clock.monotonic() - LAG_VALID_SECONDS
         if any(ward.loop.assignment and ward.meter.looked_at < oldest for ward in self._wards):
             return None
-        return sum(ward.meter.waiting for ward in self._wards)
+        return sum(ward.meter.waiting + ward.loop.opening for ward in self._wards)
 
     def pauses(self) -> tuple[str, ...]:
         """Everything that states why the process need not move."""
-        return tuple(self._readiness.reasons())
+        return tuple(self._readiness.excuses())
 
     def last_turn(self) -> float:
         """When the event loop last had a turn."""
         return self._turn
 
-    def diagnose(self) -> dict[str, Any]:
+    def diagnose(self, *, answer_seconds: float) -> dict[str, Any]:
         """Look at the stacks as they are, then ask everything that can be asked."""
         stacks = {"tasks": task_stacks(self._loop), "threads": thread_stacks()}
         before = self._clock.monotonic()
-        answers = ask_loop(self._loop, check_all(self._dependencies))
+        answers = ask_loop(self._loop, check_all(self._dependencies), answer_seconds=answer_seconds)
         took = self._clock.monotonic() - before
         return {
             "dependencies": answers or "the event loop does not answer",
@@ -113,18 +124,27 @@ class Vitals:
 
     def reconnect(self) -> dict[str, str]:
         """Make new connections wherever a dependency knows how."""
-        return ask_loop(self._loop, reconnect_all(self._dependencies)) or {}
+        return ask_loop(self._loop, reconnect_all(self._dependencies), answer_seconds=ANSWER_SECONDS) or {}
 
-    def end(self, code: ExitCode) -> None:
-        """End the process: in order if the loop answers, at once if it does not get to it in time."""
+    def end(self, code: ExitCode, *, answer_seconds: float) -> None:
+        """End the process: in order if the loop hears of it in time and gets on, at once if not."""
         seconds = self._grace_seconds + LAST_WORDS_SECONDS
         self._last_words = threading.Timer(seconds, self._exit_now, args=(int(code),))
         self._last_words.daemon = True
         self._last_words.start()
+        heard = threading.Event()
+
+        def stop() -> None:
+            heard.set()
+            self._stop(code)
+
         try:
-            self._loop.call_soon_threadsafe(self._stop, code)
+            self._loop.call_soon_threadsafe(stop)
         except RuntimeError:  # the loop is closed: the process ends anyway
             return
+        if not heard.wait(answer_seconds):
+            self.disarm()
+            self._exit_now(int(code))
 
     def disarm(self) -> None:
         """Take back the sudden end: the orderly one came first."""

@@ -50,10 +50,13 @@ class Running:
     consumers: Consumers
     watchdog: Watchdog
     vitals: Vitals
+    on_stop: tuple[Callable[[], None], ...] = ()
 
     def stop(self) -> None:
         """Let consumers finish what they have in hand; a process that ends need not be watched."""
         self.watchdog.stop()
+        for tell in self.on_stop:
+            tell()
         self.consumers.stop()
 
 
@@ -195,7 +198,7 @@ class Start(Generic[S]):
         consumers = Consumers(process, wiring, version=own_version())
         self.closing.add("speaker", consumers.close)
         await self._patience().until_done(consumers.declare_schemas)
-        self.readiness.watch_pauses(consumers.pauses)
+        self.readiness.watch_pauses(consumers.pauses, excusing=consumers.excuses)
         self._keep_job_logs(wiring)
         vitals = Vitals(
             clock=self._clock,
@@ -214,7 +217,7 @@ class Start(Generic[S]):
             self.tasks.start(getattr(step, "__qualname__", "background"), _ended(step))
         self.tasks.start("turn", vitals.turn())
         self.tasks.start("probe dependencies", vitals.probe_dependencies())
-        return Running(consumers, self._watch(vitals), vitals)
+        return Running(consumers, self._watch(vitals), vitals, wiring.on_stop)
 
     def _watch(self, vitals: Vitals) -> Watchdog:
         run = self._settings.run

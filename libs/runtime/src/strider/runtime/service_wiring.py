@@ -94,6 +94,8 @@ class Wiring:
     """Opens stores, in this order; may raise Unavailable, and is then tried again until it works."""
     background: tuple[Step, ...] = ()
     """Work besides the consumers. None of it may end while the process runs."""
+    on_stop: tuple[Callable[[], None], ...] = ()
+    """Called when the process is asked to stop, before its consumers are: to cut short what takes long."""
     close: tuple[Step, ...] = ()
     """Closes stores, in this order, after the last message is done with."""
     objects: ObjectStore | None = None

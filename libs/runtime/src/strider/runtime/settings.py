@@ -25,6 +25,7 @@ from .settings_types import (
     RedisUrl,
     Seconds,
     SecretUrl,
+    StallSeconds,
     Variable,
     WebUrl,
     lower,
@@ -55,6 +56,8 @@ class CrawlSettings(Area):
     """Crawl loopback and private addresses, on any port; metadata addresses are never crawled."""
     host_delay_seconds: Annotated[Seconds, Variable("STRIDER_HOST_DELAY")] = 1.0
     """Shortest time between two requests to one host; robots.txt may only make it longer."""
+    group_by: Annotated[Literal["host", "domain"], BeforeValidator(lower)] = "host"
+    """Whose requests are kept apart: those to one host name, or to all names of a registrable domain."""
     contact: Contact = ""
     """URL or mail address of who is responsible, part of the User-Agent; needed for anything but loopback."""
     user_agent: HeaderText = ""
@@ -198,8 +201,8 @@ class RunSettings(Area):
 
     shards: int = Field(default=12, ge=1, le=4096)
     """Number of shards, which is the partition count of the host-keyed topics. Fixed for their life."""
-    stall_threshold_seconds: Annotated[PositiveSeconds, Variable("STALL_THRESHOLD")] = 300.0
-    """Work waits and nothing has moved for so long: the process diagnoses itself and exits."""
+    stall_threshold_seconds: Annotated[StallSeconds, Variable("STALL_THRESHOLD")] = 300.0
+    """Work waits and nothing has moved for so long: the process diagnoses itself and exits. 3 s or more."""
     grace_seconds: Annotated[Seconds, Variable("STRIDER_GRACE")] = 25.0
     """Time to finish what is in hand after SIGTERM, before it is left to be redelivered."""
     memory_limit_mb: Annotated[int, Field(ge=0)] = 0

@@ -45,9 +45,11 @@ def render_help(name: str, settings_class: type[ServiceSettings]) -> str:
         "Everything else is set by variables;",
     ]
     lines += ["NAME_FILE names a file that holds the value of NAME.", ""]
-    for knob in knobs(settings_class):
+    own = {knob.variable: knob for knob in knobs(settings_class)}
+    for knob in own.values():
         lines += [f"  {knob.variable} ({_default(knob)})", f"      {knob.sentence}"]
-    lines += [f"  {variable}\n      {sentence}" for variable, sentence in COMMAND_VARIABLES.items()]
+    others = {name: sentence for name, sentence in COMMAND_VARIABLES.items() if name not in own}
+    lines += [f"  {variable}\n      {sentence}" for variable, sentence in others.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -67,7 +69,7 @@ def render_environment(classes: Iterable[type[ServiceSettings]]) -> str:
             lines += _section(title, fresh)
     lines += ["", "## The command and where files are"]
     for variable, sentence in COMMAND_VARIABLES.items():
-        lines += ["", f"# {sentence}", f"#{variable}="]
+        lines += [] if variable in seen else ["", f"# {sentence}", f"#{variable}="]
     return "\n".join(lines) + "\n"
 
 

@@ -49,6 +49,9 @@ SHARED_PREFIXES: Final = (
 )
 """Beginnings that our settings have in common with those of other programs."""
 
+OTHERS_PREFIXES: Final = ("STRIDER_API_",)
+"""Beginnings of one service's own settings: the others leave them to it, since all may share one file."""
+
 SLIP_CUTOFF: Final = 0.9
 """Likeness from which a name is a misspelt setting: KAFKA_BOOTSTRAP_SERVER is, POSTGRES_DB is not."""
 
@@ -223,7 +226,8 @@ class _Reading:
         known = self._names | COMMAND_VARIABLES.keys()
         for variable in sorted(self._environ):
             is_known = variable in known or variable.removesuffix("_FILE") in self._names
-            if is_known:
+            is_others = self._class.PREFIX not in OTHERS_PREFIXES and variable.startswith(OTHERS_PREFIXES)
+            if is_known or is_others:
                 continue
             if variable.startswith(prefixes):
                 yield f"{variable}: there is no such setting{_near(variable, known)}"

@@ -22,10 +22,10 @@ class Variable(NamedTuple):
 
 
 class SecretUrl(SecretStr):
-    """An address that may carry a password: shown without it, never hidden as a whole."""
+    """An address that may carry secrets: shown without them, never hidden as a whole."""
 
     def _display(self) -> str:
-        return hide_password(self.get_secret_value())
+        return hide_secrets(self.get_secret_value())
 
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|h|d)?", re.ASCII)
@@ -35,12 +35,29 @@ _MAIL = re.compile(r"[^@\s<>]+@[\w.-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MAX_PORT: Final = 65_535
 _ESCAPE_HINT: Final = "special signs in a password are written as %2F and the like"
-_USERINFO = re.compile(r"(?P<start>://[^/?#@:\s]*):[^/?#\s]*@")
+_USERINFO = re.compile(r"(?P<start>://[^/?#@:\s]*):[^?#\s]{0,1024}@")
+"""A slash in a password should be escaped, and often is not. Bounded, so that no text takes long."""
 
 
-def hide_password(address: str) -> str:
-    """Replace the password of a URL by stars; anything else stays as it is."""
-    return _USERINFO.sub(r"\g<start>:***@", address)
+def hide_password(text: str) -> str:
+    """Replace the passwords of the URLs in a text by stars; anything else stays as it is."""
+    return _USERINFO.sub(r"\g<start>:***@", text)
+
+
+def hide_secrets(address: str) -> str:
+    """Hide what may be secret in one address: its password, whatever is in it, and what its query says.
+
+    Where it is not clear what belongs to the password, more is hidden and not less.
+    """
+    scheme, parted, rest = address.partition("://") if "://" in address else ("", "", address)
+    account, at, place = rest.rpartition("@")
+    user, colon, _ = account.partition(":")
+    shown = f"{scheme}{parted}{user}:***{at}{place}" if colon else address
+    before, mark, query = shown.partition("?")
+    if not mark:
+        return shown
+    pairs = (part.partition("=") for part in query.split("&"))
+    return f"{before}?{'&'.join(f'{name}=***' if equals else '***' for name, equals, _ in pairs)}"
 
 
 def parse_duration(value: Any) -> Any:
@@ -140,6 +157,17 @@ def require_printable(text: str) -> str:
     return text
 
 
+def require_at_least(least_seconds: float, *, why: str) -> Callable[[float], float]:
+    """Make a check that refuses durations below which nothing would work."""
+
+    def check(seconds: float) -> float:
+        if seconds < least_seconds:
+            raise ValueError(f"must be {least_seconds:g} s or more: {why}")
+        return seconds
+
+    return check
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("must be a finite number")
@@ -150,6 +178,12 @@ Seconds = Annotated[float, BeforeValidator(_finite), BeforeValidator(parse_durat
 """A duration in seconds; variables also take a unit."""
 
 PositiveSeconds = Annotated[float, BeforeValidator(_finite), BeforeValidator(parse_duration), Field(gt=0)]
+
+StallSeconds = Annotated[
+    Seconds,
+    AfterValidator(require_at_least(3.0, why="a healthy process may take a second for one turn of its loop")),
+]
+"""After how long without a sign of life something counts as stalled."""
 
 Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
 """Several words in one variable, parted by commas or blanks."""

@@ -1,7 +1,8 @@
 """From what a handler wants said to messages on the bus.
 
 Decides key, partition and headers of each event by its topic's declaration, and which producer
-sends it (one for each compression). Does not decide when: the loop holds the order of words.
+sends it (one for each compression). What is encoded already keeps to the same rules, but is never
+decoded to see. Does not decide when: the loop holds the order of words.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from strider.contracts import EncodeError, Topic
 
-from .effects import Say
+from .effects import Say, Saying, SayRaw
 from .errors import Unavailable
 from .loop_ports import Codec
 from .ports import Acknowledged, Bus, Clock, Header, Outgoing, Producer
@@ -36,7 +37,7 @@ class Speaker:
         self._opening = asyncio.Lock()
 
     async def send(
-        self, says: Sequence[Say], *, cause: str = "", headers: tuple[Header, ...] = ()
+        self, says: Sequence[Saying], *, cause: str = "", headers: tuple[Header, ...] = ()
     ) -> list[Acknowledgement]:
         """Queue events in their order; returns their acknowledgements.
 
@@ -60,32 +61,39 @@ class Speaker:
             raise
         return acknowledgements
 
-    async def speak(self, says: Sequence[Say], *, cause: str = "", headers: tuple[Header, ...] = ()) -> None:
+    async def speak(
+        self, says: Sequence[Saying], *, cause: str = "", headers: tuple[Header, ...] = ()
+    ) -> None:
         """Send, and wait until every event is acknowledged."""
         acknowledgements = await self.send(says, cause=cause, headers=headers)
         if acknowledgements:
             await asyncio.wait(acknowledgements)
         check_acknowledged(acknowledgements)
 
-    def compose(self, say: Say, *, cause: str, now: bytes, headers: tuple[Header, ...]) -> Outgoing:
-        """Make the message of one event; raises EncodeError where its topic's rules do not allow it."""
-        topic, event = say.topic, say.event
-        value, schema_headers = (encoded := self._codec.encode(topic, event)).value, encoded.headers
-        identity = cause.encode() if cause else blake2b(value or b"", digest_size=16).hexdigest().encode()
+    def compose(self, say: Saying, *, cause: str, now: bytes, headers: tuple[Header, ...]) -> Outgoing:
+        """Make the message of what is to be said; raises EncodeError where its topic's rules forbid it."""
+        topic = say.topic
+        value, schema_headers = self._value_of(say)
+        if isinstance(say, SayRaw):
+            key, partition = say.key, say.partition
+            own: tuple[Header, ...] = ()
+        else:
+            key, partition = topic.key_of(say.event), self._partition_of(say)
+            own = topic.headers_of(say.event)
         return Outgoing(
             topic.name,
-            topic.key_of(event),
+            key,
             value,
-            self._partition_of(say),
+            partition,
             (
                 *schema_headers,
-                ("ce_id", identity),
+                ("ce_id", identity_of(cause, key, value)),
                 self._source,
                 ("ce_type", topic.schema_name.encode()),
                 _SPEC_VERSION,
                 ("ce_time", now),
                 *headers,
-                *topic.headers_of(event),
+                *own,
                 *say.headers,
             ),
         )
@@ -100,6 +108,18 @@ class Speaker:
         while self._producers:
             _, producer = self._producers.popitem()
             await producer.close()
+
+    def _value_of(self, say: Saying) -> tuple[bytes | None, tuple[Header, ...]]:
+        """Give the bytes, and the headers that a reader of them needs."""
+        if isinstance(say, SayRaw):
+            check_raw(say)
+            return say.value, ()
+        if say.encoded is not None:
+            check_event(say.topic, say.event)
+            check_value(say.topic, say.encoded.value)
+            return say.encoded
+        written = self._codec.encode(say.topic, say.event)
+        return written.value, written.headers
 
     def _partition_of(self, say: Say) -> int | None:
         topic = say.topic
@@ -120,6 +140,43 @@ class Speaker:
                 if found is None:
                     found = self._producers[compression] = await self._bus.producer(compression=compression)
         return found
+
+
+def check_raw(say: SayRaw) -> None:
+    """Refuse bytes, or a tombstone, that their topic does not take."""
+    topic = say.topic
+    if topic.partitioner != "key" and say.partition is None:
+        raise EncodeError(f"{topic.name} is partitioned by {topic.partitioner}, and no partition was named")
+    if say.value is not None:
+        check_value(topic, say.value)
+    elif topic.cleanup != "compact":
+        raise EncodeError(f"{topic.name} is not compacted, so a tombstone means nothing there")
+    if say.key is None and topic.cleanup == "compact":
+        raise EncodeError(f"{topic.name} is compacted, and no key was named")
+
+
+def check_event(topic: Topic[Any], event: object) -> None:
+    """Refuse an event of another topic: key and place would be looked for in it."""
+    if type(event) is not topic.value:
+        raise EncodeError(f"{topic.name} carries {topic.value.__name__}, not {type(event).__name__}")
+
+
+def check_value(topic: Topic[Any], value: bytes) -> None:
+    """Hold bytes that nobody has encoded here to the limits that the codec holds events to."""
+    if not value:
+        raise EncodeError(f"{topic.name}: no bytes")
+    if len(value) > topic.max_bytes:
+        raise EncodeError(f"{topic.name}: {len(value)} bytes, the limit is {topic.max_bytes}")
+
+
+def identity_of(cause: str, key: bytes | None, value: bytes | None) -> bytes:
+    """Name a message by what it follows from, or by its content; a repeat has the same name."""
+    if cause:
+        return cause.encode()
+    digest = blake2b(value or b"", digest_size=16)
+    if value is None:
+        digest.update(key or b"")  # all tombstones would have one name
+    return digest.hexdigest().encode()
 
 
 def check_acknowledged(acknowledgements: Sequence[Acknowledgement]) -> None:

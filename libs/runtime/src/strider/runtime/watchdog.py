@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 
 from .exits import ExitCode
 from .logs import logger
+from .watchdog_diagnosis import ANSWER_SECONDS
 from .watchdog_heartbeat import Heartbeat
 
 LONGEST_LOOK_INTERVAL_SECONDS: Final = 10.0
@@ -29,6 +30,8 @@ LATE_LOOKS: Final = 3
 """Intervals without a look that mean that the process itself stood still (SIGSTOP, a starved machine)."""
 LOOKS_OVER_MEMORY: Final = 3
 """Looks in a row above the memory limit before it counts: a peak is no leak."""
+BLOCKED_ANSWER_SECONDS: Final = 0.4
+"""For each question to an event loop that was silent for the threshold: it has had its time."""
 _log = logger("watchdog")
 
 
@@ -72,22 +75,22 @@ class Patient(Protocol):
     """The process, as the watchdog sees and treats it. Every method is called from its thread."""
 
     def lag(self) -> int | None:
-        """Count the messages that wait; None where the broker did not say."""
+        """Count what waits (messages, shards to be taken); None where the broker did not say."""
 
     def pauses(self) -> tuple[str, ...]:
-        """List the stated reasons for doing nothing."""
+        """List the stated reasons that excuse doing nothing."""
 
     def last_turn(self) -> float:
         """Say when the event loop last had a turn."""
 
-    def diagnose(self) -> dict[str, Any]:
-        """Say what the dependencies, the loop and the stacks look like."""
+    def diagnose(self, *, answer_seconds: float) -> dict[str, Any]:
+        """Say what the dependencies, the loop and the stacks look like; so long may the loop take."""
 
     def reconnect(self) -> dict[str, str]:
         """Make new connections; what came of it, by dependency. Empty where the loop does not answer."""
 
-    def end(self, code: ExitCode) -> None:
-        """End the process: in order if the loop still answers, at once if not."""
+    def end(self, code: ExitCode, *, answer_seconds: float) -> None:
+        """End the process: in order if the loop answers within that time, at once if not."""
 
 
 class Watchdog:
@@ -170,10 +173,10 @@ class Watchdog:
             lag=sight.lag,
             **self._heartbeat.report(),
         )
-        _log.error("Stall Diagnosed", **self._patient.diagnose())
+        _log.error("Stall Diagnosed", **self._patient.diagnose(answer_seconds=_patience_with(verdict)))
         results = {} if verdict is Verdict.BLOCKED else self._patient.reconnect()
         if not results:
-            self._end(sight, "nothing can be reconnected")
+            self._end(sight, verdict, "nothing can be reconnected")
             return
         _log.warning("Stall Treated", **results)
         self._deadline = sight.now + min(LONGEST_RECOVERY_SECONDS, self._threshold_seconds)
@@ -185,14 +188,14 @@ class Watchdog:
             self._deadline = None
             _log.info("Stall Over", now=verdict.value)
         elif sight.now >= self._deadline:
-            self._end(sight, "reconnecting did not help")
+            self._end(sight, verdict, "reconnecting did not help")
 
-    def _end(self, sight: Sight, why: str) -> None:
+    def _end(self, sight: Sight, verdict: Verdict, why: str) -> None:
         _log.critical(
             "Process Ends Stalled", why=why, quiet_seconds=round(sight.now - sight.last_activity, 1)
         )
         self._stopped.set()
-        self._patient.end(ExitCode.STALLED)
+        self._patient.end(ExitCode.STALLED, answer_seconds=_patience_with(verdict))
 
     def _look_at_memory(self) -> None:
         used = self._resident_bytes()
@@ -203,7 +206,11 @@ class Watchdog:
                 "Unrecoverable State", why="memory", used_bytes=used, limit=self._memory_limit_bytes
             )
             self._stopped.set()
-            self._patient.end(ExitCode.FAILED)
+            self._patient.end(ExitCode.FAILED, answer_seconds=ANSWER_SECONDS)
+
+
+def _patience_with(verdict: Verdict) -> float:
+    return BLOCKED_ANSWER_SECONDS if verdict is Verdict.BLOCKED else ANSWER_SECONDS
 
 
 def resident_bytes() -> int:

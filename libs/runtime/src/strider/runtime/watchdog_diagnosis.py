@@ -27,15 +27,17 @@ ANSWER_SECONDS: Final = 2 * PROBE_TIMEOUT_SECONDS
 """How long the loop may take for one step of a diagnosis before it counts as blocked."""
 
 
-def ask_loop(loop: asyncio.AbstractEventLoop, question: Coroutine[Any, Any, T]) -> T | None:
-    """Run a coroutine on the loop from another thread; None where the loop does not answer."""
+def ask_loop(
+    loop: asyncio.AbstractEventLoop, question: Coroutine[Any, Any, T], *, answer_seconds: float
+) -> T | None:
+    """Run a coroutine on the loop from another thread; None where the loop does not answer in time."""
     try:
         future = asyncio.run_coroutine_threadsafe(question, loop)
     except RuntimeError:  # the loop is closed already
         question.close()
         return None
     try:
-        return future.result(ANSWER_SECONDS)
+        return future.result(answer_seconds)
     except FutureTimeoutError:
         future.cancel()
         return None

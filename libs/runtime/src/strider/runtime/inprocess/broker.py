@@ -7,13 +7,15 @@ same program under virtual time takes the same steps. Nothing here survives the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
+from strider.contracts import EncodeError, Topic
 from strider.contracts.partitioning import key_partition
 from strider.runtime.errors import StartRefused, Unavailable
-from strider.runtime.ports import Acknowledged, Clock, Outgoing, RawRecord, TopicPartition
+from strider.runtime.ports import Acknowledged, Clock, Header, Outgoing, RawRecord, TopicPartition
 
 from .groups import Group, Member
 from .log import RECORD_OVERHEAD_BYTES, PartitionLog
@@ -22,6 +24,12 @@ from .waiting import wake
 
 DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
 """How long tombstones outlive compaction, as on the real topics."""
+
+MESSAGE_BYTES = 1024 * 1024 - 1024
+"""Largest message, headers included, of a topic that says nothing else: what is sent to a real broker."""
+
+WIRE_OVERHEAD_BYTES = 96
+"""What a record would need on a real broker beside key, value and headers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +40,8 @@ class TopicLogs:
     partitions: list[PartitionLog]
     max_bytes: int | None = None
     """Bound on what is kept. What every group has read goes first; then senders wait."""
+    message_bytes: int = MESSAGE_BYTES
+    """Bound on one message."""
     readers: set[asyncio.Future[None]] = field(default_factory=set)
     senders: set[asyncio.Future[None]] = field(default_factory=set)
     keyless: int = 0
@@ -53,14 +63,31 @@ class Broker:
         self._outage: str | None = None
         self._last_ms = 0
 
-    def create_topic(self, name: str, partitions: int, *, max_bytes: int | None = None) -> None:
+    def declare(self, topic: Topic[Any], *, shards: int, max_bytes: int | None = None) -> None:
+        """Create a topic as it is declared: its partitions, and the largest message that it takes."""
+        declared = int(topic.config.get("max.message.bytes", MESSAGE_BYTES))
+        self.create_topic(
+            topic.name,
+            topic.partitions or shards,
+            max_bytes=max_bytes,
+            message_bytes=min(declared, MESSAGE_BYTES),
+        )
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int,
+        *,
+        max_bytes: int | None = None,
+        message_bytes: int = MESSAGE_BYTES,
+    ) -> None:
         """Create a topic; one that exists already must be the same."""
         existing = self.topics.get(name)
         if existing is not None and len(existing.partitions) != partitions:
             raise StartRefused(f"{name} has {len(existing.partitions)} partitions, not {partitions}")
         if existing is None:
             logs = [PartitionLog(name, number) for number in range(partitions)]
-            self.topics[name] = TopicLogs(name, logs, max_bytes)
+            self.topics[name] = TopicLogs(name, logs, max_bytes, message_bytes)
             for group in self.groups.values():
                 group.topic_created(name)
 
@@ -148,7 +175,7 @@ class Broker:
         if topic.max_bytes is None or topic.size_bytes() + size_bytes <= topic.max_bytes:
             return True
         for log in topic.partitions:
-            log.trim(self._read_by_all(log))
+            log.trim(self.read_by_all(log))
         held = topic.size_bytes()
         # A message larger than the whole bound passes alone, instead of waiting for ever.
         return held == 0 or held + size_bytes <= topic.max_bytes
@@ -162,6 +189,22 @@ class Broker:
         """Let retention take everything below an offset."""
         self.log(partition).trim(before)
         wake(self.topic(partition.topic).senders)
+
+    def trim_read(
+        self, *, keep: Collection[str] = (), ends: Mapping[TopicPartition, tuple[int, int]] | None = None
+    ) -> None:
+        """Let go of what no group has still to read, up to these ends where there are some.
+
+        A topic that nobody reads as a group goes whole; name those that somebody reads as a table.
+        """
+        for topic in self.topics.values():
+            if topic.name in keep:
+                continue
+            for log in topic.partitions:
+                place = TopicPartition(topic.name, log.partition)
+                bound = log.stable_end() if ends is None else ends.get(place, (0, 0))[1]
+                log.trim(min(self.read_by_all(log), bound))
+            wake(topic.senders)
 
     def commit(self, group: str, member: Member, offsets: Mapping[TopicPartition, int]) -> None:
         """Store a member's offsets; what all groups have read may make room for senders."""
@@ -184,7 +227,8 @@ class Broker:
         topic.keyless += 1
         return (topic.keyless - 1) % len(topic.partitions)
 
-    def _read_by_all(self, log: PartitionLog) -> int:
+    def read_by_all(self, log: PartitionLog) -> int:
+        """Say below which offset every group that reads a partition has committed."""
         partition = TopicPartition(log.topic, log.partition)
         offsets = [g.committed[partition] for g in self.groups.values() if partition in g.committed]
         return min(offsets, default=log.stable_end())
@@ -194,6 +238,15 @@ _partition_of_key = lru_cache(maxsize=8192)(key_partition)
 """Keys come again and again, and the hash is the dearest part of sending."""
 
 
-def message_bytes(message: Outgoing) -> int:
+def kept_bytes(message: Outgoing) -> int:
     """Size a message as the log will count it against a topic's bound."""
     return len(message.key or b"") + len(message.value or b"") + RECORD_OVERHEAD_BYTES
+
+
+def check_size(
+    topic: TopicLogs, key: bytes | None, value: bytes | None, headers: Sequence[Header] = ()
+) -> None:
+    """Refuse a message that a real broker would refuse: before it is sent, so that no neighbour suffers."""
+    size = len(key or b"") + len(value or b"") + sum(len(name) + len(content) for name, content in headers)
+    if size + WIRE_OVERHEAD_BYTES > topic.message_bytes:
+        raise EncodeError(f"{size} bytes for {topic.name} are over the limit of {topic.message_bytes}")

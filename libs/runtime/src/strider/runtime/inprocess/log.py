@@ -112,6 +112,18 @@ class PartitionLog:
             found = [record for record in found if record.offset not in self._aborted]
         return found, position
 
+    def between(self, start: int, end: int) -> list[Stored]:
+        """Give the records of a range that are not aborted; `end` is at most where committed data ends."""
+        found = self.records[self._index(start) : self._index(end)]
+        return [record for record in found if record.offset not in self._aborted] if self._aborted else found
+
+    def restore(self, records: list[Stored], *, start: int, end: int) -> None:
+        """Become a log that has these records, in the order of their offsets."""
+        self.records = records
+        self.start, self.end = start, end
+        self.size_bytes = sum(map(size_of, records))
+        self._is_dense = False
+
     def offset_at(self, moment_ms: int, *, end: int) -> int:
         """First offset at or after a moment; `end` where there is none."""
         # Producers share one clock here, so timestamps rise with offsets.

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from strider.runtime.errors import Fenced, RuntimeFailure
 from strider.runtime.ports import Acknowledged, Chance, Outgoing, RawRecord, TopicPartition
 
-from .broker import Broker, TopicLogs, message_bytes
+from .broker import Broker, TopicLogs, check_size, kept_bytes
 from .log import RECORD_OVERHEAD_BYTES
 from .waiting import wait_on
 
@@ -38,8 +38,9 @@ class InProcessProducer:
         """Append a message; waits while its topic is full."""
         self._check()
         topic = self._broker.topic(message.topic)
+        check_size(topic, message.key, message.value, message.headers)
         if topic.max_bytes is not None:
-            await self._make_room(topic, message_bytes(message))
+            await self._make_room(topic, kept_bytes(message))
         return self._write(lambda: self._broker.append(message))
 
     async def send_raw(
@@ -49,7 +50,10 @@ class InProcessProducer:
         batch = tuple(records)
         size = sum(len(k or b"") + len(v or b"") + RECORD_OVERHEAD_BYTES for k, v in batch)
         self._check()
-        await self._make_room(self._broker.topic(topic), size)
+        logs = self._broker.topic(topic)
+        for key, value in batch:
+            check_size(logs, key, value)
+        await self._make_room(logs, size)
         if not batch:
             return ()
         return (self._write(lambda: self._broker.append_raw(TopicPartition(topic, partition), batch)),)
@@ -166,7 +170,8 @@ class InProcessShardWriter:
         return self._epoch
 
     def append(self, topic: str, partition: int, record: RawRecord) -> Awaitable[None]:
-        """Add a record to the open group."""
+        """Add a record to the open group; raises EncodeError for one that is too large."""
+        check_size(self._broker.topic(topic), *record)
         future = self._group
         if future is None or future.done():
             future = self._group = asyncio.get_running_loop().create_future()

@@ -6,6 +6,7 @@ had open, and refuses that owner for good. Visibility itself is the log's busine
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,15 @@ class Transactions:
         self._end(transactional_id, owner, commit=False)
         owner.epoch += 1
         return owner.epoch
+
+    def epochs(self) -> dict[str, int]:
+        """Give the epoch that each id has come to."""
+        return {transactional_id: owner.epoch for transactional_id, owner in self._owners.items()}
+
+    def restore(self, epochs: Mapping[str, int]) -> None:
+        """Go on from these epochs, so that none is given twice."""
+        for transactional_id, epoch in epochs.items():
+            self._owners[transactional_id] = _Owner(epoch)
 
     def append(
         self, transactional_id: str, partition: TopicPartition, record: RawRecord, *, epoch: int, shard: int

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import Context
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """The wall-clock time at which every simulation starts."""
 
 SPARE_WAIT_SECONDS = 5.0
 """How long real outside events (a thread's answer) are waited for when no timer is left."""
+
+
+SHORTEST_WAIT_SECONDS = 1e-6
+"""Well above the resolution of the loop's clock, by which a timer may come early."""
 
 
 class DeadlockError(RuntimeError):
@@ -67,6 +73,19 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Seconds since the simulation began."""
         return self._jumping.elapsed_seconds
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Set a timer, never within the resolution of the clock.
+
+        Several that wait out what rounding has left of their time would else be woken in turns, each
+        too early by nothing, and the clock would stand still for ever.
+        """
+        now = self.time()
+        if now < when < now + SHORTEST_WAIT_SECONDS:
+            when = now + SHORTEST_WAIT_SECONDS
+        return super().call_at(when, callback, *args, context=context)
 
 
 class LoopClock:

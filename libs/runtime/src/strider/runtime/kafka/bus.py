@@ -110,7 +110,7 @@ class KafkaBus:
         self._check_open()
         async with self._asking:
             try:
-                with translated():
+                with translated(at=self._settings.bootstrap_servers):
                     async with asyncio.timeout(self._settings.request_timeout_seconds):
                         if self._client is None:
                             self._client = _new_client(**self._settings.client_arguments())

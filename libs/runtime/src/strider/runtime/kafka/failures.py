@@ -7,7 +7,8 @@ does not know arrive as its UnknownError and are treated the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -76,20 +77,45 @@ def translate(error: Exception, *, shard: int | None = None) -> Exception:
 
 def describe(error: BaseException) -> str:
     """Say an error in one line that is never empty."""
-    text = str(error).strip()
     name = type(error).__name__
+    # The library's errors begin with their own name already.
+    text = str(error).strip().removeprefix(f"{name}: ")
+    if isinstance(error, library.KafkaConnectionError) and (tried := _TRIED.findall(text)):
+        return f"no broker answers at {address_of(f'{host}:{port}' for host, port in tried)}"
     return f"{name}: {text}" if text and text != name else name
 
 
+_TRIED: Final = re.compile(r"""\(['"](.*?)['"], (\d+), """)
+"""Host and port in the library's list of what it has tried, which is written for programmers."""
+
+
+def address_of(servers: Iterable[str]) -> str:
+    """Name brokers as host:port, in an order of their own, and without anything that lets one in."""
+    return ", ".join(sorted({_bracketed(server.rpartition("@")[2]) for server in servers}))
+
+
+def _bracketed(server: str) -> str:
+    host, _, port = server.rpartition(":")
+    return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else server
+
+
 @contextmanager
-def translated(*, shard: int | None = None) -> Iterator[None]:
-    """Turn whatever the library raises within into one of ours; cancellation passes untouched."""
+def translated(*, shard: int | None = None, at: Iterable[str] = ()) -> Iterator[None]:
+    """Turn whatever the library raises within into one of ours; cancellation passes untouched.
+
+    `at` names the servers that are asked, where the system's own errors would not.
+    """
     try:
         yield
     except (library.KafkaError, library.IllegalOperation, library.ConsumerStoppedError) as error:
         raise translate(error, shard=shard) from error
     except (TimeoutError, OSError) as error:
-        raise Unavailable(PART, describe(error)) from error
+        place = address_of(at)
+        if not place:
+            raise Unavailable(PART, describe(error)) from error
+        timely = isinstance(error, TimeoutError) and not str(error)
+        why = "in time" if timely else f"({describe(error)})"
+        raise Unavailable(PART, f"no broker answers at {place} {why}") from error
 
 
 def raise_for_code(code: int, *, doing: str) -> None:

@@ -177,7 +177,7 @@ class KafkaProducer:
             max_request_size=self._settings.message_bytes,
         )
         try:
-            with translated():
+            with translated(at=self._settings.bootstrap_servers):
                 async with asyncio.timeout(self._settings.request_timeout_seconds):
                     await client.start()
         except BaseException:

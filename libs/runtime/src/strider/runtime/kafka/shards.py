@@ -148,8 +148,9 @@ class KafkaShardWriter:
     async def _settle(self, group: Group) -> None:
         try:
             await self._check(group)
-        except RuntimeFailure as refusal:  # nothing was begun, so the epoch may stay
-            self._fail_groups(refusal)
+        except Exception as error:  # noqa: BLE001  # nothing was begun, so the epoch may stay
+            refusal = translate(error)
+            self._fail_groups(refusal if isinstance(refusal, RuntimeFailure) else RuntimeFailure(refusal))
             return
         try:
             async with asyncio.timeout(self._settings.commit_timeout_seconds):
@@ -202,8 +203,13 @@ class KafkaShardWriter:
             except Fenced as fenced:
                 self._fail(fenced)
                 return
-            except Unavailable as error:
-                log.info("shard_writer_waits", shard=self._shard, reason=str(error))
+            except Exception as error:  # noqa: BLE001  # who appends must hear of it, whatever it is
+                is_foreseen = isinstance(error, Unavailable)
+                tell = log.info if is_foreseen else log.error
+                tell(
+                    "shard_writer_waits", shard=self._shard, reason=describe(error), exc_info=not is_foreseen
+                )
+                self._fail(Unavailable(PART, f"shard {self._shard} cannot be taken again: {describe(error)}"))
                 await asyncio.sleep(_RENEW_PAUSE_SECONDS)
             else:
                 break

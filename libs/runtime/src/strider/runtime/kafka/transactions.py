@@ -153,7 +153,7 @@ async def open_session(
         max_request_size=settings.message_bytes,
     )
     try:
-        with translated(shard=shard):
+        with translated(shard=shard, at=settings.bootstrap_servers):
             async with asyncio.timeout(settings.request_timeout_seconds):
                 await client.client.bootstrap()
                 coordinator = Coordinator(client.client, transactional_id, shard=shard)

@@ -59,7 +59,7 @@ class BrokerTopics:
         """Connect; raises Unavailable when nobody answers within the connection's patience."""
         admin = _new_admin(**connection.client_arguments())
         try:
-            with translated():
+            with translated(at=connection.bootstrap_servers):
                 async with asyncio.timeout(connection.request_timeout_seconds):
                     await admin.start()
             yield cls(connection, admin)
@@ -147,7 +147,7 @@ class BrokerTopics:
         arguments = self._connection.client_arguments()
         consumer = _new_consumer(group_id=group, enable_auto_commit=False, **arguments)
         try:
-            with translated():
+            with translated(at=self._connection.bootstrap_servers):
                 async with asyncio.timeout(self._connection.request_timeout_seconds):
                     await consumer.start()
                     yield consumer

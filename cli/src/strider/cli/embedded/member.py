@@ -1,0 +1,22 @@
+"""One service of the ring, as the ring runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from strider.contracts import Topic
+from strider.runtime.service_wiring import Consumption, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One service: what it consumes, and what it must be given an end to."""
+
+    name: str
+    consumes: tuple[Consumption, ...]
+    dead_letters: Topic[Any]
+    background: tuple[Step, ...] = ()
+    on_stop: tuple[Callable[[], None], ...] = ()
+    close: tuple[Callable[[], Awaitable[None]], ...] = ()

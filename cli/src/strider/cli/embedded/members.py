@@ -1,0 +1,184 @@
+"""Every service of the ring, built for one process: its own topology, with adapters that need no server.
+
+Decides only what stands where Redis, Kafka or workers stand otherwise. What a service consumes,
+says and gives up is its own topology's matter; nothing of it is done again here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from strider.contracts.codec import Codec
+from strider.fetcher import topology as fetching
+from strider.fetcher.adapters import allow_connections, open_asker, rules_of
+from strider.fetcher.settings import FetcherSettings
+from strider.link_ingestion import topology as linking
+from strider.parser import topology as parsing
+from strider.parser.adapters.bodies import ObjectBodies
+from strider.parser.adapters.inline import InlineParsers
+from strider.parser.core import Limits
+from strider.runtime.loop_settings import LoopSettings
+from strider.runtime.ports import Bus, Chance, Clock
+from strider.runtime.service_wiring import Consumption, consume
+from strider.runtime.settings import CrawlSettings
+from strider.runtime.settings_crawl import user_agent_of
+from strider.runtime.speaking import Speaker
+from strider.runtime.specs import SpecShelf
+from strider.scheduler import topology as scheduling
+from strider.scheduler.adapters import TopicArchive, TopicTruths
+from strider.stores.frontier.memory import MemoryFrontier
+from strider.stores.objects import Objects
+from strider.validator import topology as validating
+from strider.validator.__main__ import rules_of as validation_rules_of
+from strider.validator.adapters import SplicedPages
+from strider.validator.settings import ValidatorSettings
+
+from .member import Member
+
+MIB: Final = 1024 * 1024
+
+COMMIT_SECONDS: Final = 0.02
+"""How often offsets and truths are committed. Nothing is written to a disk for it, and the end of a
+crawl is proven by commits."""
+
+STOP_SECONDS: Final = 5.0
+"""How long what is in hand may take when the crawl is stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What all members share."""
+
+    bus: Bus
+    codec: Codec
+    clock: Clock
+    chance: Chance
+    frontier: MemoryFrontier
+    specs: SpecShelf
+    objects: Objects
+    shards: int
+    hold_seconds: float = 0.0
+    """How long nothing is asked for, so that what came before an interruption is heard first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How this crawl behaves towards sites, and how much it does at a time."""
+
+    crawl: CrawlSettings
+    concurrency: int = 64
+
+
+def link_ingestion(place: Place, manners: Manners) -> Member:
+    """Make the way in."""
+    policy = linking.Policy(place.shards, allow_private=manners.crawl.allow_private)
+    seeds = linking.SeedIntake(place.specs, policy=policy, clock=place.clock)
+    pages = linking.PageIntake(place.specs, place.frontier, policy=policy, clock=place.clock)
+    return Member(
+        "link-ingestion",
+        (
+            _quick(consume(linking.SEEDS_GROUP, *seeds.reads())),
+            _quick(consume(linking.PAGES_GROUP, *pages.reads(), on_given_up=pages.on_given_up)),
+        ),
+        linking.DEAD_LETTERS,
+    )
+
+
+def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Scheduler]:
+    """Make the frontier's owner; it is also asked how much is open."""
+    voice = Speaker(place.bus, place.codec, service="scheduler", shards=place.shards, clock=place.clock)
+    owner = scheduling.Scheduler(
+        working_set=place.frontier,
+        truths=TopicTruths(place.bus, place.codec, commit_interval_seconds=COMMIT_SECONDS),
+        archive=TopicArchive(place.bus, place.codec, clock=place.clock),
+        specs=place.specs,
+        voice=voice,
+        clock=place.clock,
+        chance=place.chance,
+        options=scheduling.Options(
+            shards=place.shards,
+            agent=user_agent_of(manners.crawl),
+            delay_seconds=manners.crawl.host_delay_seconds,
+            allow_private=manners.crawl.allow_private,
+            by_domain=manners.crawl.group_by == "domain",
+            in_flight=max(8, 4 * manners.concurrency // place.shards),
+            rebuild_hold_seconds=place.hold_seconds,
+        ),
+    )
+    member = Member(
+        "scheduler",
+        (_quick(consume("scheduler", *owner.reads(), shards=owner)),),
+        scheduling.DEAD_LETTERS,
+        background=(owner.run,),
+        close=(voice.close,),
+    )
+    return member, owner
+
+
+def fetcher(place: Place, manners: Manners) -> Member:
+    """Make what asks sites."""
+    settings = FetcherSettings(crawl=manners.crawl, concurrency=manners.concurrency)
+    allow_connections(settings.concurrency + settings.max_idle_connections)
+    asker = open_asker(settings, place.frontier, clock=place.clock, name="embedded")
+    service = fetching.Fetcher(
+        asker, rules=rules_of(settings), codec=place.codec, clock=place.clock, objects=place.objects
+    )
+    loop = fetching.loop_settings(
+        concurrency=settings.concurrency, max_deadline_seconds=settings.max_deadline_seconds
+    )
+    consumption = consume(fetching.GROUP, *service.reads(), settings=loop, on_given_up=service.on_given_up)
+    return Member(
+        "fetcher",
+        (_quick(consumption),),
+        fetching.DEAD_LETTERS,
+        on_stop=(lambda: asker.finish_within(1.0),),
+        close=(asker.close,),
+    )
+
+
+def parser(place: Place, manners: Manners) -> Member:
+    """Make what reads pages, in this process."""
+    del manners
+    limits = Limits()
+    service = parsing.Parser(
+        InlineParsers(limits, may_store=True),
+        ObjectBodies(place.objects),
+        now_ms=lambda: round(place.clock.now().timestamp() * 1000),
+    )
+    loop = parsing.loop_settings(workers=1, page_seconds=2.0)
+    consumption = consume(parsing.GROUP, *service.reads(), settings=loop, on_given_up=service.on_given_up)
+    return Member("parser", (_quick(consumption),), parsing.DEAD_LETTERS)
+
+
+def validator(place: Place, manners: Manners) -> Member:
+    """Make what judges pages."""
+    del manners
+    service = validating.Validator(
+        validation_rules_of(ValidatorSettings()),
+        SplicedPages(place.codec),
+        now_ms=lambda: round(place.clock.now().timestamp() * 1000),
+    )
+    consumption = consume(validating.GROUP, *service.reads(), on_given_up=service.on_given_up)
+    return Member("validator", (_quick(consumption),), validating.DEAD_LETTERS)
+
+
+def _quick(consumption: Consumption) -> Consumption:
+    """Commit often: it costs nothing here."""
+    settings: LoopSettings = replace(
+        consumption.settings,
+        commit_interval_seconds=COMMIT_SECONDS,
+        stop_grace_seconds=STOP_SECONDS,
+    )
+    # Who was stopped by Ctrl-Z for an hour is still the only member there is.
+    spec = replace(consumption.spec, max_poll_interval_seconds=math.inf)
+    return replace(consumption, settings=settings, spec=spec)
+
+
+def all_members(place: Place, manners: Manners) -> tuple[Sequence[Member], scheduling.Scheduler]:
+    """Make the whole ring."""
+    frontier, owner = scheduler(place, manners)
+    makers = (link_ingestion, fetcher, parser, validator)
+    return (frontier, *(make(place, manners) for make in makers)), owner

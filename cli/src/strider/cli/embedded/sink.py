@@ -1,0 +1,187 @@
+"""pages-validated, pages-rejected, urls-decided -> lines.
+
+Decides that each URL has one line: the first that tells how it ended. A link that was refused
+before it was taken waits until the end, because another page may lead to it by an allowed way.
+What it has told, and how far it has read, belongs to the same instant as the output's length.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, UrlsDecided
+from strider.contracts.generated.topics import PAGES_REJECTED, PAGES_VALIDATED, PARSER_DLQ, URLS_DECIDED
+from strider.contracts.identity import key_fingerprint
+from strider.runtime.effects import NOTHING, Effects, Reads
+from strider.runtime.errors import Unavailable
+from strider.runtime.ports import GroupSpec, Record
+from strider.runtime.service_wiring import Consumption
+from strider.stores.errors import StoreFailure
+from strider.stores.objects import Objects
+from strider.urls import host, key_of, url_hash
+
+from .lines import PAGE, Decided, Line, line_of_page, line_of_rejected, lines_of_decided
+from .member import Member
+from .output import Output, OutputFailed
+from .tally import Tally
+
+GROUP: Final = "crawl-output"
+DEAD_LETTERS: Final = PARSER_DLQ
+"""Nothing of this group is ever given up: what cannot be written ends the crawl."""
+
+TOPICS: Final = (PAGES_VALIDATED, PAGES_REJECTED, URLS_DECIDED)
+
+LISTED_REFUSALS: Final = 100_000
+"""Refused links that are kept for lines of their own; more are only counted."""
+
+_REFUSED: Final = "refused "
+_TOLD: Final = "told "
+"""First words of the names of notes."""
+
+
+class Sink:
+    """Writes lines as events come."""
+
+    def __init__(self, output: Output, objects: Objects, *, only_pages: bool = False) -> None:
+        self._output = output
+        self._objects = objects
+        self._only_pages = only_pages
+        self._told: set[int] = set()
+        self._waiting: dict[str, Line] = {}
+        self._notes: dict[str, str] = {}
+        self._positions: dict[str, int] = {}
+        self.tally = Tally()
+        self.failed: asyncio.Future[None] | None = None
+        """Ends with OutputFailed when the output does; set by whoever waits for that."""
+
+    def member(self) -> Member:
+        """Give it as a service of the ring."""
+        spec = GroupSpec(GROUP, tuple(topic.name for topic in TOPICS))
+        reads = (
+            Reads(PAGES_VALIDATED, batch=self.on_validated),
+            Reads(PAGES_REJECTED, batch=self.on_rejected),
+            Reads(URLS_DECIDED, batch=self.on_decided),
+        )
+        return Member("crawl", (Consumption(spec, reads),), DEAD_LETTERS)
+
+    async def on_validated(self, pages: Sequence[tuple[PageValidated, Record]]) -> Effects:
+        """Tell of pages."""
+        for event, record in pages:
+            page = event.page
+            text = await self._text(page) if page.texts_object else page.text or page.main_text
+            if self._is_unread(record) and self._is_new(page.url_key):
+                self._tell(line_of_page(page, text))
+                self.tally.took(host(page.url), page.total_us / 1000)
+        return await self._written()
+
+    async def on_rejected(self, pages: Sequence[tuple[PageRejected, Record]]) -> Effects:
+        """Tell of pages that are none."""
+        for event, record in pages:
+            if self._is_unread(record) and self._is_new(event.url_key):
+                self._tell(line_of_rejected(event))
+        return await self._written()
+
+    async def on_decided(self, events: Sequence[tuple[UrlsDecided, Record]]) -> Effects:
+        """Tell of what ended without a page; links that were refused wait."""
+        for event, record in events:
+            if self._is_unread(record):
+                self.tally.unlisted += event.not_listed
+                for decided in lines_of_decided(event):
+                    self._take(decided)
+        return await self._written()
+
+    async def _written(self) -> Effects:
+        if self._output.is_due:
+            await self.drain()
+        return NOTHING
+
+    async def drain(self) -> None:
+        """Hand on what is gathered. Raises Unavailable, and says so for good, where that fails."""
+        try:
+            await self._output.drain()
+        except OutputFailed as failure:
+            if self.failed is not None and not self.failed.done():
+                self.failed.set_exception(failure)
+            raise Unavailable("output", str(failure)) from failure
+
+    def _is_unread(self, record: Record) -> bool:
+        """Tell a message that is read for the first time, and note that it was."""
+        place = f"{record.topic}/{record.partition}"
+        if record.offset < self._positions.get(place, 0):
+            return False
+        self._positions[place] = record.offset + 1
+        return True
+
+    def _take(self, decided: Decided) -> None:
+        name = decided.url_key or f"?{decided.line.url}"
+        if not decided.is_link:
+            if not decided.url_key or self._is_new(decided.url_key):
+                self._tell(decided.line)
+        elif name in self._waiting:
+            return
+        elif len(self._waiting) >= LISTED_REFUSALS:
+            self.tally.unlisted += 1
+        else:
+            self._waiting[name] = decided.line
+            self._notes[_REFUSED + name] = json.dumps(asdict(decided.line))
+
+    def _is_new(self, url_key: str) -> bool:
+        fingerprint = key_fingerprint(url_key)
+        if fingerprint in self._told:
+            return False
+        self._told.add(fingerprint)
+        if self._only_pages:  # lines of the file do not say it
+            self._notes[f"{_TOLD}{fingerprint:x}"] = ""
+        return True
+
+    def _tell(self, line: Line) -> None:
+        self.tally.note(line.outcome, line.reason)
+        if line.outcome == PAGE or not self._only_pages:
+            self._output.write(line)
+
+    async def _text(self, page: PageParsed) -> str:
+        """Get a text that was too long to travel; nothing where it is gone."""
+        try:
+            texts = json.loads(await self._objects.get(page.texts_object))
+        except (StoreFailure, ValueError):
+            return ""
+        return str(texts.get("text") or texts.get("main_text") or "")
+
+    def finish(self) -> None:
+        """Tell of the links that were refused and never came another way."""
+        for name, line in self._waiting.items():
+            if name.startswith("?") or self._is_new(name):
+                self._tell(line)
+        self._waiting.clear()
+
+    def kept(self) -> dict[str, str]:
+        """Give what belongs to this instant."""
+        return {"positions": json.dumps(self._positions), "tally": self.tally.to_json()}
+
+    def notes(self) -> dict[str, str]:
+        """Give what came since the last call and is to be kept for good."""
+        notes, self._notes = self._notes, {}
+        return notes
+
+    def restore(self, kept: Mapping[str, str], notes: Mapping[str, str]) -> None:
+        """Become what it was when these were kept."""
+        self._positions = json.loads(kept["positions"])
+        self.tally = Tally.from_json(kept["tally"])
+        for name, text in notes.items():
+            if name.startswith(_TOLD):
+                self._told.add(int(name.removeprefix(_TOLD), 16))
+            elif name.startswith(_REFUSED):
+                line = json.loads(text)
+                self._waiting[name.removeprefix(_REFUSED)] = Line(**{**line, "links": tuple(line["links"])})
+
+    def know(self, line: Mapping[str, Any]) -> None:
+        """Take a line that is in the file already."""
+        url = str(line["url"])
+        if key := key_of(url):
+            self._told.add(key_fingerprint(url_hash(key)))
+        if line["outcome"] == PAGE:
+            self.tally.took(host(url), float(line.get("duration_ms") or 0.0))

@@ -1,0 +1,79 @@
+"""What a crawl is to be, in the words of its command: its seeds, its crawl spec, its names. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+from strider.contracts.specs import spec_id
+from strider.urls import BadPattern, Refused, as_found, compile_patterns
+
+JOB = "crawl"
+
+
+class BadWish(Exception):
+    """Something that cannot be crawled like this; the message is one line for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One crawl."""
+
+    seeds: tuple[str, ...]
+    spec: CrawlSpecDeclared
+
+    @property
+    def execution_id(self) -> str:
+        """Derived, so that the same wish resumes under the same name."""
+        return f"{JOB}-{self.fingerprint[:12]}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Tell whether a saved crawl is this one."""
+        return sha256("\n".join((self.spec.crawl_spec_id, *self.seeds)).encode()).hexdigest()
+
+    def seed_events(self, now_ms: int) -> Sequence[SeedSubmitted]:
+        """Give what is put on the front door."""
+        return [
+            SeedSubmitted(
+                url=seed,
+                job_id=JOB,
+                execution_id=self.execution_id,
+                crawl_spec_id=self.spec.crawl_spec_id,
+                seed_id=str(number),
+                max_depth=None,
+                submitted_by="strider crawl",
+                submitted_at_ms=now_ms,
+            )
+            for number, seed in enumerate(self.seeds)
+        ]
+
+
+def make_wish(seeds: Iterable[str], spec: CrawlSpecDeclared, *, allow_private: bool) -> Wish:
+    """Check seeds and patterns; raises BadWish that names the first one that makes no sense."""
+    found: dict[str, None] = {}
+    for seed in seeds:
+        url = read_seed(seed)
+        found[url] = None
+    del allow_private  # a private seed is refused by the ring, with a line of its own
+    for patterns in (spec.include, spec.exclude):
+        compiled = compile_patterns(patterns)
+        if isinstance(compiled, BadPattern):
+            raise BadWish(f"{compiled}")
+    if not found:
+        raise BadWish("no URL to begin with; name one, or give a file with --from, or - for standard input")
+    return Wish(tuple(found), replace(spec, crawl_spec_id=spec_id(spec)))
+
+
+def read_seed(text: str) -> str:
+    """Read a URL as people type it: a bare name gets https."""
+    wanted = text.strip()
+    if "://" not in wanted.partition("?")[0]:
+        wanted = f"https://{wanted.removeprefix('//')}"
+    found = as_found(wanted)
+    if isinstance(found, Refused):
+        detail = f": {found.detail}" if found.detail else ""
+        raise BadWish(f"{text.strip()[:200]!r} is no URL to crawl ({found.reason}{detail})")
+    return found
