@@ -1,0 +1,1 @@
+"""Reads pages-fetched, writes pages-parsed: what the bytes say."""

@@ -1,0 +1,110 @@
+"""What parser and worker say to each other over a socket.
+
+Every frame is its length and its bytes. A request is an Avro event, and a body where the event has
+none of its own; an answer begins with one byte that says what it is. No pickle: a worker reads what
+strangers wrote, and what it answers must stay data.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+PARSED: Final = 0
+"""Outcome and Avro event."""
+PARSED_LONG: Final = 1
+"""The same, and texts for the object store behind it."""
+FAILED: Final = 2
+"""A traceback: the parser has a fault."""
+READY: Final = 3
+"""The worker has started."""
+RESTING: Final = 4
+"""The worker has grown and ends; what it was sent and has not answered is for another."""
+
+_LENGTH: Final = struct.Struct("<I")
+MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
+
+
+class Answer(NamedTuple):
+    """What a worker said."""
+
+    kind: int
+    outcome: str = ""
+    event: bytes = b""
+    texts: bytes = b""
+
+
+def request_frame(event: bytes, body: bytes) -> list[bytes]:
+    """Write a request, in pieces that go out together; the body may be empty."""
+    head = _LENGTH.pack(_LENGTH.size + len(event) + len(body)) + _LENGTH.pack(len(event))
+    return [head, event, body] if body else [head, event]
+
+
+def read_request(frame: bytes) -> tuple[bytes, bytes]:
+    """Read a request: event and body."""
+    (size,) = _LENGTH.unpack_from(frame)
+    start = _LENGTH.size
+    return frame[start : start + size], frame[start + size :]
+
+
+def answer_frame(answer: Answer) -> bytes:
+    """Write an answer."""
+    outcome = answer.outcome.encode()
+    payload = b"".join(
+        (
+            bytes((answer.kind, len(outcome))),
+            outcome,
+            _LENGTH.pack(len(answer.event)),
+            answer.event,
+            answer.texts,
+        )
+    )
+    return _LENGTH.pack(len(payload)) + payload
+
+
+def read_answer(frame: memoryview) -> Answer:
+    """Read an answer; ValueError for bytes that are none."""
+    try:
+        kind, length = frame[0], frame[1]
+        outcome = str(frame[2 : 2 + length], "utf-8")
+        (size,) = _LENGTH.unpack_from(frame, 2 + length)
+    except (IndexError, struct.error, UnicodeDecodeError) as failure:
+        raise ValueError(f"no answer of a worker: {bytes(frame[:40])!r}") from failure
+    start = 2 + length + _LENGTH.size
+    if start + size > len(frame):
+        raise ValueError("an answer of a worker that ends too early")
+    return Answer(kind, outcome, bytes(frame[start : start + size]), bytes(frame[start + size :]))
+
+
+def length_of(head: bytes | memoryview) -> int:
+    """Read how long the frame is that follows."""
+    (size,) = _LENGTH.unpack(head)
+    if size > MAX_FRAME_BYTES:
+        raise ValueError(f"a frame of {size} bytes")
+    return int(size)
+
+
+HEAD_BYTES: Final = _LENGTH.size
+
+
+class FrameBuffer:
+    """Puts frames together from what arrives."""
+
+    def __init__(self) -> None:
+        self._held = b""
+
+    def feed(self, data: bytes) -> Iterator[memoryview]:
+        """Take bytes, give the frames that are complete; ValueError where they cannot be frames.
+
+        A frame is valid until the next one is asked for.
+        """
+        arrived = memoryview(self._held + data if self._held else data)
+        start = 0
+        while len(arrived) >= start + HEAD_BYTES:
+            end = start + HEAD_BYTES + length_of(arrived[start : start + HEAD_BYTES])
+            if len(arrived) < end:
+                break
+            yield arrived[start + HEAD_BYTES : end]
+            start = end
+        self._held = bytes(arrived[start:])

@@ -1,0 +1,246 @@
+"""HTML through selectolax: one walk over Lexbor's tree, then the text of what is left visible.
+
+Decides what of a tree is text and which elements are looked at. Knows nothing of URLs, limits of
+events or outcomes. It trusts nothing: a tree may have a million nodes, and Lexbor's cost grows with the
+square of the depth and of the attributes of an element, so what is beyond reason is cut before it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from strider.parser.core.readings import (
+    ASIDE,
+    ELSEWHERE,
+    FOOTER,
+    HEADER,
+    MAIN,
+    NAVIGATION,
+    Anchor,
+    HtmlReading,
+    LinkTag,
+    MetaTag,
+)
+
+from .lexbor_limits import find_limit
+
+MAX_ANCHOR_CHARS: Final = 200
+"""Of an anchor's text; the rest says nothing about where it leads."""
+
+MAX_ANCHORS: Final = 20_000
+"""Anchors that are looked at, in the order of the page; a fraction of them will travel."""
+
+MAX_NOSCRIPT_CHARS: Final = 500
+MAX_METAS: Final = 500
+MAX_LINK_TAGS: Final = 1_000
+
+_INVISIBLE: Final = frozenset(
+    [
+        *("script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio"),
+        *("video", "select", "datalist", "textarea", "head", "title", "noframes", "noembed", "frameset"),
+        "dialog",
+    ]
+)
+_WITHIN_WORDS: Final = frozenset({"img", "wbr", "picture", "map"})
+"""Stand within a line and say nothing: without them its two halves become one text again."""
+
+_INLINE: Final = frozenset(
+    [
+        *("abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font"),
+        *("i", "ins", "kbd", "label", "mark", "nobr", "q", "ruby", "s", "samp", "small", "span", "strike"),
+        *("strong", "sub", "sup", "time", "tt", "u", "var"),
+    ]
+)
+_HIDDEN: Final = '[hidden],[style*="display:none" i],[style*="display: none" i]'
+_REGIONS: Final = {
+    "main": MAIN,
+    "article": MAIN,
+    "nav": NAVIGATION,
+    "header": HEADER,
+    "footer": FOOTER,
+    "aside": ASIDE,
+}
+_FRAGMENT_END: Final = "\0"
+"""Stands in no text of a tree: the standard has it dropped or replaced."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What the walk gathers: each element in one list, the few that matter twice in two."""
+
+    anchors: list[LexborNode] = field(default_factory=list)
+    links: list[LexborNode] = field(default_factory=list)
+    metas: list[LexborNode] = field(default_factory=list)
+    titles: list[LexborNode] = field(default_factory=list)
+    headings: list[LexborNode] = field(default_factory=list)
+    paragraphs: list[LexborNode] = field(default_factory=list)
+    scripts: list[LexborNode] = field(default_factory=list)
+    forms: list[LexborNode] = field(default_factory=list)
+    inputs: list[LexborNode] = field(default_factory=list)
+    noscripts: list[LexborNode] = field(default_factory=list)
+    bases: list[LexborNode] = field(default_factory=list)
+    regions: list[LexborNode] = field(default_factory=list)
+    inline: list[LexborNode] = field(default_factory=list)
+    removed: list[LexborNode] = field(default_factory=list)
+
+
+def read_html(content: bytes) -> HtmlReading:
+    """Read a document in UTF-8; bytes that are none become U+FFFD."""
+    end = find_limit(content)
+    tree = LexborHTMLParser(content if end is None else content[:end])
+    root = tree.root
+    if root is None:
+        return HtmlReading(is_cut=end is not None)
+    walk = _walk(root)
+    regions = _regions(walk)
+    nodes = walk.anchors[:MAX_ANCHORS]
+    anchors = [anchor for node in nodes if (anchor := _anchor(node, regions)) is not None]
+    return HtmlReading(
+        title=_title(walk),
+        heading=_words(walk.headings[0].text()) if walk.headings else "",
+        language=_attribute(root, "lang"),
+        base=next((href for node in walk.bases if (href := _attribute(node, "href"))), ""),
+        anchors=anchors,
+        links=[_link(node) for node in walk.links[:MAX_LINK_TAGS]],
+        metas=[_meta(node) for node in walk.metas[:MAX_METAS]],
+        noscript=_noscript(walk),
+        paragraphs=len(walk.paragraphs),
+        scripts=len(walk.scripts),
+        forms=len(walk.forms),
+        password_fields=sum(_attribute(node, "type").lower() == "password" for node in walk.inputs),
+        is_cut=end is not None or len(walk.anchors) > MAX_ANCHORS,
+        text=_visible_text(tree, walk),  # last: it takes the tree apart
+    )
+
+
+def _walk(root: LexborNode) -> _Walk:
+    walk = _Walk()
+    keepers = _keepers(walk)
+    for node in root.traverse():
+        keep = keepers.get(node.tag)
+        if keep is not None:
+            keep(node)
+    return walk
+
+
+def _keepers(walk: _Walk) -> dict[str | None, Callable[[LexborNode], None]]:
+    """Say where each element goes. Lists take the nodes themselves: a call per node would cost more."""
+    both = partial(_keep_in_both, walk.removed)
+    return {
+        **dict.fromkeys(_INLINE, walk.inline.append),
+        **dict.fromkeys(_INVISIBLE | _WITHIN_WORDS, walk.removed.append),
+        **dict.fromkeys(_REGIONS, walk.regions.append),
+        "a": walk.anchors.append,
+        "area": walk.anchors.append,
+        "link": walk.links.append,
+        "meta": walk.metas.append,
+        "h1": walk.headings.append,
+        "input": walk.inputs.append,
+        "base": walk.bases.append,
+        "p": walk.paragraphs.append,
+        "form": walk.forms.append,
+        "script": partial(both, walk.scripts),
+        "title": partial(both, walk.titles),
+        "noscript": partial(both, walk.noscripts),
+    }
+
+
+def _keep_in_both(one: list[LexborNode], other: list[LexborNode], node: LexborNode) -> None:
+    one.append(node)
+    other.append(node)
+
+
+def _regions(walk: _Walk) -> dict[int, int]:
+    """Say of each anchor within a region in which; the innermost one counts, and comes last."""
+    return {anchor.mem_id: _REGIONS[node.tag or ""] for node in walk.regions for anchor in node.css("a,area")}
+
+
+def _anchor(node: LexborNode, regions: dict[int, int]) -> Anchor | None:
+    attributes = node.attributes
+    href = attributes.get("href")
+    if not href:
+        return None
+    words = _words(node.text()[: 4 * MAX_ANCHOR_CHARS]) or _label(node, attributes)
+    rel = attributes.get("rel") or ""
+    return Anchor(href, words[:MAX_ANCHOR_CHARS], rel.lower(), regions.get(node.mem_id, ELSEWHERE))
+
+
+def _label(node: LexborNode, attributes: dict[str, str | None]) -> str:
+    """Say what an anchor without text is called."""
+    said = [attributes.get(name) for name in ("aria-label", "title", "alt")]
+    if (picture := node.css_first("img[alt]")) is not None:
+        said.append(picture.attributes.get("alt"))
+    return next((words for text in said if text and (words := _words(text[: 4 * MAX_ANCHOR_CHARS]))), "")
+
+
+def _link(node: LexborNode) -> LinkTag:
+    found = node.attributes
+    return LinkTag(
+        (found.get("rel") or "").lower(),
+        found.get("href") or "",
+        (found.get("hreflang") or "").strip(),
+        (found.get("type") or "").strip().lower(),
+    )
+
+
+def _meta(node: LexborNode) -> MetaTag:
+    found = node.attributes
+    name = (
+        found.get("name") or found.get("property") or found.get("http-equiv") or found.get("itemprop") or ""
+    )
+    return MetaTag(name.strip().lower(), _words(found.get("content") or ""))
+
+
+def _title(walk: _Walk) -> str:
+    for node in walk.titles:
+        parent = node.parent
+        if parent is None or parent.tag != "svg":
+            return _words(node.text())
+    return ""
+
+
+def _noscript(walk: _Walk) -> str:
+    if not walk.noscripts:
+        return ""
+    return _words(" ".join(node.text(separator=" ") for node in walk.noscripts[:50]))[:MAX_NOSCRIPT_CHARS]
+
+
+def _visible_text(tree: LexborHTMLParser, walk: _Walk) -> str:
+    body = tree.body
+    if body is None:
+        return ""
+    for node in chain(walk.anchors, walk.inline):
+        if node.next is None or node.tag != "a" or node.next.tag != "a":
+            node.unwrap()  # links in a row stay apart, though nothing stands between them
+    # Inner ones first: what stands within a removed node is gone with it.
+    for node in reversed(walk.removed):
+        node.decompose()
+    for node in reversed(body.css(_HIDDEN)):
+        node.decompose()
+    body.merge_text_nodes()
+    text = body.text(separator=_FRAGMENT_END, strip=True, skip_empty=True)
+    return _single_spaces(text).replace(_FRAGMENT_END, "\n")
+
+
+def _single_spaces(text: str) -> str:
+    """Make every run of white space one space; splitting and joining would cost three times as much."""
+    for character in "\n\t\r\f\xa0":
+        if character in text:
+            text = text.replace(character, " ")
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return text
+
+
+def _attribute(node: LexborNode, name: str) -> str:
+    return (node.attributes.get(name) or "").strip()
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,45 @@
+"""Reads one page here and now: the core with its tools.
+
+Used by worker processes and, where pages are read in the service's own process, there as well.
+Decides only how failures of the tools are told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from selectolax.lexbor import SelectolaxError
+
+from strider.contracts.generated.events import PageFetched, PageParsed
+from strider.contracts.generated.words import ParseOutcome
+from strider.parser.core import Limits, Tools, Unreadable, parse, unreadable
+
+from .encodings import unpack
+from .lexbor import read_html
+
+Reader = Callable[[PageFetched, bytes], PageParsed]
+"""Takes a page and its body as sent."""
+
+TOOLS: Final = Tools(unpack=unpack, read_html=read_html, cpu_seconds=time.thread_time)
+
+
+def make_reader(limits: Limits) -> Reader:
+    """Make what reads pages within these limits."""
+    return guarded(partial(parse, tools=TOOLS, limits=limits))
+
+
+def guarded(read: Reader) -> Reader:
+    """Make a reader tell what its tools could not do, instead of raising it."""
+
+    def read_guarded(page: PageFetched, body: bytes) -> PageParsed:
+        try:
+            return read(page, body)
+        except MemoryError:
+            return unreadable(page, Unreadable(ParseOutcome.OUT_OF_MEMORY, "over the limit of memory"))
+        except SelectolaxError as failure:
+            return unreadable(page, Unreadable(ParseOutcome.MALFORMED, str(failure)))
+
+    return read_guarded

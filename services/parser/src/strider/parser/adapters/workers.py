@@ -1,0 +1,279 @@
+"""Reads pages in killable processes.
+
+Pages wait in one line; each worker has a few of them at hand, so that it never waits for the
+parent, and answers them in order: so the first unanswered one is what it is at. A page that takes
+too long, too much memory or its process with it costs itself and nothing else: the others are handed
+to the next worker. Decides who reads what and who is to blame; workers come and go by `staff`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from strider.contracts import DecodeError
+from strider.contracts.codec import Codec, Encoded
+from strider.contracts.framing import single_object_prefix
+from strider.contracts.generated.events import PageFetched, PageParsed
+from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
+from strider.contracts.generated.words import ParseOutcome
+from strider.parser.core import PARSER, PARSER_VERSION, Unreadable, unreadable
+from strider.parser.topology import WALL_FACTOR, Parsed
+from strider.runtime.errors import Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock, Record
+
+from .frames import FAILED, PARSED_LONG, READY, RESTING, Answer, request_frame
+from .processes import Death, WorkerProcess
+from .staff import PART, Staff
+from .worker import MIB, WorkerOrders
+
+PAGES_AT_HAND: Final = 8
+BYTES_AT_HAND: Final = 2 * MIB
+"""What one worker is given ahead, at most."""
+
+_log = logger("parser")
+
+
+class ParserFault(Exception):
+    """The parser itself failed on a page; the message is the worker's traceback."""
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    page: PageFetched
+    pieces: list[bytes]
+    size_bytes: int
+    answer: asyncio.Future[Parsed]
+    deaths: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Desk:
+    """A worker and what it has at hand, the first being what it is at."""
+
+    worker: WorkerProcess
+    jobs: deque[_Job] = field(default_factory=deque)
+    size_bytes: int = 0
+    waited_seconds: float = 0.0
+
+    def give(self, job: _Job) -> None:
+        if not self.jobs:
+            self.waited_seconds = 0.0
+        self.jobs.append(job)
+        self.size_bytes += job.size_bytes
+
+    def take(self) -> _Job:
+        job = self.jobs.popleft()
+        self.size_bytes -= job.size_bytes
+        self.waited_seconds = 0.0
+        return job
+
+    def has_room(self, size_bytes: int, *, pages: int) -> bool:
+        return not self.jobs or (len(self.jobs) < pages and self.size_bytes + size_bytes <= BYTES_AT_HAND)
+
+
+class WorkerParsers:
+    """A pool of workers."""
+
+    def __init__(
+        self,
+        orders: WorkerOrders,
+        codec: Codec,
+        *,
+        workers: int,
+        clock: Clock,
+        environ: Mapping[str, str],
+        gives_events: bool = False,
+    ) -> None:
+        """`gives_events`: answer whole events instead of encoded ones, for a bus that carries objects."""
+        self._orders = orders
+        self._codec = codec
+        self._clock = clock
+        self._gives_events = gives_events
+        self._waiting: deque[_Job] = deque()
+        self._desks: dict[WorkerProcess, _Desk] = {}
+        self._watching: asyncio.Task[None] | None = None
+        self._is_dispatching = False
+        self._staff = Staff(
+            orders,
+            count=workers,
+            environ=environ,
+            on_answer=self._on_answer,
+            on_hired=self._on_hired,
+            on_dead=self._on_dead,
+            on_despair=self._fail_waiting,
+        )
+
+    async def start(self) -> None:
+        """Start the workers; raises Unavailable where that does not work."""
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+        await self._staff.start()
+
+    async def parse(self, page: PageFetched, record: Record, body: bytes) -> Parsed:
+        """Have a page read; raises Unavailable while no worker can be started."""
+        if not self._desks:
+            await self.start()
+        pieces = request_frame(self._event_of(page, record), body if page.body_object else b"")
+        job = _Job(page, pieces, sum(map(len, pieces)), asyncio.get_running_loop().create_future())
+        self._waiting.append(job)
+        self._dispatch_soon()
+        return await job.answer
+
+    async def close(self) -> None:
+        """End the workers; whatever still waits is told so."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait((self._watching,))
+        await self._staff.close()
+        self._fail_waiting(Unavailable(PART, "the parser ends"))
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes of the workers."""
+        return tuple(worker.pid for worker in self._staff.workers)
+
+    def _event_of(self, page: PageFetched, record: Record) -> bytes:
+        """Give the event as a worker can read it, which knows neither registries nor others' schemas."""
+        ours = self._codec.book.ours(PAGES_FETCHED.schema_name).fingerprint
+        prefix = single_object_prefix(ours)
+        value = record.value
+        if isinstance(value, bytes):
+            if value.startswith(prefix):
+                return value
+            written_with, start = self._codec.frame(PAGES_FETCHED, value, record.headers)
+            if written_with == ours:
+                return prefix + value[start:]
+        opening, _ = self._codec.opening(PAGES_FETCHED)
+        return prefix + self._codec.encode(PAGES_FETCHED, page).value[len(opening) :]
+
+    def _dispatch_soon(self) -> None:
+        """Hand out what came in this turn of the loop at once, so that it is written together."""
+        if not self._is_dispatching:
+            self._is_dispatching = True
+            asyncio.get_running_loop().call_soon(self._dispatch)
+
+    def _dispatch(self) -> None:
+        self._is_dispatching = False
+        given: dict[_Desk, list[bytes]] = {}
+        while self._waiting and self._desks:
+            job = self._waiting[0]
+            desk = min(self._desks.values(), key=lambda each: len(each.jobs))
+            # Filled up only when half empty, so that several requests are written at once.
+            if not desk.has_room(
+                job.size_bytes, pages=PAGES_AT_HAND if desk in given else PAGES_AT_HAND // 2
+            ):
+                break
+            self._waiting.popleft()
+            if not job.answer.done():  # else whoever asked has gone
+                desk.give(job)
+                given.setdefault(desk, []).extend(job.pieces)
+        for desk, pieces in given.items():
+            desk.worker.send(pieces)
+
+    def _on_hired(self, worker: WorkerProcess) -> None:
+        self._desks[worker] = _Desk(worker)
+        self._dispatch_soon()
+
+    def _on_answer(self, worker: WorkerProcess, answer: Answer) -> None:
+        desk = self._desks.get(worker)
+        if desk is None or answer.kind == READY:
+            return
+        if answer.kind == RESTING:
+            del self._desks[worker]
+            self._take_back(desk)
+        elif desk.jobs:
+            self._settle(desk.take(), answer)
+        self._dispatch_soon()
+
+    def _settle(self, job: _Job, answer: Answer) -> None:
+        if job.answer.done():
+            return
+        if answer.kind == FAILED:
+            job.answer.set_exception(ParserFault(answer.event.decode("utf-8", "replace")))
+            return
+        try:
+            job.answer.set_result(self._parsed(job.page, answer))
+        except DecodeError as failure:
+            job.answer.set_exception(ParserFault(str(failure)))
+
+    def _parsed(self, page: PageFetched, answer: Answer) -> Parsed:
+        if self._gives_events or answer.kind == PARSED_LONG:
+            return Parsed(self._codec.decode(PAGES_PARSED, answer.event), texts=answer.texts)
+        value, (opening, headers) = answer.event, self._codec.opening(PAGES_PARSED)
+        if not value.startswith(opening):  # a registry's framing, which workers do not know
+            _, start = self._codec.frame(PAGES_PARSED, value)
+            value = opening + value[start:]
+        return Parsed(_routing(page, answer.outcome), Encoded(value, headers))
+
+    def _on_dead(self, worker: WorkerProcess, death: Death) -> None:
+        """Find out whom a death is to be put down to, and go on without the worker."""
+        desk = self._desks.pop(worker, None)
+        if desk is not None and desk.jobs:
+            job = desk.take()
+            _log.warning("Worker Died", outcome=death.outcome, why=death.message, url=job.page.url[:500])
+            self._judge(job, death)
+        if desk is not None:
+            self._take_back(desk)
+        self._dispatch_soon()
+
+    def _judge(self, job: _Job, death: Death) -> None:
+        """Blame the page that the worker was at; at first not, where others may have ended it."""
+        job.deaths += 1
+        if death.is_foreign and job.deaths == 1:
+            self._waiting.appendleft(job)
+        elif not job.answer.done():
+            event = unreadable(job.page, Unreadable(death.outcome, death.message))
+            job.answer.set_result(Parsed(event))
+
+    def _take_back(self, desk: _Desk) -> None:
+        self._waiting.extendleft(reversed(desk.jobs))
+        desk.jobs.clear()
+
+    def _fail_waiting(self, why: Unavailable) -> None:
+        jobs = [*self._waiting, *(job for desk in self._desks.values() for job in desk.jobs)]
+        self._waiting.clear()
+        self._desks.clear()
+        for job in jobs:
+            if not job.answer.done():
+                job.answer.set_exception(why)
+
+    async def _watch(self) -> None:
+        """End workers that are at one page for too long by the clock.
+
+        Time in which this process itself did not run (SIGSTOP, a starved machine) does not count.
+        """
+        most = WALL_FACTOR * self._orders.page_seconds
+        every = min(0.25, most / 8)
+        overdue = Death(ParseOutcome.TIMED_OUT, f"it took longer than {most:g} s")
+        while True:
+            before = self._clock.monotonic()
+            await self._clock.sleep(every)
+            passed = min(self._clock.monotonic() - before, 2 * every)
+            for desk in self._desks.values():
+                if desk.jobs:
+                    desk.waited_seconds += passed
+                    if desk.waited_seconds > most:
+                        desk.worker.kill(overdue)
+
+
+def _routing(page: PageFetched, outcome: str) -> PageParsed:
+    """Give what key, partition and headers follow from; the rest is in the encoded event."""
+    return PageParsed(
+        url=page.url,
+        url_key=page.url_key,
+        origin=page.origin,
+        group=page.group,
+        job_id=page.job_id,
+        execution_id=page.execution_id,
+        crawl_spec_id=page.crawl_spec_id,
+        fetch_sequence=page.fetch_sequence,
+        outcome=outcome,
+        parser=PARSER,
+        parser_version=PARSER_VERSION,
+        fetched_at_ms=page.fetched_at_ms,
+    )

@@ -1,0 +1,23 @@
+"""What do the bytes of a page say? The decisions, as functions of values."""
+
+from .outcomes import PARSER, PARSER_VERSION, Unreadable, unreadable
+from .parsing import Limits, Tools, Unpacked, parse
+from .readings import Anchor, HtmlReading, LinkTag, MetaTag
+from .sizing import Fitted, fit
+
+__all__ = [
+    "PARSER",
+    "PARSER_VERSION",
+    "Anchor",
+    "Fitted",
+    "HtmlReading",
+    "Limits",
+    "LinkTag",
+    "MetaTag",
+    "Tools",
+    "Unpacked",
+    "Unreadable",
+    "fit",
+    "parse",
+    "unreadable",
+]

@@ -1,0 +1,82 @@
+"""Which language's letters would these bytes be?
+
+The last resort for pages that declare no encoding and are no UTF-8. Each candidate is tried on a
+sample, and believed where the text that comes out has what texts of its language cannot do without:
+kana, syllables of Hangul, the commonest Chinese characters, small Cyrillic letters. What fits
+nothing is left to the default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+MIN_HIGH_BYTES: Final = 12
+"""Fewer say nothing: a few accents look like anything."""
+
+MIN_SHARE_IN_RUNS: Final = 0.6
+"""Of bytes beyond ASCII that stand together. Accents of Latin scripts stand alone."""
+
+MAX_SHARE_OF_ERRORS: Final = 0.01
+
+_COMMON_SIMPLIFIED: Final = (
+    "的一是不了在人有我他这中大来上国个到说们为和你地出道也时年得就那要下以生会自着去之过家学对可"
+)
+_COMMON_TRADITIONAL: Final = (
+    "的一是不了在人有我他這中大來上國個到說們為和你地出道也時年得就那要下以生會自著去之過家學對可"
+)
+
+_RUNS: Final = re.compile(rb"[\x80-\xff]{2,}")
+
+
+class _Candidate(NamedTuple):
+    charset: str
+    codec: str
+    is_typical: Callable[[str], bool]
+    min_share: float
+    """Of the characters beyond ASCII, that are typical in any longer text of the language."""
+
+
+def _is_kana(character: str) -> bool:
+    return "\u3041" <= character <= "\u30fc"
+
+
+def _is_hangul(character: str) -> bool:
+    return "\uac00" <= character <= "\ud7a3"
+
+
+def _is_small_cyrillic(character: str) -> bool:
+    return "\u0430" <= character <= "\u0451"
+
+
+_CANDIDATES: Final = (
+    _Candidate("windows-1251", "cp1251", _is_small_cyrillic, 0.6),
+    _Candidate("koi8-r", "koi8_r", _is_small_cyrillic, 0.6),
+    _Candidate("shift_jis", "cp932", _is_kana, 0.2),
+    _Candidate("euc-jp", "euc_jp", _is_kana, 0.2),
+    _Candidate("euc-kr", "cp949", _is_hangul, 0.6),
+    _Candidate("gb18030", "gb18030", frozenset(_COMMON_SIMPLIFIED).__contains__, 0.08),
+    _Candidate("big5", "big5hkscs", frozenset(_COMMON_TRADITIONAL).__contains__, 0.08),
+)
+
+
+def guess_charset(sample: bytes) -> str:
+    """Name the encoding whose language the sample shows best; empty where it shows none."""
+    high = len(sample) - len(sample.translate(None, _HIGH))
+    if high < MIN_HIGH_BYTES or sum(map(len, _RUNS.findall(sample))) < MIN_SHARE_IN_RUNS * high:
+        return ""
+    scores = {candidate.charset: _score(sample, candidate) for candidate in _CANDIDATES}
+    best = max(scores, key=lambda charset: scores[charset])
+    return best if scores[best] >= 1 else ""
+
+
+_HIGH: Final = bytes(range(0x80, 0x100))
+
+
+def _score(sample: bytes, candidate: _Candidate) -> float:
+    """Say how well the sample shows the language: 1 is enough, 0 excludes it."""
+    beyond = [character for character in sample.decode(candidate.codec, "replace") if character > "\x7f"]
+    if beyond.count("\ufffd") > 1 + MAX_SHARE_OF_ERRORS * len(beyond):
+        return 0.0
+    return sum(map(candidate.is_typical, beyond)) / len(beyond) / candidate.min_share

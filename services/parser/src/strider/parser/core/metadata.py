@@ -1,0 +1,207 @@
+"""What does a page say about itself?
+
+Takes what stands in its head, decides title, description, canonical URL, alternates, feeds, language,
+a meta refresh and the maps of further properties. Values are clipped, maps and lists bounded: a
+page may say as much as it likes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from strider.urls import Refused, as_found
+
+from .readings import HtmlReading, LinkTag, MetaTag
+
+MAX_TITLE_CHARS: Final = 1_000
+MAX_VALUE_CHARS: Final = 1_000
+MAX_DESCRIPTION_CHARS: Final = 4_000
+MAX_ENTRIES: Final = 64
+"""Of each map."""
+MAX_NAME_CHARS: Final = 100
+MAX_ALTERNATES: Final = 100
+MAX_KEYWORDS: Final = 50
+MAX_REFRESH_SECONDS: Final = 1_000_000.0
+
+_FEED_TYPES: Final = frozenset(
+    {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
+)
+_REFRESH: Final = re.compile(
+    r"""^\s*(?P<seconds>\d{1,9}(?:\.\d*)?|\.\d*)[^\s;,]*\s*(?:[;,\s]\s*(?:url\s*=\s*)?(?P<quote>["']?)(?P<url>.*))?$""",
+    re.IGNORECASE | re.DOTALL,
+)
+_LANGUAGE: Final = re.compile(r"[a-zA-Z]{2,3}(?:[-_][a-zA-Z0-9]{2,8}){0,3}")
+_OWN_FIELDS: Final = frozenset(
+    {"", "description", "keywords", "author", "refresh", "robots", "viewport", "content-type", "charset"}
+)
+"""Names that say nothing further: they have fields of their own, or mean the browser."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternates:
+    """Other forms of the page: parallel tuples."""
+
+    urls: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    feeds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What stands in meta elements, by name; the first of a name counts."""
+
+    plain: dict[str, str] = field(default_factory=dict)
+    open_graph: dict[str, str] = field(default_factory=dict)
+    twitter: dict[str, str] = field(default_factory=dict)
+
+    def say(self, *names: str) -> str:
+        """Give the first of these that says something."""
+        for name in names:
+            of_kind = (
+                self.open_graph
+                if name.startswith("og:")
+                else self.twitter
+                if name.startswith("twitter:")
+                else self.plain
+            )
+            if value := of_kind.get(name):
+                return value
+        return ""
+
+    def further(self) -> dict[str, str]:
+        """Give the plain ones that have no field of their own, clipped and bounded."""
+        return _bounded({name: value for name, value in self.plain.items() if name not in _OWN_FIELDS})
+
+
+def read_properties(metas: Sequence[MetaTag]) -> Properties:
+    """Sort meta elements by family."""
+    properties = Properties()
+    for name, content in metas:
+        if not name or not content:
+            continue
+        if name.startswith(("og:", "article:", "product:", "book:", "profile:", "video:", "music:")):
+            properties.open_graph.setdefault(name, content)
+        elif name.startswith("twitter:"):
+            properties.twitter.setdefault(name, content)
+        else:
+            properties.plain.setdefault(name, content)
+    return properties
+
+
+def bounded_maps(properties: Properties) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Give Open Graph, Twitter and further properties as they travel."""
+    return _bounded(properties.open_graph), _bounded(properties.twitter), properties.further()
+
+
+def choose_title(reading: HtmlReading, properties: Properties) -> tuple[str, str]:
+    """Give the title and where it was found."""
+    candidates = (
+        (reading.title, "title"),
+        (properties.say("og:title"), "og:title"),
+        (reading.heading, "h1"),
+    )
+    for title, source in candidates:
+        if title:
+            return title[:MAX_TITLE_CHARS], source
+    return "", ""
+
+
+def choose_description(properties: Properties) -> str:
+    """Give the description, or what Open Graph has in its place."""
+    return properties.say("description", "og:description", "twitter:description")[:MAX_DESCRIPTION_CHARS]
+
+
+def choose_language(reading: HtmlReading, properties: Properties, header: str) -> tuple[str, float]:
+    """Give the language that is declared, and how far such a declaration can be trusted."""
+    candidates = (
+        (reading.language, 0.9),
+        (properties.say("content-language"), 0.8),
+        (properties.say("og:locale"), 0.7),
+        (header.partition(",")[0], 0.6),
+    )
+    for declared, confidence in candidates:
+        if match := _LANGUAGE.fullmatch(declared.strip()):
+            return as_bcp_47(match[0]), confidence
+    return "", 0.0
+
+
+def as_bcp_47(tag: str) -> str:
+    """Write a language tag as BCP 47 likes it: `en-GB`, `zh-Hant`."""
+    first, *others = tag.replace("_", "-").split("-")
+    written = [first.lower()]
+    for part in others:
+        if len(part) == 2:  # noqa: PLR2004  # a country
+            written.append(part.upper())
+        else:
+            written.append(part.title() if len(part) == 4 and part.isalpha() else part.lower())  # noqa: PLR2004  # a script
+    return "-".join(written)
+
+
+def keywords_of(properties: Properties) -> tuple[str, ...]:
+    """Split the keywords."""
+    words = (word.strip() for word in properties.say("keywords").split(","))
+    return tuple(dict.fromkeys(word[:MAX_NAME_CHARS] for word in words if word))[:MAX_KEYWORDS]
+
+
+def find_base(url: str, reading: HtmlReading) -> str:
+    """Decide what relative links are resolved against."""
+    return resolve(reading.base, url) or url
+
+
+def find_canonical(tags: Sequence[LinkTag], base: str) -> str:
+    """Give the first canonical URL that is one."""
+    for tag in tags:
+        if tag.href and "canonical" in tag.rel.split() and (found := resolve(tag.href, base)):
+            return found
+    return ""
+
+
+def find_alternates(tags: Sequence[LinkTag], base: str) -> Alternates:
+    """Gather alternates and feeds, each once."""
+    found: dict[str, LinkTag] = {}
+    for tag in tags:
+        if not tag.href or "alternate" not in (rel := tag.rel.split()) or "stylesheet" in rel:
+            continue
+        if len(found) < MAX_ALTERNATES and (url := resolve(tag.href, base)):
+            found.setdefault(url, tag)
+    return Alternates(
+        tuple(found),
+        tuple(as_language(tag.language) for tag in found.values()),
+        tuple(tag.type[:MAX_NAME_CHARS] for tag in found.values()),
+        tuple(url for url, tag in found.items() if tag.type in _FEED_TYPES),
+    )
+
+
+def as_language(hreflang: str) -> str:
+    """Write an hreflang; `x-default` stays."""
+    return as_bcp_47(hreflang) if _LANGUAGE.fullmatch(hreflang) else hreflang.lower()[:MAX_NAME_CHARS]
+
+
+def find_refresh(metas: Sequence[MetaTag], base: str) -> tuple[str, float]:
+    """Give where a meta refresh leads and after how many seconds; empty and -1 without one."""
+    for meta in metas:
+        if meta.name == "refresh" and (match := _REFRESH.match(meta.content)):
+            seconds = min(float(f"0{match['seconds']}"), MAX_REFRESH_SECONDS)
+            target = (match["url"] or "").strip()
+            if match["quote"]:
+                target = target.partition(match["quote"])[0]
+            return resolve(target, base) if target else "", seconds
+    return "", -1.0
+
+
+def resolve(href: str, base: str) -> str:
+    """Give the URL as found; empty for what is none that could be fetched."""
+    if not href:
+        return ""
+    found = as_found(href, base)
+    return "" if isinstance(found, Refused) else found
+
+
+def _bounded(entries: dict[str, str]) -> dict[str, str]:
+    return {
+        name[:MAX_NAME_CHARS]: value[:MAX_VALUE_CHARS] for name, value in list(entries.items())[:MAX_ENTRIES]
+    }

@@ -1,0 +1,251 @@
+"""What do the bytes of a page say?
+
+    body -> unpacked -> what kind of document -> which characters -> what it says -> PageParsed
+
+Takes the fetched page and its body, returns the one event about it; what cannot be read is an
+event too. The tools that unpack and that walk a tree are given: nothing here knows a library, and
+nothing waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from strider.contracts.generated.events import PageFetched, PageParsed
+from strider.contracts.generated.words import DocumentKind, ParseOutcome
+
+from .charsets import Charset, find_charset, to_text, to_utf_8
+from .directives import hear_directives
+from .kinds import find_kind
+from .metadata import (
+    Properties,
+    bounded_maps,
+    choose_description,
+    choose_language,
+    choose_title,
+    find_alternates,
+    find_base,
+    find_canonical,
+    find_refresh,
+    keywords_of,
+    read_properties,
+    resolve,
+)
+from .outcomes import Unreadable, carried, header, unreadable
+from .outlinks import Outlinks, find_outlinks
+from .readings import HtmlReading
+
+_TEXTS: Final = frozenset(
+    {
+        DocumentKind.TEXT,
+        DocumentKind.JSON,
+        DocumentKind.XML,
+        DocumentKind.FEED,
+        DocumentKind.SITEMAP,
+        DocumentKind.SITEMAP_INDEX,
+        DocumentKind.ROBOTS,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """A body without its content encodings."""
+
+    content: bytes
+    is_whole: bool = True
+    """False where it breaks off, and this is what came before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a page is read, and for whom."""
+
+    max_decoded_bytes: int = 10 * 1024 * 1024
+    max_links: int = 1_000
+    robot: str = "strider"
+    """The name, in lower case, by which pages may speak to us alone."""
+
+
+Unpack = Callable[[bytes, str, int], Unpacked | Unreadable]
+"""Takes body, Content-Encoding and the most bytes that may come out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What reads for us."""
+
+    unpack: Unpack
+    read_html: Callable[[bytes], HtmlReading]
+    cpu_seconds: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """What is known of a body once it is unpacked."""
+
+    page: PageFetched
+    content: bytes
+    kind: str
+    is_whole: bool
+    started: float
+
+
+def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> PageParsed:
+    """Read a page; `body` is its body as sent, wherever it was kept."""
+    started = tools.cpu_seconds()
+    if page.not_modified:
+        return PageParsed(**carried(page), outcome=ParseOutcome.NOT_MODIFIED)
+    unpacked = tools.unpack(body, page.content_encoding, limits.max_decoded_bytes)
+    if isinstance(unpacked, Unreadable):
+        return unreadable(page, unpacked, parse_us=_since(started, tools))
+    content = unpacked.content
+    kind = find_kind(content, content_type=page.content_type, kind=page.kind)
+    document = _Document(page, content, kind, unpacked.is_whole and not page.truncated, started)
+    if not content.strip():
+        return unreadable(page, Unreadable(ParseOutcome.EMPTY), **_known(document, tools))
+    if kind != DocumentKind.HTML and kind not in _TEXTS:
+        why = Unreadable(ParseOutcome.UNSUPPORTED, f"{kind}, labelled {page.content_type or 'nothing'}")
+        return unreadable(page, why, **_known(document, tools))
+    charset = find_charset(content, page.content_type)
+    if kind == DocumentKind.HTML:
+        return _parse_html(document, charset, tools=tools, limits=limits)
+    return _parse_text(document, charset, tools=tools, limits=limits)
+
+
+def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: Limits) -> PageParsed:
+    page = document.page
+    reading = tools.read_html(to_utf_8(document.content, charset))
+    properties = read_properties(reading.metas)
+    base = find_base(page.url, reading)
+    outlinks = find_outlinks(reading.anchors, base=base, max_links=limits.max_links)
+    is_whole = document.is_whole and not reading.is_cut
+    return PageParsed(
+        **carried(page),
+        **_of_text(reading.text),
+        **_about(reading, properties, page),
+        **_around(reading, base),
+        **_directives(reading, page, limits),
+        **of_links(outlinks),
+        base_url=base,
+        charset=charset.name,
+        charset_evidence=charset.evidence,
+        paragraph_count=reading.paragraphs,
+        script_count=reading.scripts,
+        form_count=reading.forms,
+        password_fields=reading.password_fields,
+        noscript_text=reading.noscript,
+        outcome=ParseOutcome.PARSED if is_whole else ParseOutcome.PARTLY_PARSED,
+        truncated=not is_whole,
+        **_known(document, tools),
+    )
+
+
+def _parse_text(document: _Document, charset: Charset, *, tools: Tools, limits: Limits) -> PageParsed:
+    text = to_text(document.content, charset).replace("\0", "\ufffd").strip()
+    language, confidence = choose_language(
+        HtmlReading(), Properties(), header(document.page, "content-language")
+    )
+    return PageParsed(
+        **carried(document.page),
+        **_of_text(text),
+        **_directives(HtmlReading(), document.page, limits),
+        charset=charset.name,
+        charset_evidence=charset.evidence,
+        language=language,
+        language_confidence=confidence,
+        outcome=ParseOutcome.PARSED if document.is_whole else ParseOutcome.PARTLY_PARSED,
+        truncated=not document.is_whole,
+        **_known(document, tools),
+    )
+
+
+def _known(document: _Document, tools: Tools) -> dict[str, Any]:
+    """Say what is known of every body that could be unpacked."""
+    return {
+        "decoded_bytes": len(document.content),
+        "document_kind": document.kind,
+        "raw_hash": sha256(document.content).hexdigest(),
+        "parse_us": _since(document.started, tools),
+    }
+
+
+def _of_text(text: str) -> dict[str, Any]:
+    return {
+        "text": text,
+        "text_chars": len(text),
+        "text_hash": sha256(text.encode("utf-8", "replace")).hexdigest() if text else "",
+        # Single spaces and line ends part the words.
+        "word_count": text.count(" ") + text.count("\n") + 1 if text else 0,
+    }
+
+
+def _about(reading: HtmlReading, properties: Properties, page: PageFetched) -> dict[str, Any]:
+    title, source = choose_title(reading, properties)
+    language, confidence = choose_language(reading, properties, header(page, "content-language"))
+    open_graph, twitter, further = bounded_maps(properties)
+    return {
+        "title": title,
+        "title_source": source,
+        "description": choose_description(properties),
+        "language": language,
+        "language_confidence": confidence,
+        "author": properties.say("author", "article:author")[:MAX_FIELD_CHARS],
+        "site_name": properties.say("og:site_name", "application-name")[:MAX_FIELD_CHARS],
+        "keywords": keywords_of(properties),
+        "open_graph": open_graph,
+        "twitter": twitter,
+        "meta": further,
+    }
+
+
+MAX_FIELD_CHARS: Final = 300
+
+
+def _around(reading: HtmlReading, base: str) -> dict[str, Any]:
+    alternates = find_alternates(reading.links, base)
+    refresh_url, refresh_seconds = find_refresh(reading.metas, base)
+    image = next((tag.content for tag in reading.metas if tag.name in _IMAGES and tag.content), "")
+    return {
+        "canonical_url": find_canonical(reading.links, base),
+        "alternate_urls": alternates.urls,
+        "alternate_languages": alternates.languages,
+        "alternate_types": alternates.types,
+        "feed_urls": alternates.feeds,
+        "refresh_url": refresh_url,
+        "refresh_seconds": refresh_seconds,
+        "image_url": resolve(image, base),
+    }
+
+
+_IMAGES: Final = frozenset({"og:image", "og:image:url", "twitter:image"})
+
+
+def _directives(reading: HtmlReading, page: PageFetched, limits: Limits) -> dict[str, Any]:
+    headers = zip(page.header_names, page.header_values, strict=False)
+    heard = hear_directives(reading.metas, headers, robot=limits.robot)
+    return {
+        "robots_directives": heard.words,
+        "noindex": heard.noindex,
+        "nofollow": heard.nofollow,
+        "noarchive": heard.noarchive,
+    }
+
+
+def of_links(outlinks: Outlinks) -> dict[str, Any]:
+    """Write links as fields of the event."""
+    return {
+        "link_urls": outlinks.urls,
+        "link_anchors": outlinks.anchors,
+        "link_rels": outlinks.rels,
+        "link_regions": outlinks.regions,
+        "links_found": outlinks.found,
+        "links_dropped": outlinks.dropped,
+    }
+
+
+def _since(started: float, tools: Tools) -> int:
+    return max(0, round((tools.cpu_seconds() - started) * 1_000_000))

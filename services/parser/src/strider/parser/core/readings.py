@@ -1,0 +1,68 @@
+"""What a tree says, before anything is decided about it.
+
+The shape between whoever walks the tree and the decisions of this core. Everything is as it stands
+in the document: nothing is resolved, chosen or clipped beyond what keeps it small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+ELSEWHERE: Final = 0
+MAIN: Final = 1
+NAVIGATION: Final = 2
+HEADER: Final = 3
+FOOTER: Final = 4
+ASIDE: Final = 5
+
+
+class Anchor(NamedTuple):
+    """One element that leads somewhere."""
+
+    href: str
+    text: str
+    rel: str
+    region: int
+    """Where on the page it stands, in the numbers of the contract."""
+
+
+class LinkTag(NamedTuple):
+    """One link element, with its rel in lower case."""
+
+    rel: str
+    href: str
+    language: str
+    type: str
+
+
+class MetaTag(NamedTuple):
+    """One meta element: its name, property or http-equiv in lower case, and what it says."""
+
+    name: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlReading:
+    """What one walk over a tree has found."""
+
+    title: str = ""
+    heading: str = ""
+    """The first h1."""
+    language: str = ""
+    base: str = ""
+    """The href of the first base element that has one."""
+    text: str = ""
+    """Visible text: a line for each block, single spaces within."""
+    noscript: str = ""
+    anchors: Sequence[Anchor] = ()
+    links: Sequence[LinkTag] = ()
+    metas: Sequence[MetaTag] = ()
+    paragraphs: int = 0
+    scripts: int = 0
+    forms: int = 0
+    password_fields: int = 0
+    is_cut: bool = False
+    """Whether the tree was read up to a limit of depth only."""

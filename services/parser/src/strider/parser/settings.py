@@ -1,0 +1,29 @@
+"""What can be set about parsing."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from strider.runtime.settings import ServiceSettings
+from strider.runtime.settings_types import PositiveSeconds, Variable
+
+
+class ParserSettings(ServiceSettings):
+    """parser: how much of a page it reads, and with what."""
+
+    PREFIX: ClassVar[str] = "PARSER_"
+
+    workers: Annotated[int, Field(ge=1, le=256)] = 1
+    """Processes that read pages; each fills one core."""
+    page_seconds: Annotated[PositiveSeconds, Variable("PARSER_PAGE_DEADLINE")] = 2.0
+    """Processor time for one page; five times as much by the clock. Then its worker is ended."""
+    memory_mb: Annotated[int, Field(ge=64)] = 512
+    """Memory of one worker; a page that needs more ends it."""
+    max_page_mb: Annotated[int, Field(ge=1, le=50)] = 10
+    """Largest page, once its encodings are undone."""
+    max_links: Annotated[int, Field(ge=1, le=10_000)] = 1_000
+    """Links of one page that travel; the best are kept."""
+    robot_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] = "strider"
+    """The name by which meta elements and X-Robots-Tag headers may speak to this crawler alone."""

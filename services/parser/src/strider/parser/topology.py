@@ -1,0 +1,92 @@
+"""pages-fetched -> parse -> pages-parsed; a page that is given up -> pages-rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from strider.contracts.codec import Encoded
+from strider.contracts.generated.events import PageFetched, PageParsed
+from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED, PARSER_DLQ
+from strider.runtime.effects import NOTHING, Effects, Reads, Say
+from strider.runtime.lastwords import rejection_of
+from strider.runtime.loop_settings import LoopSettings
+from strider.runtime.ports import Record
+
+CONSUMES: Final = (PAGES_FETCHED,)
+PRODUCES: Final = (PAGES_PARSED, PAGES_REJECTED)
+DEAD_LETTERS: Final = PARSER_DLQ
+GROUP: Final = "parser"
+
+PAGES_PER_WORKER: Final = 16
+"""In hand at a time: what a worker has ahead, and as many that wait."""
+
+WALL_FACTOR: Final = 5.0
+"""A page that waits for something else than the processor is ended after so many times its time."""
+
+
+def loop_settings(*, workers: int, page_seconds: float) -> LoopSettings:
+    """Size the loop, so that a page is not given up because those before it took all of their time."""
+    usual = LoopSettings()
+    worst_seconds = PAGES_PER_WORKER * WALL_FACTOR * page_seconds
+    return replace(
+        usual,
+        concurrency=PAGES_PER_WORKER * workers,
+        deadline_seconds=usual.deadline_seconds + worst_seconds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What came of a page."""
+
+    event: PageParsed
+    """All of it; or, with `encoded`, what key, partition and headers follow from."""
+    encoded: Encoded | None = None
+    texts: bytes = b""
+    """Texts too long to travel, for the object store."""
+
+
+class Parsers(Protocol):
+    """Who reads pages."""
+
+    async def parse(self, page: PageFetched, record: Record, body: bytes) -> Parsed:
+        """Read a page that came as this record; an empty body means the one within the event."""
+
+
+class Bodies(Protocol):
+    """Where bodies and texts are that are too large to travel."""
+
+    async def get(self, reference: str) -> bytes:
+        """Give a body; raises Unavailable where the store does not answer."""
+
+    async def put(self, content: bytes) -> str:
+        """Keep texts and give their reference."""
+
+
+class Parser:
+    """Fetch the body where it is elsewhere, have it read, speak."""
+
+    def __init__(self, parsers: Parsers, bodies: Bodies, *, now_ms: Callable[[], int]) -> None:
+        self._parsers = parsers
+        self._bodies = bodies
+        self._now_ms = now_ms
+
+    def reads(self) -> tuple[Reads, ...]:
+        """Say which topic goes to which method."""
+        return (Reads(PAGES_FETCHED, handler=self.on_page_fetched),)
+
+    async def on_page_fetched(self, page: PageFetched, record: Record) -> Effects:
+        """Say what one page says; the outcome is part of the event."""
+        body = await self._bodies.get(page.body_object) if page.body_object else page.body
+        parsed = await self._parsers.parse(page, record, body)
+        event = parsed.event
+        if parsed.texts:
+            event = replace(event, texts_object=await self._bodies.put(parsed.texts))
+        return Effects((Say(PAGES_PARSED, event, encoded=parsed.encoded),), outcome=event.outcome)
+
+    async def on_given_up(self, record: Record, reason: str) -> Effects:
+        """Speak for a page that will have no parsed event, so that its entry settles."""
+        rejected = rejection_of(record, reason, service="parser", now_ms=self._now_ms())
+        return NOTHING if rejected is None else Effects(close=(Say(PAGES_REJECTED, rejected),))

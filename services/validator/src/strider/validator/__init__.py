@@ -1,0 +1,1 @@
+"""Reads pages-parsed, writes pages-validated or pages-rejected: content or garbage."""

@@ -1,0 +1,45 @@
+"""settings -> rules -> topology -> run."""
+
+from __future__ import annotations
+
+from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.stores.objects import ObjectOptions, open_objects
+
+from .adapters import SplicedPages
+from .core import Rules
+from .settings import ValidatorSettings
+from .topology import DEAD_LETTERS, GROUP, PRODUCES, Validator
+
+
+def build(process: Process[ValidatorSettings]) -> Wiring:
+    """Put the service together."""
+    settings, clock = process.settings, process.clock
+    validator = Validator(
+        rules_of(settings),
+        SplicedPages(process.codec),
+        now_ms=lambda: round(clock.now().timestamp() * 1000),
+    )
+    consumption = consume(GROUP, *validator.reads(), on_given_up=validator.on_given_up)
+    if not (url := settings.objects.url.get_secret_value()):
+        return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
+    objects = open_objects(ObjectOptions(url), clock=clock)
+    return Wiring((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
+
+
+def rules_of(settings: ValidatorSettings) -> Rules:
+    """Take the rules out of the settings."""
+    return Rules(
+        min_body_bytes=settings.min_body_bytes,
+        min_text_without_paragraphs_chars=settings.min_text_chars,
+        min_links=settings.min_links,
+        strict=settings.strict,
+    )
+
+
+def main() -> int:
+    """Run until told to stop."""
+    return run_service("validator", ValidatorSettings, build)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

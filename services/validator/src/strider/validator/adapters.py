@@ -1,0 +1,29 @@
+"""Puts validated pages together from the bytes of parsed ones.
+
+Decides whether bytes can be taken as they are. On a bus that carries events and no bytes there is
+nothing to splice, and the event is said as it is.
+"""
+
+from __future__ import annotations
+
+from strider.contracts.codec import Codec, Encoded
+from strider.contracts.generated.events import PageParsed, PageValidated, Verdict
+from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED
+from strider.contracts.splice import Splicer
+from strider.runtime.ports import Record
+
+
+class SplicedPages:
+    """Validated pages as the parsed bytes and a verdict."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._splicer: Splicer[PageParsed, PageValidated] = Splicer(
+            codec, part=PAGES_PARSED, whole=PAGES_VALIDATED
+        )
+
+    def join(self, page: PageParsed, record: Record, verdict: Verdict) -> Encoded | None:
+        """Give the validated page's bytes; None where the page did not come as bytes."""
+        value = record.value
+        if not isinstance(value, bytes):
+            return None
+        return self._splicer.splice(value, record.headers, verdict=verdict, part=page)

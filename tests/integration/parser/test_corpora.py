@@ -1,0 +1,67 @@
+"""Pages that others have made: every one of them has an event, in time, that can be written."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from pathlib import Path
+
+import pytest
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.topics import PAGES_PARSED
+from strider.parser.adapters.pages import make_reader
+from strider.parser.core import Limits, fit
+from tests.unit.parser.pages import a_page
+
+CORPORA = Path(__file__).parents[4] / "shared" / "corpora"
+CODEC = Codec(SchemaBook.embedded())
+READER = make_reader(Limits())
+SECONDS_A_PAGE = 2.0
+
+FILES = sorted(
+    path
+    for folder in ("wcxb-dev", "pagination", "structured", "feeds", "sitemaps", "robots")
+    for path in (CORPORA / folder).rglob("*")
+    if path.is_file() and path.suffix in {".gz", ".html", ".xml", ".txt", ".rss", ".atom", ".json"}
+)
+
+pytestmark = pytest.mark.skipif(not FILES, reason=f"no corpora at {CORPORA}")
+
+
+def check(path: Path) -> str:
+    content = path.read_bytes()
+    body = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    began = time.process_time()
+    page = READER(a_page(body, body_bytes=len(body), content_type=""), body)
+    took = time.process_time() - began
+    event = fit(page, may_store=False).event
+
+    assert took < SECONDS_A_PAGE, path
+    assert len(CODEC.encode(PAGES_PARSED, event).value) <= PAGES_PARSED.max_bytes, path
+    return page.outcome
+
+
+def test_a_sample_of_all_corpora_is_read() -> None:
+    outcomes = {check(path) for path in FILES[:: max(1, len(FILES) // 150)]}
+
+    assert outcomes <= {"parsed", "partly_parsed", "empty", "unsupported"}
+    assert "parsed" in outcomes
+
+
+@pytest.mark.slow
+def test_all_corpora_are_read() -> None:
+    outcomes = {check(path) for path in FILES}
+
+    assert outcomes <= {"parsed", "partly_parsed", "empty", "unsupported"}
+
+
+def test_pages_of_the_article_corpus_have_title_text_and_links() -> None:
+    """What an extraction corpus is about is there to be extracted."""
+    files = [path for path in FILES if "wcxb-dev" in path.parts and path.name.endswith(".html.gz")][::25]
+    found = [READER(a_page(body), body) for body in (gzip.decompress(path.read_bytes()) for path in files)]
+
+    assert len(found) >= 10
+    with_all = [page for page in found if page.title and page.text_chars > 200 and page.link_urls]
+    assert len(with_all) >= 0.9 * len(found)

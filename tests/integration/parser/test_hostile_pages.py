@@ -1,0 +1,110 @@
+"""Pages that were made to break parsers: each has its outcome, in bounded time and memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import PageParsed
+from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
+from strider.parser.adapters.worker import WorkerOrders
+from strider.parser.adapters.workers import WorkerParsers
+from strider.runtime.clocks import SystemClock
+from tests.unit.parser.pages import ARecord, a_page
+
+CODEC = Codec(SchemaBook.embedded())
+READ = frozenset({"parsed", "partly_parsed"})
+LAUGHS = (
+    b'<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol "lol">'
+    + b"".join(b'<!ENTITY lol%d "%s">' % (n, b"&lol%d;" % (n - 1) * 10) for n in range(1, 10))
+    + b"]><lolz>&lol9;</lolz>"
+)
+
+PAGES: dict[str, tuple[Callable[[], bytes], frozenset[str]]] = {
+    "nested-200k": (lambda: b"<div>" * 200_000 + b"x", frozenset({"partly_parsed"})),
+    "nested-below-the-guess": (lambda: b"<div>" * 12_000 + b"x", READ),
+    "nested-bold-in-tables": (lambda: b"<table><b><p>" * 20_000, READ | {"timed_out"}),
+    "attributes-200k": (
+        lambda: b"<p " + b" ".join(b"a%d=1" % n for n in range(200_000)) + b">x",
+        frozenset({"partly_parsed"}),
+    ),
+    "links-1m": (
+        lambda: b"".join(b"<a href=/%d>x" % n for n in range(1_000_000))[: 10 << 20],
+        READ | {"timed_out", "out_of_memory"},
+    ),
+    "links-of-100k": (lambda: b"".join(b"<a href='/%s'>x</a>" % (b"y" * 100_000) for _ in range(50)), READ),
+    "text-10mb": (lambda: b"<p>" + b"word " * 2_000_000, READ),
+    "one-line-10mb": (lambda: b"x" * (10 << 20), READ),
+    "spaces-10mb": (lambda: b"<p>a" + b" \n" * 5_000_000 + b"b", READ),
+    "nul-everywhere": (lambda: b"<p>" + b"a\0b" * 10 + b"word " * 1_000, READ),
+    "only-nul": (lambda: b"\0" * 100_000, frozenset({"unsupported"})),
+    "openings": (lambda: b"<" * 1_000_000, READ | {"timed_out"}),
+    "comment-without-end": (lambda: b"<!--" + b"-" * 1_000_000, READ | {"empty"}),
+    "script-without-end": (lambda: b"<script>" + b"x" * 1_000_000, READ),
+    "entities": (lambda: b"&amp;" * 500_000, READ),
+    "references-to-nothing": (lambda: b"&#xD800;&#0;&#x110000;" * 10_000, READ),
+    "billion-laughs": (lambda: LAUGHS, READ),
+    "external-entity": (
+        lambda: b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]><x>&e;</x>',
+        READ,
+    ),
+    "metas-100k": (lambda: b"<meta name=a content=b>" * 100_000, READ),
+    "base-of-nothing": (lambda: b"<base href='http://[::1'><a href=x>y</a>", READ),
+    "formatting-reopened": (
+        lambda: b"<b><i><u><s>" * 2_000 + b"<p>x" * 2_000,
+        READ | {"timed_out", "out_of_memory"},
+    ),
+}
+
+
+@asynccontextmanager
+async def one_worker() -> AsyncIterator[WorkerParsers]:
+    parsers = WorkerParsers(
+        WorkerOrders(parent=os.getpid(), page_seconds=1.0, memory_mb=512, may_store=True),
+        CODEC,
+        workers=1,
+        clock=SystemClock(),
+        environ=dict(os.environ),
+    )
+    try:
+        await parsers.start()
+        yield parsers
+    finally:
+        await parsers.close()
+
+
+async def read(parsers: WorkerParsers, body: bytes) -> PageParsed:
+    page = a_page(b"", body_object="2026-11-18/ab/abcd")
+    encoded = CODEC.encode(PAGES_FETCHED, page)
+    parsed = await parsers.parse(page, ARecord(encoded.value, encoded.headers), body)
+    return parsed.event if parsed.encoded is None else CODEC.decode(PAGES_PARSED, *parsed.encoded)
+
+
+async def test_every_hostile_page_has_its_outcome() -> None:
+    """One after the other, so that each one shows that the one before has left nothing behind."""
+    wrong: dict[str, str] = {}
+    async with asyncio.timeout(100), one_worker() as parsers:
+        for name, (make, outcomes) in PAGES.items():
+            page = await read(parsers, make())
+            size = len(CODEC.encode(PAGES_PARSED, page).value)
+            if page.outcome not in outcomes or size > PAGES_PARSED.max_bytes or len(page.link_urls) > 1_000:
+                wrong[name] = f"{page.outcome}, {size} bytes, {len(page.link_urls)} links"
+            if (await read(parsers, b"<title>fine</title><p>x")).title != "fine":
+                wrong[name] = "the next page is not read"
+
+    assert wrong == {}
+
+
+async def test_an_entity_brings_nothing_in() -> None:
+    """No file is read and nothing unfolds, whatever a document declares."""
+    async with one_worker() as parsers:
+        laughs = await read(parsers, LAUGHS)
+        external = await read(parsers, PAGES["external-entity"][0]())
+
+    assert laughs.text_chars < len(LAUGHS)
+    assert "lollol" not in laughs.text
+    assert "&e;" in external.text

@@ -1,0 +1,168 @@
+"""What kills a worker process costs one page; and pages come back as their topic wants them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
+from strider.parser.adapters.workers import ParserFault
+from strider.runtime.errors import Unavailable
+from tests.unit.parser.pages import ARecord, a_page
+
+from .working import BODY, CODEC, is_running, parse, parse_elsewhere, some_workers, until
+
+
+async def test_a_page_comes_back_encoded_as_its_topic_wants_it() -> None:
+    async with some_workers() as parsers:
+        parsed = await parse(parsers)
+
+    assert parsed.encoded is not None
+    event = CODEC.decode(PAGES_PARSED, *parsed.encoded)
+    assert (event.title, event.link_urls) == ("T", ("https://site.test/next",))
+    assert PAGES_PARSED.headers_of(parsed.event) == PAGES_PARSED.headers_of(event)
+    assert (parsed.event.outcome, parsed.texts) == ("parsed", b"")
+
+
+async def test_a_bus_of_events_gets_events() -> None:
+    async with some_workers(gives_events=True) as parsers:
+        page = a_page(BODY)
+        parsed = await parsers.parse(page, ARecord(None), BODY)
+
+    assert (parsed.encoded, parsed.event.title, parsed.event.text) == (None, "T", "Walking on streams.\nnext")
+
+
+async def test_a_body_from_elsewhere_goes_along() -> None:
+    async with some_workers() as parsers:
+        parsed = await parse_elsewhere(parsers, BODY)
+
+    assert parsed.encoded is not None
+    assert CODEC.decode(PAGES_PARSED, *parsed.encoded).title == "T"
+
+
+async def test_a_message_of_a_registry_is_understood_and_answered_in_kind() -> None:
+    """Workers know no registry: framing is the parent's."""
+    codec = Codec(SchemaBook.embedded())
+    for number, topic in enumerate((PAGES_FETCHED, PAGES_PARSED)):
+        codec.book.write_as(topic.name, topic.schema_name, 7 + number)
+    async with some_workers() as parsers:
+        parsers._codec = codec
+        page = a_page(BODY)
+        encoded = codec.encode(PAGES_FETCHED, page)
+        parsed = await parsers.parse(page, ARecord(encoded.value, encoded.headers), BODY)
+
+    assert encoded.value.startswith(b"\0\0\0\0\x07")
+    assert parsed.encoded is not None
+    assert parsed.encoded.value.startswith(b"\0\0\0\0\x08")
+    assert codec.decode(PAGES_PARSED, *parsed.encoded).title == "T"
+
+
+async def test_texts_too_long_to_travel_come_beside_the_event() -> None:
+    async with some_workers() as parsers:
+        parsed = await parse_elsewhere(parsers, b"<p>" + b"word " * 120_000)
+
+    assert parsed.encoded is None
+    assert (parsed.event.text, parsed.event.text_chars) == ("", 599_999)
+    assert parsed.texts.startswith(b'{"text": "word word')
+
+
+@pytest.mark.parametrize(
+    ("path", "outcome"),
+    [
+        pytest.param("/abort", "crashed", id="abort"),
+        pytest.param("/segfault", "crashed", id="segfault"),
+        pytest.param("/exit", "crashed", id="exit"),
+        pytest.param("/loop", "timed_out", id="endless-loop"),
+        pytest.param("/sleep", "timed_out", id="endless-wait"),
+        pytest.param("/stop-me", "timed_out", id="stopped"),
+        pytest.param("/kill-me", "out_of_memory", id="killed-from-outside-twice"),
+    ],
+)
+async def test_a_deadly_page_costs_itself_and_no_other(path: str, outcome: str) -> None:
+    """Its neighbours, ahead of it and behind it, are read all the same."""
+    async with some_workers(page_seconds=0.3) as parsers:
+        before = [asyncio.create_task(parse(parsers)) for _ in range(3)]
+        deadly = asyncio.create_task(parse(parsers, path))
+        behind = [asyncio.create_task(parse(parsers)) for _ in range(20)]
+
+        parsed = await deadly
+        others = await asyncio.gather(*before, *behind)
+
+    assert (parsed.event.outcome, parsed.encoded) == (outcome, None)
+    assert parsed.event.error_message
+    assert parsed.event.url == f"https://site.test{path}"
+    assert {other.event.outcome for other in others} == {"parsed"}
+
+
+async def test_a_page_that_asks_for_too_much_memory_does_not_even_cost_its_worker() -> None:
+    async with some_workers() as parsers:
+        pids = parsers.pids
+        parsed = await parse(parsers, "/memory")
+
+        assert parsed.event.outcome == "out_of_memory"
+        assert (await parse(parsers)).event.outcome == "parsed"
+        assert parsers.pids == pids
+
+
+async def test_an_innocent_page_survives_the_death_of_its_worker() -> None:
+    """An operator, or a machine without memory, may kill a worker at any time."""
+    async with some_workers(page_seconds=5.0) as parsers:
+        (pid,) = parsers.pids
+        pages = [asyncio.create_task(parse(parsers, body=BODY * 2_000)) for _ in range(30)]
+        await asyncio.wait(pages, return_when=asyncio.FIRST_COMPLETED)
+        os.kill(pid, signal.SIGKILL)
+        parsed = await asyncio.gather(*pages)
+
+        assert {each.event.outcome for each in parsed} == {"parsed"}
+        assert pid not in parsers.pids
+
+
+async def test_a_fault_of_the_parser_is_told_with_its_traceback() -> None:
+    """It goes to the dead letters, where somebody looks; the worker goes on."""
+    async with some_workers() as parsers:
+        pids = parsers.pids
+        with pytest.raises(ParserFault, match="a fault of the parser"):
+            await parse(parsers, "/fail")
+
+        assert (await parse(parsers)).event.outcome == "parsed"
+        assert parsers.pids == pids
+
+
+async def test_a_worker_that_has_grown_is_replaced_between_pages() -> None:
+    async with some_workers(memory_mb=192) as parsers:
+        (first,) = parsers.pids
+        parsed = await asyncio.gather(*(parse(parsers, "/hoard") for _ in range(140)))
+
+        assert {each.event.outcome for each in parsed} == {"parsed"}
+        await until(lambda: len(parsers.pids) == 1 and first not in parsers.pids)
+        assert not is_running(first)
+
+
+async def test_pages_nobody_waits_for_any_more_block_nothing() -> None:
+    async with some_workers() as parsers:
+        pages = asyncio.gather(*(parse(parsers) for _ in range(40)), return_exceptions=True)
+        await asyncio.sleep(0)
+        pages.cancel()
+
+        assert (await parse(parsers)).event.outcome == "parsed"
+
+
+async def test_several_workers_share_the_line() -> None:
+    async with some_workers(2) as parsers:
+        slow = asyncio.create_task(parse(parsers, "/sleep"))
+        quick = await asyncio.gather(*(parse(parsers) for _ in range(12)))
+
+        assert {each.event.outcome for each in quick} == {"parsed"}
+        assert (await slow).event.outcome == "timed_out"
+
+
+async def test_workers_that_cannot_start_make_pages_wait_elsewhere() -> None:
+    """A broken installation is no page's fault."""
+    with pytest.raises(Unavailable, match="parser-workers"):
+        async with some_workers(reader="tests.integration.parser.hostile:no_such_thing"):
+            pass

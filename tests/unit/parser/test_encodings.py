@@ -1,0 +1,135 @@
+"""Content encodings are undone, within limits, and whatever is not whole is told."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import tracemalloc
+import zlib
+from collections.abc import Callable
+
+import cramjam
+import pytest
+
+from strider.parser.adapters.encodings import unpack
+from strider.parser.core import Unpacked, Unreadable
+
+MIB = 1024 * 1024
+LIMIT = 10 * MIB
+TEXT = b"<p>" + b"".join(b"word %d " % number for number in range(4_000))
+
+
+def brotli(content: bytes) -> bytes:
+    return bytes(cramjam.brotli.compress(content))
+
+
+def zstd(content: bytes) -> bytes:
+    return bytes(cramjam.zstd.compress(content))
+
+
+def raw_deflate(content: bytes) -> bytes:
+    return zlib.compress(content)[2:-4]
+
+
+def stacked(content: bytes, times: int) -> bytes:
+    for _ in range(times):
+        content = gzip.compress(content)
+    return content
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [
+        pytest.param(TEXT, "", id="none"),
+        pytest.param(TEXT, "identity", id="identity"),
+        pytest.param(gzip.compress(TEXT), "gzip", id="gzip"),
+        pytest.param(gzip.compress(TEXT), " X-GZIP ", id="old-name"),
+        pytest.param(gzip.compress(TEXT[:900]) + gzip.compress(TEXT[900:]), "gzip", id="two-members"),
+        pytest.param(gzip.compress(TEXT) + b"\0" * 12, "gzip", id="padding-behind"),
+        pytest.param(zlib.compress(TEXT), "deflate", id="deflate"),
+        pytest.param(raw_deflate(TEXT), "deflate", id="raw-deflate"),
+        pytest.param(brotli(TEXT), "br", id="brotli"),
+        pytest.param(zstd(TEXT), "zstd", id="zstd"),
+        pytest.param(brotli(gzip.compress(TEXT)), "gzip, br", id="one-within-the-other"),
+        pytest.param(stacked(TEXT, 5), "gzip,gzip,gzip,gzip,gzip", id="five"),
+        pytest.param(TEXT, "gzip", id="label-without-encoding"),
+        pytest.param(TEXT, "compress", id="unknown-label-on-plain-text"),
+        pytest.param(b"", "gzip", id="no-body"),
+    ],
+)
+def test_encodings_are_undone(body: bytes, encoding: str) -> None:
+    assert unpack(body, encoding, LIMIT) == Unpacked(TEXT if body else b"")
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "outcome", "error_class"),
+    [
+        pytest.param(b"\x00\xff" * 99, "gzip", "undecodable", "bad_encoding", id="not-gzip"),
+        pytest.param(b"\x00\xff" * 99, "br", "undecodable", "bad_encoding", id="not-brotli"),
+        pytest.param(b"\x00\xff" * 99, "zstd", "undecodable", "bad_encoding", id="not-zstd"),
+        pytest.param(b"\x00\xff" * 99, "deflate", "undecodable", "bad_encoding", id="not-deflate"),
+        pytest.param(brotli(TEXT)[:-40], "br", "undecodable", "bad_encoding", id="cut-brotli"),
+        pytest.param(bz2.compress(TEXT), "bzip2", "undecodable", "bad_encoding", id="unknown"),
+        pytest.param(gzip.compress(TEXT)[:5], "gzip", "undecodable", "bad_encoding", id="cut-in-the-head"),
+        pytest.param(stacked(TEXT, 6), ",".join(["gzip"] * 6), "undecodable", "too_many_encodings", id="six"),
+        pytest.param(b"x" * 101, "", "too_large", "", id="plain-and-large"),
+    ],
+)
+def test_what_cannot_be_undone_is_told(body: bytes, encoding: str, outcome: str, error_class: str) -> None:
+    limit = 100 if not encoding else LIMIT
+
+    found = unpack(body, encoding, limit)
+
+    assert isinstance(found, Unreadable)
+    assert (found.outcome, found.error_class) == (outcome, error_class)
+
+
+@pytest.mark.parametrize("cut", [40, 8], ids=["within-the-data", "without-the-checksum"])
+def test_what_came_before_a_break_is_kept(cut: int) -> None:
+    """Half a page is worth reading; that it is half is said."""
+    found = unpack(gzip.compress(TEXT)[:-cut], "gzip", LIMIT)
+
+    assert isinstance(found, Unpacked)
+    assert not found.is_whole
+    assert TEXT.startswith(found.content)
+    assert len(found.content) > len(TEXT) // 2
+
+
+BOMB = b"\0" * 64 * MIB
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [
+        pytest.param(gzip.compress(BOMB), "gzip", id="gzip"),
+        pytest.param(zlib.compress(BOMB), "deflate", id="deflate"),
+        pytest.param(raw_deflate(BOMB), "deflate", id="raw-deflate"),
+        pytest.param(brotli(BOMB), "br", id="brotli"),
+        pytest.param(zstd(BOMB), "zstd", id="zstd"),
+        pytest.param(gzip.compress(gzip.compress(BOMB)), "gzip, gzip", id="nested"),
+        pytest.param(gzip.compress(b"\0" * MIB) * 64, "gzip", id="many-members"),
+    ],
+)
+def test_a_bomb_is_stopped_before_it_unfolds(body: bytes, encoding: str) -> None:
+    tracemalloc.start()
+    try:
+        found = unpack(body, encoding, LIMIT)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert isinstance(found, Unreadable)
+    assert found.outcome == "decode_bomb"
+    assert peak < 3 * LIMIT
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, brotli, zstd], ids=["gzip", "brotli", "zstd"])
+def test_a_dense_megabyte_is_no_bomb(pack: Callable[[bytes], bytes]) -> None:
+    """A ratio says something only when much has come out."""
+    content = b" " * (MIB - 1)
+
+    assert unpack(pack(content), pack_name(pack), LIMIT) == Unpacked(content)
+
+
+def pack_name(pack: Callable[[bytes], bytes]) -> str:
+    return {brotli: "br", zstd: "zstd"}.get(pack, "gzip")

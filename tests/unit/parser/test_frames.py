@@ -1,0 +1,62 @@
+"""What parser and worker say to each other survives being torn apart."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strider.parser.adapters.frames import (
+    HEAD_BYTES,
+    MAX_FRAME_BYTES,
+    PARSED,
+    READY,
+    Answer,
+    FrameBuffer,
+    answer_frame,
+    read_answer,
+    read_request,
+    request_frame,
+)
+
+ANSWERS = st.builds(Answer, st.integers(0, 4), st.sampled_from(["", "parsed"]), st.binary(), st.binary())
+
+
+@given(answers=st.lists(ANSWERS, max_size=5), cuts=st.lists(st.integers(0, 400), max_size=8))
+def test_answers_arrive_whole_however_they_are_torn(answers: list[Answer], cuts: list[int]) -> None:
+    stream = b"".join(map(answer_frame, answers))
+    bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    buffer = FrameBuffer()
+
+    found = [
+        read_answer(frame) for start, end in pairwise(bounds) for frame in buffer.feed(stream[start:end])
+    ]
+
+    assert found == answers
+
+
+@given(event=st.binary(), body=st.binary())
+def test_requests_carry_event_and_body(event: bytes, body: bytes) -> None:
+    frame = b"".join(request_frame(event, body))
+
+    assert read_request(frame[HEAD_BYTES:]) == (event, body)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [b"", b"\0", b"\0\xff", b"\0\1\xff\0\0\0\0", answer_frame(Answer(PARSED, "x", b"event"))[HEAD_BYTES:-2]],
+    ids=["empty", "kind-only", "cut", "no-text", "event-cut"],
+)
+def test_what_is_no_answer_is_refused(frame: bytes) -> None:
+    with pytest.raises(ValueError, match="answer"):
+        read_answer(memoryview(frame))
+
+
+def test_a_length_that_cannot_be_is_refused() -> None:
+    """A worker that was taken over must not make its parent wait for gigabytes."""
+    head = (MAX_FRAME_BYTES + 1).to_bytes(4, "little")
+
+    with pytest.raises(ValueError, match="frame of"):
+        list(FrameBuffer().feed(head + answer_frame(Answer(READY))))

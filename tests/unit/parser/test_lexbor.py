@@ -1,0 +1,116 @@
+"""What one walk over a tree finds, and what of it is text."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.parser.adapters.lexbor import read_html
+from strider.parser.core.readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchor
+
+
+@pytest.mark.req("S3.9.4")
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param("<p>one</p><p>two</p>", "one\ntwo", id="a-line-for-each-block"),
+        pytest.param("<p><b>J</b>ohn <i>Doe</i></p>", "John Doe", id="inline-elements-part-no-words"),
+        pytest.param("<p> a \n\t b&nbsp;&nbsp;c </p>", "a b c", id="single-spaces"),
+        pytest.param("one<br>two", "one\ntwo", id="line-break"),
+        pytest.param("super<wbr>long", "superlong", id="possible-break"),
+        pytest.param("<p>see <img alt=x src=y> here</p>", "see here", id="picture-within-a-line"),
+        pytest.param("<ul><li>a<li>b</ul><table><tr><td>c<td>d</table>", "a\nb\nc\nd", id="lists-and-tables"),
+        pytest.param(
+            "a<script>x()</script><style>p{}</style><template><p>t</p></template>b",
+            "ab",
+            id="code-is-no-text",
+        ),
+        pytest.param("<noscript>turn it on</noscript>x", "x", id="noscript-is-told-apart"),
+        pytest.param(
+            "<select><option>o</select><textarea>t</textarea><iframe>i</iframe>x", "x", id="fields-and-frames"
+        ),
+        pytest.param("<svg><title>t</title><text>s</text></svg>x", "x", id="drawings"),
+        pytest.param(
+            "<div hidden>h<div hidden>i</div></div><p style='color:red;DISPLAY: none'>n</p>x",
+            "x",
+            id="hidden",
+        ),
+        pytest.param("<a href=/x>li<span>nk</span></a> text", "link text", id="links-are-text"),
+        pytest.param("<a href=/x>one</a><a href=/y>two</a>", "one\ntwo", id="links-in-a-row"),
+        pytest.param("x &lt;b&gt; &amp;", "x <b> &", id="entities"),
+        pytest.param("<!-- c --><p>x<!-- d -->y</p>", "x\ny", id="comments"),
+        pytest.param("a\0b", "ab", id="nul-is-dropped-as-the-standard-has-it"),
+        pytest.param("<frameset><frame src=x></frameset>", "", id="frames-only"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_visible_text(body: str, expected: str) -> None:
+    assert read_html(f"<html><head><title>T</title></head><body>{body}".encode()).text == expected
+
+
+@pytest.mark.req("S3.9.5")
+def test_anchors_have_words_flags_and_a_region() -> None:
+    reading = read_html(
+        b"<header><a href=/h>Home <b>page</b></a><nav><a href=/n rel='NoFollow'>N</a></nav></header>"
+        b"<article><a href=/m><img alt=i></a><aside><a href=/a title=T> </a></aside></article>"
+        b"<footer><a href=/f aria-label=Label></a></footer><a name=x>no target</a><a href>empty</a>"
+        b"<map><area href=/area alt=Area></map><a href=/e>e</a>"
+    )
+
+    assert reading.anchors == [
+        Anchor("/h", "Home page", "", HEADER),
+        Anchor("/n", "N", "nofollow", NAVIGATION),
+        Anchor("/m", "i", "", MAIN),
+        Anchor("/a", "T", "", ASIDE),
+        Anchor("/f", "Label", "", FOOTER),
+        Anchor("/area", "Area", "", ELSEWHERE),
+        Anchor("/e", "e", "", ELSEWHERE),
+    ]
+
+
+def test_a_long_anchor_is_clipped() -> None:
+    (anchor,) = read_html(b"<a href=/x>" + b"word " * 10_000 + b"</a>").anchors
+
+    assert len(anchor.text) == 200
+
+
+@pytest.mark.req("S3.9.1")
+def test_broken_markup_is_read_as_browsers_read_it() -> None:
+    reading = read_html(b"<p>one<p>two<a href=x>three<a href=y>four</p></a><b><i>five</b></i><title>late")
+
+    assert [anchor.href for anchor in reading.anchors] == ["x", "y"]
+    assert reading.paragraphs == 2
+
+
+def test_links_in_noscript_are_seen() -> None:
+    """Those who write for browsers without scripts write for us."""
+    reading = read_html(b"<body><noscript><a href=/plain>plain version</a></noscript>")
+
+    assert [anchor.href for anchor in reading.anchors] == ["/plain"]
+    assert reading.noscript == "plain version"
+
+
+def test_what_a_page_is_made_of_is_counted() -> None:
+    reading = read_html(
+        b"<script></script><form><input type=PASSWORD><input></form><p>a</p><p>b</p><script src=x></script>"
+    )
+
+    counted = (reading.paragraphs, reading.scripts, reading.forms, reading.password_fields)
+    assert counted == (2, 2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"\xff\xfe<p>\xc3x", id="no-utf-8"),
+        pytest.param(b"<a href='\xed\xa0\x80'>\xed\xa0\x80</a>", id="surrogates-in-utf-8"),
+        pytest.param(b"<p title='&#xD800;'>&#0;&#xD800;&#x110000;</p>", id="impossible-references"),
+        pytest.param(b"<" * 5_000, id="only-openings"),
+        pytest.param(b"<a href=x>" * 2_000, id="open-anchors"),
+        pytest.param(b"<table><b>" * 500, id="misnested"),
+    ],
+)
+def test_what_comes_out_can_always_be_written(content: bytes) -> None:
+    reading = read_html(content)
+
+    for text in (reading.text, *(part for anchor in reading.anchors for part in anchor[:3])):
+        text.encode()

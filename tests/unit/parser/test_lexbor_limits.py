@@ -1,0 +1,69 @@
+"""Documents beyond reason are cut before they are parsed, and usual ones are not."""
+
+from __future__ import annotations
+
+from strider.parser.adapters.lexbor import read_html
+from strider.parser.adapters.lexbor_limits import HARMLESS_BYTES, MAX_DEPTH, find_limit
+
+
+def test_usual_documents_have_no_limit() -> None:
+    content = b"<p>x<br><li>y<img src=z>" * 20_000
+
+    assert find_limit(content) is None
+
+
+def test_siblings_are_not_deep() -> None:
+    """Unclosed elements of a kind that ends by itself make no depth."""
+    assert find_limit(b"<div><p>x</div>" * 20_000) is None
+
+
+def test_small_documents_are_not_looked_at() -> None:
+    assert find_limit(b"<div>" * (HARMLESS_BYTES // 5)) is None
+
+
+def test_the_limit_is_found_where_it_is_passed() -> None:
+    assert find_limit(b"<div>" * 50_000) == MAX_DEPTH * 5
+
+
+def test_a_bottomless_document_is_read_up_to_the_limit() -> None:
+    """Lexbor would take minutes over it."""
+    reading = read_html(b"<a href=/top>top</a>" + b"<div>x" * 200_000)
+
+    assert reading.is_cut
+    assert [anchor.href for anchor in reading.anchors] == ["/top"]
+    assert reading.text.startswith("top\nx\nx")
+
+
+def test_an_element_of_endless_attributes_is_where_reading_ends() -> None:
+    """Lexbor would take a minute over it."""
+    before = b"<p>before" * 10_000
+    content = before + b"<p " + b" ".join(b"a%d=1" % number for number in range(200_000)) + b">after"
+
+    assert find_limit(content) == len(before)
+    assert read_html(content).text.endswith("before\nbefore")
+
+
+def test_long_values_are_no_attributes() -> None:
+    """Pictures within pages are long, and so are texts and scripts."""
+    content = (
+        b"<img src='data:"
+        + b"x" * 99_000
+        + b"'><script>"
+        + b"a b " * 50_000
+        + b"</script><p>"
+        + b"a b " * 50_000
+    )
+
+    assert find_limit(content) is None
+
+
+def test_anchors_end_each_other() -> None:
+    reading = read_html(b"".join(b"<a href=/%d>x " % number for number in range(20_000)))
+
+    assert (len(reading.anchors), reading.is_cut) == (20_000, False)
+
+
+def test_of_a_million_anchors_the_first_are_looked_at() -> None:
+    reading = read_html(b"<a href=/x>x</a>" * 20_001)
+
+    assert (len(reading.anchors), reading.is_cut) == (20_000, True)

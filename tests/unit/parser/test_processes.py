@@ -1,0 +1,54 @@
+"""What a worker's death means for the page that it was at."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from strider.parser.adapters.frames import READY, Answer
+from strider.parser.adapters.processes import Death, WorkerProcess
+
+MIB = 1024
+
+
+def a_process(*, status: int, peak_mb: int = 40, first_peak_mb: int = 30) -> WorkerProcess:
+    """Make one that has ended like this."""
+    process = WorkerProcess(0, on_answer=lambda *_: None, on_gone=lambda *_: None)
+    process._take(Answer(READY, event=str(first_peak_mb * MIB).encode()))
+    process._status, process._peak_kib = status, peak_mb * MIB
+    return process
+
+
+@pytest.mark.parametrize(
+    ("status", "peak_mb", "outcome", "is_foreign"),
+    [
+        pytest.param(signal.SIGABRT, 40, "crashed", False, id="abort"),
+        pytest.param(signal.SIGSEGV, 40, "crashed", False, id="segfault"),
+        pytest.param(3 << 8, 40, "crashed", False, id="exit-code"),
+        pytest.param(signal.SIGABRT, 220, "out_of_memory", False, id="abort-when-full"),
+        pytest.param(signal.SIGPROF, 220, "timed_out", False, id="own-timer"),
+        pytest.param(signal.SIGKILL, 40, "out_of_memory", True, id="killed"),
+        pytest.param(0, 40, "out_of_memory", True, id="went-by-itself"),
+    ],
+)
+async def test_the_way_it_ended_tells_why(
+    status: int, peak_mb: int, outcome: str, *, is_foreign: bool
+) -> None:
+    death = a_process(status=status, peak_mb=peak_mb).death(memory_mb=256)
+
+    assert (death.outcome, death.is_foreign) == (outcome, is_foreign)
+
+
+async def test_a_peak_that_was_inherited_says_nothing() -> None:
+    """The kernel counts what the parent had, until the child has more."""
+    process = a_process(status=signal.SIGABRT, peak_mb=300, first_peak_mb=300)
+
+    assert process.death(memory_mb=256).outcome == "crashed"
+
+
+async def test_who_was_killed_by_the_parent_died_of_what_the_parent_says() -> None:
+    process = a_process(status=signal.SIGKILL)
+    process._killed_for = why = Death("timed_out", "it took longer than 10 s")
+
+    assert process.death(memory_mb=256) == why

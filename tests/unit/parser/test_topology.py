@@ -1,0 +1,119 @@
+"""One fetched page becomes one parsed page; one that is given up is rejected from its headers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.events import PageRejected
+from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED
+from strider.parser.adapters.bodies import NoBodies
+from strider.parser.adapters.inline import InlineParsers
+from strider.parser.core import Limits
+from strider.parser.topology import CONSUMES, PRODUCES, Parser, loop_settings
+from strider.runtime.effects import NOTHING, Effects, Say
+from strider.runtime.errors import Unavailable
+
+from .pages import ARecord, a_page, read
+
+
+class Shelf:
+    """Bodies in memory."""
+
+    def __init__(self, **bodies: bytes) -> None:
+        self.bodies = bodies
+
+    async def get(self, reference: str) -> bytes:
+        return self.bodies[reference]
+
+    async def put(self, content: bytes) -> str:
+        self.bodies["kept"] = content
+        return "kept"
+
+
+def a_parser(bodies: Any = None) -> Parser:
+    shelf = bodies or Shelf()
+    return Parser(InlineParsers(Limits(), may_store=True), shelf, now_ms=lambda: 99)
+
+
+def test_it_reads_and_writes_what_its_topics_declare() -> None:
+    assert [reads.topic for reads in a_parser().reads()] == list(CONSUMES) == [PAGES_FETCHED]
+    assert all("parser" in topic.writers for topic in PRODUCES)
+
+
+async def test_a_page_is_said_once() -> None:
+    effects = await a_parser().on_page_fetched(a_page(b"<title>T</title>x"), ARecord())
+
+    (say,) = effects.say
+    assert isinstance(say, Say)
+    assert (say.topic, say.event.title, say.encoded) == (PAGES_PARSED, "T", None)
+    assert (effects.outcome, effects.close, effects.remember) == ("parsed", (), None)
+
+
+async def test_a_body_elsewhere_is_fetched() -> None:
+    parser = a_parser(Shelf(body=b"<title>Elsewhere</title>x"))
+
+    effects = await parser.on_page_fetched(a_page(body_object="body"), ARecord())
+
+    event = effects.say[0].event  # type: ignore[union-attr]
+    assert (event.title, event.body_object) == ("Elsewhere", "body")
+
+
+async def test_without_a_store_such_a_page_waits() -> None:
+    """It is a good message: somebody has to set the store."""
+    with pytest.raises(Unavailable, match="OBJECT_STORE_URL"):
+        await a_parser(NoBodies()).on_page_fetched(a_page(body_object="body"), ARecord())
+
+
+async def test_texts_too_long_to_travel_are_kept_before_the_page_is_said() -> None:
+    shelf = Shelf()
+    text = "word " * 150_000
+
+    effects = await a_parser(shelf).on_page_fetched(a_page(f"<p>{text}".encode()), ARecord())
+
+    event = effects.say[0].event  # type: ignore[union-attr]
+    assert (event.text, event.texts_object, event.text_chars) == ("", "kept", len(text) - 1)
+    assert json.loads(shelf.bodies["kept"])["text"] == text.strip()
+
+
+HEADERS = PAGES_FETCHED.headers_of(a_page())
+
+
+async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
+    effects = await a_parser().on_given_up(ARecord(b"\xc3\x01junk", HEADERS), "handler_timeout")
+
+    rejected = PageRejected(
+        url_key="ab" * 32,
+        group="site.test",
+        job_id="adhoc",
+        execution_id="adhoc-20261118-spec",
+        fetch_sequence=7,
+        validation_status="rejected",
+        rejection_reason="handler_timeout",
+        rejection_kind="plain",
+        rejected_by="parser",
+        rejected_at_ms=99,
+        detail="handler_timeout",
+    )
+    assert effects == Effects(close=(Say(PAGES_REJECTED, rejected),))
+
+
+async def test_what_is_no_page_of_the_ring_is_left_to_its_dead_letter() -> None:
+    assert await a_parser().on_given_up(ARecord(b"junk"), "bad_magic") is NOTHING
+
+
+def test_pages_that_take_all_of_their_time_do_not_time_out_those_behind_them() -> None:
+    settings = loop_settings(workers=2, page_seconds=2.0)
+
+    assert (settings.concurrency, settings.deadline_seconds) == (32, 190.0)
+
+
+async def test_the_same_page_is_the_same_event_wherever_it_is_read() -> None:
+    page = a_page(b"<p>x</p><a href=/y>y</a>")
+    effects = await a_parser().on_page_fetched(page, ARecord())
+    said = effects.say[0].event.to_record()  # type: ignore[union-attr]
+    plain = read(b"<p>x</p><a href=/y>y</a>").to_record()
+
+    assert {**said, "parse_us": 0} == {**plain, "parse_us": 0}

@@ -1,0 +1,140 @@
+"""A parsed page becomes a validated one, byte for byte, or a rejected one that says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import PageRejected, PageValidated, Verdict
+from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
+from strider.runtime.effects import NOTHING, Effects, Say
+from strider.validator.adapters import SplicedPages
+from strider.validator.core import Rules
+from strider.validator.topology import CONSUMES, PRODUCES, Validator
+
+from .pages import ARecord, a_page
+
+CODEC = Codec(SchemaBook.embedded())
+RULES = Rules()
+
+
+def a_validator() -> Validator:
+    return Validator(RULES, SplicedPages(CODEC), now_ms=lambda: 99)
+
+
+def as_read(page: Any) -> ARecord:
+    encoded = CODEC.encode(PAGES_PARSED, page)
+    return ARecord(encoded.value, encoded.headers)
+
+
+def test_it_reads_and_writes_what_its_topics_declare() -> None:
+    assert [reads.topic for reads in a_validator().reads()] == list(CONSUMES) == [PAGES_PARSED]
+    assert all("validator" in topic.writers for topic in PRODUCES)
+
+
+@pytest.mark.parametrize(
+    ("page", "verdict"),
+    [
+        pytest.param(a_page(), Verdict("valid", RULES.version, 99), id="valid"),
+        pytest.param(
+            a_page(decoded_bytes=9),
+            Verdict("doubtful", RULES.version, 99, warnings=("too_short",)),
+            id="doubtful",
+        ),
+        pytest.param(
+            a_page("", outcome="not_modified"), Verdict("valid", RULES.version, 99), id="not-modified"
+        ),
+    ],
+)
+async def test_a_page_that_is_kept_is_spliced(page: Any, verdict: Verdict) -> None:
+    record = as_read(page)
+
+    effects = await a_validator().on_page_parsed(page, record)
+
+    (say,) = effects.say
+    assert isinstance(say, Say)
+    assert say.encoded is not None
+    assert record.value is not None
+    assert record.value[10:] in say.encoded.value
+    assert (
+        CODEC.decode(PAGES_VALIDATED, *say.encoded) == PageValidated(page=page, verdict=verdict) == say.event
+    )
+    assert (say.topic, effects.outcome) == (PAGES_VALIDATED, verdict.validation_status)
+
+
+async def test_on_a_bus_without_bytes_the_event_is_said() -> None:
+    effects = await a_validator().on_page_parsed(a_page(), ARecord(None))
+
+    assert effects.say[0].encoded is None  # type: ignore[union-attr]
+
+
+@pytest.mark.req("S2.4.8", "S2.4.9", "S2.4.10", "S2.4.13")
+async def test_a_rejected_page_says_why_and_nothing_else_is_said_of_it() -> None:
+    page = a_page(
+        "Access Denied. Ask the administrator.", raw_hash="r", text_hash="t", depth=2, body_object="o"
+    )
+
+    effects = await a_validator().on_page_parsed(page, as_read(page))
+
+    rejected = PageRejected(
+        url_key=page.url_key,
+        group="site.test",
+        job_id="adhoc",
+        execution_id="adhoc-20261118-spec",
+        fetch_sequence=7,
+        validation_status="rejected",
+        rejection_reason="access_denied",
+        rejection_kind="hard",
+        rejected_by="validator",
+        rejected_at_ms=99,
+        url="https://site.test/page",
+        origin="https://site.test",
+        crawl_spec_id="spec",
+        depth=2,
+        detail="text: access denied",
+        rules_version=RULES.version,
+        status=200,
+        fetched_at_ms=1_763_467_200_000,
+        parse_outcome="parsed",
+        parser="strider",
+        parser_version="1",
+        document_kind="html",
+        title="Streams",
+        excerpt="Access Denied. Ask the administrator.",
+        text_chars=37,
+        body_object="o",
+        raw_hash="r",
+        text_hash="t",
+    )
+    assert effects == Effects((Say(PAGES_REJECTED, rejected),), outcome="access_denied")
+    assert len(CODEC.encode(PAGES_REJECTED, rejected).value) < 1_000
+
+
+async def test_everything_that_names_the_page_is_carried_into_a_rejection() -> None:
+    page = a_page("", kind="feed", hop=1, priority=3, is_start=True, referrer="https://site.test/",
+                  redirect_chain=("https://a.test/",), metadata={"a": "b"}, content_type="text/html",
+                  rendered=True, body_bytes=3, simhash=5, link_urls=())  # fmt: skip
+    effects = await a_validator().on_page_parsed(page, as_read(page))
+    rejected = effects.say[0].event.to_record()  # type: ignore[union-attr]
+    parsed = page.to_record()
+
+    assert {name for name in rejected.keys() & parsed.keys() if rejected[name] != parsed[name]} == set()
+
+
+async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
+    record = ARecord(b"junk", PAGES_PARSED.headers_of(a_page()))
+
+    effects = await a_validator().on_given_up(record, "bad_magic")
+
+    event = effects.close[0].event  # type: ignore[union-attr]
+    assert (event.rejected_by, event.rejection_reason, event.fetch_sequence, event.url) == (
+        "validator", "unreadable_message", 7, "",
+    )  # fmt: skip
+    assert effects.say == ()
+
+
+async def test_what_is_no_page_of_the_ring_is_left_to_its_dead_letter() -> None:
+    assert await a_validator().on_given_up(ARecord(b"junk"), "bad_magic") is NOTHING
