@@ -34,6 +34,17 @@ def test_an_update_can_be_guarded() -> None:
     )
 
 
+def test_a_repeated_row_may_set_what_no_row_says() -> None:
+    """When it was written, or when its content changed last."""
+    statement = Upsert(
+        "pages", columns=COLUMNS, conflict=("url",), update=("title",), computed=(("written_at", "now()"),)
+    )
+
+    assert statement.sql.endswith('DO UPDATE SET "title" = excluded."title", "written_at" = now()')
+    with pytest.raises(ValueError, match="no name of a table or column"):
+        Upsert("pages", columns=COLUMNS, conflict=("url",), computed=(("a b", "now()"),))
+
+
 def test_rows_become_columns_and_the_last_of_equal_ones_stays() -> None:
     """PostgreSQL refuses a statement that touches a row twice; a batch may well hold a page twice."""
     statement = Upsert("pages", columns=COLUMNS, conflict=("url",))

@@ -71,5 +71,135 @@ JOB_LOG: Final = KeyFamily(
     "Last lines of a job's log: a capped stream, oldest lines go first.",
 )
 
-KEY_FAMILIES: Final = (JOB_LOG,)
+FRONTIER_HEADER: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "header",
+    None,
+    "Epoch, run id and state of a frontier shard, its counters, and what was answered last.",
+)
+FRONTIER_ENTRIES: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "entries",
+    None,
+    "Open entries of a shard, by entry id.",
+)
+FRONTIER_GROUPS: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "groups",
+    None,
+    "Clock, places and queue lengths of each group.",
+)
+FRONTIER_QUEUE: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "queue",
+    None,
+    "Entries of a group that are due, by priority, oldest first.",
+    ("priority", "group"),
+)
+FRONTIER_LATER: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "later",
+    None,
+    "Entries that wait for their time.",
+)
+FRONTIER_DUE: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "due",
+    None,
+    "Groups that may be served, by priority, longest waiting first.",
+    ("priority",),
+)
+FRONTIER_LEASES: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "leases",
+    None,
+    "Leases that are not concluded.",
+)
+FRONTIER_ENDS: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "ends",
+    None,
+    "When leases run out.",
+)
+FRONTIER_EXPIRED: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "expired",
+    None,
+    "Leases that ran out and are not concluded.",
+)
+FRONTIER_COUNTS: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "counts",
+    None,
+    "Open and accepted entries of each execution.",
+)
+FRONTIER_NAMES: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "names",
+    None,
+    "Numbers of what many entries share.",
+)
+FRONTIER_SHAPES: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "shapes",
+    None,
+    "What those numbers stand for.",
+)
+FRONTIER_SEEN: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "seen",
+    timedelta(days=14),
+    "Fingerprints of one bucket of a seen scope, in one generation: a set of integers.",
+    ("generation", "scope", "bucket"),
+)
+FRONTIER_SEEN_SIZES: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "seen-sizes",
+    timedelta(days=14),
+    "Members and buckets of each seen scope, in one generation.",
+    ("generation",),
+)
+FRONTIER_SEEN_TOKENS: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "seen-tokens",
+    timedelta(days=14),
+    "Which seed opened an entry last, in one generation.",
+    ("generation",),
+)
+"""The frontier's scripts spell these themselves, beginning at the header's key; a test holds both together.
+What was seen lives for twice the age of a generation (7 days by default), from the generation's beginning."""
+
+KEY_FAMILIES: Final = (
+    JOB_LOG,
+    FRONTIER_HEADER,
+    FRONTIER_ENTRIES,
+    FRONTIER_GROUPS,
+    FRONTIER_QUEUE,
+    FRONTIER_LATER,
+    FRONTIER_DUE,
+    FRONTIER_LEASES,
+    FRONTIER_ENDS,
+    FRONTIER_EXPIRED,
+    FRONTIER_COUNTS,
+    FRONTIER_NAMES,
+    FRONTIER_SHAPES,
+    FRONTIER_SEEN,
+    FRONTIER_SEEN_SIZES,
+    FRONTIER_SEEN_TOKENS,
+)
 """All of them; a test of the repository finds each one documented."""

@@ -1,0 +1,217 @@
+"""The whole frontier of one process, for embedded mode and simulation: all ports in one object.
+
+Keeps the promises that Redis keeps, fencing included, so that what runs on it runs on Redis. Time
+is the clock's monotonic one, counted from what it said was now at the beginning: a step of the wall
+clock moves nothing. No lock is needed: nothing in here waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from strider.runtime.errors import Fenced
+from strider.runtime.ports import Clock
+
+from .memory_entries import known
+from .memory_parts import Phase
+from .memory_shard import Shard
+from .ports import (
+    Accepted,
+    Conclusion,
+    Counts,
+    Ending,
+    Figures,
+    Freed,
+    GroupState,
+    Known,
+    Lease,
+    Mark,
+    Marked,
+    NotReady,
+    Question,
+    Release,
+    Seen,
+    Swap,
+    Taken,
+)
+from .rules import DEFAULT_DELAY_MS, MARK_MARGIN_MS, VISITED_TTL_MS, first_sequence
+
+
+class MemoryFrontier:
+    """Working set, question to the seen-sets, and marks."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        default_delay_ms: int = DEFAULT_DELAY_MS,
+        mark_margin_ms: int = MARK_MARGIN_MS,
+        visited_ttl_ms: int = VISITED_TTL_MS,
+    ) -> None:
+        self._clock = clock
+        self._began_us = int(clock.now().timestamp() * 1_000_000)
+        self._began_monotonic = clock.monotonic()
+        self._default_delay_ms = default_delay_ms
+        self._mark_margin_ms = mark_margin_ms
+        self._visited_ttl_ms = visited_ttl_ms
+        self._shards: dict[int, Shard] = {}
+
+    async def take(self, shard: int, epoch: int) -> Taken:
+        """Become the owner."""
+        kept = self._shards.get(shard) or self._fresh(shard)
+        if epoch < kept.epoch:
+            raise Fenced(shard)
+        if epoch > kept.epoch:
+            kept.epoch, kept.is_loading = epoch, False
+        return Taken(kept.is_ready, self._now_ms())
+
+    async def begin(self, shard: int, epoch: int) -> None:
+        """Drop all there is, and open the shard for `load`."""
+        if (kept := self._shards.get(shard)) and epoch < kept.epoch:
+            raise Fenced(shard)
+        self._fresh(shard, epoch=epoch).is_loading = True
+
+    async def load(
+        self,
+        shard: int,
+        epoch: int,
+        *,
+        queued: Sequence[Accepted] = (),
+        in_ring: Sequence[Accepted] = (),
+        closed: Sequence[Accepted] = (),
+        seen: Sequence[Seen] = (),
+    ) -> None:
+        """Put back what the log says."""
+        entries, now_ms = self._loading(shard, epoch).entries, self._now_ms()
+        entries.load(queued, Phase.QUEUED, now_ms)
+        entries.load(in_ring, Phase.RING, now_ms)
+        entries.load(closed, None, now_ms)
+        entries.remember(seen, now_ms)
+
+    async def ready(self, shard: int, epoch: int, *, groups: Sequence[GroupState], sequence: int) -> None:
+        """End a rebuild."""
+        kept, now_ms = self._owned(shard, epoch), self._now_ms()
+        if not (kept.is_loading or kept.is_ready):
+            raise NotReady(shard, "no rebuild has begun")
+        for group in groups:
+            kept.groups.set(group, now_ms)
+        if kept.is_loading:
+            kept.sequence = first_sequence(sequence, now_ms)
+        kept.is_loading, kept.is_ready = False, True
+
+    async def look(self, shard: int, epoch: int, questions: Sequence[Question]) -> Sequence[Known]:
+        """Say what is known of entries."""
+        return known(self._ready(shard, epoch).entries, questions, self._now_ms())
+
+    async def accept(
+        self, shard: int, epoch: int, accepted: Sequence[Accepted], *, seen: Sequence[Seen] = ()
+    ) -> None:
+        """Queue entries that are not open; remember refusals."""
+        entries, now_ms = self._ready(shard, epoch).entries, self._now_ms()
+        entries.promote(now_ms)
+        entries.accept(accepted, now_ms)
+        entries.remember(seen, now_ms)
+
+    async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> Release:
+        """Write leases for what is due."""
+        return self._ready(shard, epoch).release(self._now_ms(), limit=limit, lease_ms=lease_ms)
+
+    async def swap(
+        self, shard: int, epoch: int, swaps: Sequence[Swap], *, lease_ms: int
+    ) -> Sequence[Lease | None]:
+        """Give the places of leases to other requests."""
+        kept, now_ms = self._ready(shard, epoch), self._now_ms()
+        return [kept.swap(swap, now_ms, lease_ms=lease_ms) for swap in swaps]
+
+    async def free(self, shard: int, epoch: int, freed: Sequence[Freed]) -> Sequence[Ending]:
+        """End requests."""
+        kept, now_ms = self._ready(shard, epoch), self._now_ms()
+        return [kept.free(each, now_ms) for each in freed]
+
+    async def conclude(self, shard: int, epoch: int, conclusions: Sequence[Conclusion]) -> None:
+        """Give entries their fates."""
+        kept, now_ms = self._ready(shard, epoch), self._now_ms()
+        kept.entries.promote(now_ms)
+        for conclusion in conclusions:
+            kept.conclude(conclusion, now_ms)
+
+    async def set_groups(self, shard: int, epoch: int, groups: Sequence[GroupState]) -> None:
+        """Set delays, places and blocks."""
+        kept, now_ms = self._ready(shard, epoch), self._now_ms()
+        for group in groups:
+            kept.groups.set(group, now_ms)
+
+    async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
+        """Count entries by execution."""
+        return self._ready(shard, epoch).entries.counts()
+
+    async def figures(self, shard: int, epoch: int) -> Figures:
+        """Say how full the shard is."""
+        return self._ready(shard, epoch).figures(self._now_ms())
+
+    def glance(self, shard: int) -> Figures | None:
+        """Say how full a shard is to whoever only shows it; None where it is not ready."""
+        held = self._shards.get(shard)
+        return held.figures(self._now_ms()) if held is not None and held.is_ready else None
+
+    async def drop(self, shard: int) -> None:
+        """Keep the set: this process is the store."""
+
+    async def seen(
+        self, asked: Mapping[tuple[int, str], Sequence[int]]
+    ) -> Mapping[tuple[int, str], Sequence[bool]]:
+        """Say which fingerprints are known."""
+        now_ms = self._now_ms()
+        answers: dict[tuple[int, str], list[bool]] = {}
+        for (shard, scope), fingerprints in asked.items():
+            kept = self._shards.get(shard)
+            sets = kept.seen.known(scope, now_ms) if kept is not None and kept.is_ready else []
+            answers[shard, scope] = [any(each in known for known in sets) for each in fingerprints]
+        return answers
+
+    async def mark(
+        self, leases: Sequence[tuple[int, str]], *, nonce: str, deadline_ms: int
+    ) -> Sequence[Mark]:
+        """Mark leases as started."""
+        now_us, lease_ms = self._now_us(), deadline_ms + self._mark_margin_ms
+        shards = self._shards
+        return [
+            shards[shard].mark(name, now_us, nonce=nonce, lease_ms=lease_ms)
+            if shard in shards
+            else Mark(Marked.GONE, now_us)
+            for shard, name in leases
+        ]
+
+    def _now_us(self) -> int:
+        return self._began_us + round((self._clock.monotonic() - self._began_monotonic) * 1_000_000)
+
+    def _now_ms(self) -> int:
+        return self._now_us() // 1000
+
+    def _fresh(self, shard: int, *, epoch: int = 0) -> Shard:
+        made = Shard(shard, default_delay_ms=self._default_delay_ms, visited_ttl_ms=self._visited_ttl_ms)
+        made.epoch = epoch
+        self._shards[shard] = made
+        return made
+
+    def _owned(self, shard: int, epoch: int) -> Shard:
+        kept = self._shards.get(shard)
+        if kept is None:
+            raise NotReady(shard, "it is absent")
+        if epoch < kept.epoch:
+            raise Fenced(shard)
+        if epoch > kept.epoch:
+            raise NotReady(shard, "it was not taken with this epoch")
+        return kept
+
+    def _loading(self, shard: int, epoch: int) -> Shard:
+        kept = self._owned(shard, epoch)
+        if not kept.is_loading:
+            raise NotReady(shard, "no rebuild has begun")
+        return kept
+
+    def _ready(self, shard: int, epoch: int) -> Shard:
+        kept = self._owned(shard, epoch)
+        if not kept.is_ready:
+            raise NotReady(shard, "it is being rebuilt" if kept.is_loading else "it is empty")
+        return kept

@@ -1,0 +1,202 @@
+"""One shard in memory: its entries, and how they move between queues, leases and the ring.
+
+Decides the same as the scripts of Redis, in the same order; asks no clock, is told the time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.identity import entry_id
+
+from .memory_groups import Groups
+from .memory_parts import Group, Phase, Slot
+from .memory_seen import SeenSets
+from .ports import Accepted, Conclusion, Counts, Fate, Known, Question, Seen, Standing
+from .rules import rank
+
+
+class Entries:
+    """What is open in a shard, where it waits, and what was seen."""
+
+    def __init__(self, groups: Groups, seen: SeenSets) -> None:
+        self.groups = groups
+        self.seen = seen
+        self.phases = {Phase.QUEUED: 0, Phase.LEASED: 0, Phase.RING: 0}
+        self._slots: dict[str, Slot] = {}
+        self._later: list[tuple[int, int, str]] = []
+        """Due time, ticket, entry id."""
+        self._tickets = 0
+        self._open: defaultdict[str, int] = defaultdict(int)
+        self._accepted: defaultdict[str, int] = defaultdict(int)
+
+    def get(self, name: str) -> Slot | None:
+        """Give an open entry."""
+        return self._slots.get(name)
+
+    def look(self, question: Question, now_ms: int) -> Known:
+        """Say what is known of an entry."""
+        token = self.seen.token(question.entry_id, now_ms)
+        if slot := self._slots.get(question.entry_id):
+            return Known(Standing.OPEN, shown(slot), token or slot.entry.seed_token)
+        sets = self.seen.known(question.seen_scope, now_ms)
+        is_seen = any(question.fingerprint in known for known in sets)
+        return Known(Standing.SEEN if is_seen else Standing.UNKNOWN, None, token)
+
+    def accept(self, accepted: Iterable[Accepted], now_ms: int) -> None:
+        """Queue what is not open."""
+        for each in accepted:
+            entry = each.entry
+            name = entry_id(entry.job_id, entry.url_key)
+            self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
+            self.seen.remember_token(name, entry.seed_token, seen_at_ms=now_ms, now_ms=now_ms)
+            if name in self._slots:
+                continue
+            self._accepted[entry.execution_id] += 1
+            self._open_in(Phase.QUEUED, name, entry)
+            self.queue(name, now_ms)
+
+    def remember(self, seen: Iterable[Seen], now_ms: int) -> None:
+        """Remember what was refused for good."""
+        for each in seen:
+            self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
+
+    def load(self, loaded: Iterable[Accepted], phase: Phase | None, now_ms: int) -> None:
+        """Put back what the log says; None for closed entries, of which only the memory is left."""
+        for each in loaded:
+            entry = each.entry
+            name = entry_id(entry.job_id, entry.url_key)
+            when = entry.updated_at_ms if phase is None else now_ms
+            self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=when, now_ms=now_ms)
+            self.seen.remember_token(name, entry.seed_token, seen_at_ms=when, now_ms=now_ms)
+            if phase is None or name in self._slots:
+                continue
+            self._open_in(phase, name, entry)
+            if phase is Phase.QUEUED:
+                self.queue(name, now_ms)
+
+    def queue(self, name: str, now_ms: int, *, at_head: bool = False) -> None:
+        """Put an entry into its queue, or where it waits for its time; leaves an older place deserted."""
+        slot = self._slots[name]
+        self.move(slot, Phase.QUEUED)
+        slot.held_by = 0
+        self._tickets += 1
+        slot.ticket = self._tickets
+        if slot.entry.due_at_ms > now_ms and not at_head:
+            heappush(self._later, (slot.entry.due_at_ms, slot.ticket, name))
+            return
+        group = self.groups.get(slot.entry.group)
+        queue = group.queues[rank(slot.entry)]
+        (queue.appendleft if at_head else queue.append)((name, slot.ticket))
+        self.groups.refresh(group, now_ms)
+
+    def promote(self, now_ms: int) -> None:
+        """Put entries whose time has come into their queues."""
+        while (due := self.later_ms()) is not None and due <= now_ms:
+            _, ticket, name = heappop(self._later)
+            entry = self._slots[name].entry
+            group = self.groups.get(entry.group)
+            group.queues[rank(entry)].append((name, ticket))
+            self.groups.refresh(group, now_ms)
+
+    def later_ms(self) -> int | None:
+        """Say when the first entry that waits for its time is due."""
+        while self._later:
+            due, ticket, name = self._later[0]
+            if self._is_queued(name, ticket):
+                return due
+            heappop(self._later)
+        return None
+
+    def pop(self, group: Group, priority: int) -> tuple[str, Slot] | None:
+        """Take the first entry out of a queue of a group."""
+        queue = group.queues[priority]
+        while queue:
+            name, ticket = queue.popleft()
+            if self._is_queued(name, ticket):
+                return name, self._slots[name]
+        return None
+
+    def move(self, slot: Slot, phase: Phase) -> None:
+        """Change where an entry is."""
+        self.phases[slot.phase] -= 1
+        self.phases[phase] += 1
+        slot.phase = phase
+
+    def conclude(self, conclusion: Conclusion, now_ms: int, *, named: int) -> int:
+        """Give an entry its fate, unless another, later fetch has it; give the sequence of what had it."""
+        entry = conclusion.entry
+        name = entry_id(entry.job_id, entry.url_key)
+        slot = self._slots.get(name)
+        if slot is None:
+            return 0
+        held_by = slot.held_by
+        if entry.fetch_sequence < slot.sequence and not (held_by and held_by == named):
+            return 0
+        if conclusion.fate in (Fate.CLOSE, Fate.CLOSE_AND_FORGET):
+            self._close(name, slot, conclusion, now_ms)
+        else:
+            self._go_on(name, slot, conclusion, now_ms)
+        return held_by
+
+    def counts(self) -> Mapping[str, Counts]:
+        """Count entries by execution."""
+        return {
+            execution: Counts(self._open[execution], self._accepted[execution])
+            for execution in sorted({*self._open, *self._accepted})
+        }
+
+    def _open_in(self, phase: Phase, name: str, entry: EntryRecorded) -> None:
+        self._slots[name] = Slot(entry, phase, ended=entry.fetch_sequence)
+        self._open[entry.execution_id] += 1
+        self.phases[phase] += 1
+
+    def _close(self, name: str, slot: Slot, conclusion: Conclusion, now_ms: int) -> None:
+        self.phases[slot.phase] -= 1
+        self._open[slot.entry.execution_id] -= 1
+        del self._slots[name]
+        scope, fingerprint = conclusion.seen_scope, conclusion.fingerprint
+        if conclusion.fate is Fate.CLOSE_AND_FORGET:
+            self.seen.forget(scope, fingerprint, name)
+        else:
+            self.seen.add(scope, fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
+
+    def _go_on(self, name: str, slot: Slot, conclusion: Conclusion, now_ms: int) -> None:
+        before, entry = slot.entry, conclusion.entry
+        slot.entry = entry
+        self._open[before.execution_id] -= 1
+        self._open[entry.execution_id] += 1
+        if conclusion.fate is Fate.RING:
+            self.move(slot, Phase.RING)
+            slot.held_by = 0
+        elif slot.phase is not Phase.QUEUED or _place(before) != _place(entry):
+            self.queue(name, now_ms)
+
+    def _is_queued(self, name: str, ticket: int) -> bool:
+        slot = self._slots.get(name)
+        return slot is not None and slot.phase is Phase.QUEUED and slot.ticket == ticket
+
+
+def shown(slot: Slot) -> EntryRecorded:
+    """Give an entry with its latest fetch sequence, be it under way."""
+    if slot.sequence == slot.entry.fetch_sequence:
+        return slot.entry
+    return sequenced(slot.entry, slot.sequence)
+
+
+def sequenced(entry: EntryRecorded, sequence: int) -> EntryRecorded:
+    """Give an entry the number of its latest fetch."""
+    return replace(entry, fetch_sequence=sequence)
+
+
+def known(entries: Entries, questions: Sequence[Question], now_ms: int) -> list[Known]:
+    """Answer questions in their order."""
+    return [entries.look(question, now_ms) for question in questions]
+
+
+def _place(entry: EntryRecorded) -> tuple[int, int]:
+    return rank(entry), entry.due_at_ms

@@ -1,0 +1,236 @@
+"""An entry as few bytes: what a slot in Redis holds, to the bit.
+
+What many entries share (who they belong to, how far they are) is one number, which stands for a
+*shape*; keys are raw; addresses leave out what the URL says already; fields at their defaults take
+nothing. Pure. Knows nothing of numbers' origin, of scripts, or of what a field means.
+
+A slot is 17 bytes of the scripts', then the tail: due time, priority, number of the execution,
+fetch sequence (these the scripts read), and what only this module reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields
+from operator import attrgetter
+from struct import Struct
+from typing import Any, Final
+from zlib import crc32
+
+from strider.contracts.generated.events import EntryRecorded
+
+from .rules import rank
+
+SHARED: Final = (
+    "job_id", "execution_id", "crawl_spec_id", "state", "reason", "kind", "hop", "depth", "priority",
+    "is_start", "tries", "error_count", "error_class", "status", "needs_rendering",
+)  # fmt: skip
+"""Fields whose values together are a shape: few combinations, many entries."""
+
+OWN: Final = (
+    "url_key",
+    "url",
+    "referrer",
+    "fetch_sequence",
+    "updated_at_ms",
+    "discovered_at_ms",
+    "due_at_ms",
+)
+"""Fields with a place in each tail."""
+
+RARE: Final = (
+    "redirect_chain", "metadata", "fetched_at_ms", "closed_at_ms", "next_crawl_at_ms", "interval_seconds",
+    "changed_at_ms", "unchanged_count", "raw_hash", "text_hash", "etag", "last_modified", "redirect_target",
+    "seed_token",
+)  # fmt: skip
+"""Fields that stand in a tail only where they are not at their defaults, by their number here."""
+
+FIELDS: Final = f"{crc32(repr((SHARED, OWN, RARE)).encode()):08x}"
+"""Changes with the fields: what another version packed is not read but rebuilt."""
+
+Shape = tuple[Any, ...]
+
+shape_of: Callable[[EntryRecorded], Shape] = attrgetter(*SHARED)
+
+_rare_of: Callable[[EntryRecorded], tuple[Any, ...]] = attrgetter(*RARE)
+
+_HEAD: Final = Struct(">BIHIHI")
+"""Phase, ticket, lease that has it, last outcome: the scripts' part of a slot."""
+_TAIL: Final = Struct(">HIBBHHII32sHIHIBHH")
+"""Due, priority, execution, sequence; shape, key, updated, discovered, flags, lengths of URL and referrer."""
+_RARE: Final = Struct(">BI")
+
+_KEY_IS_TEXT: Final = 1
+_GROUP_IS_TOLD: Final = 2
+_REFERRER_IS_NEAR: Final = 4
+"""It begins as the URL does, up to the path."""
+
+_MAX_48: Final = (1 << 48) - 1
+_LOW_32: Final = 0xFFFFFFFF
+_HASH_CHARACTERS: Final = 64
+_TEXT_KEY: Final = len(RARE)
+_TEXT_GROUP: Final = len(RARE) + 1
+_URL_LIMIT: Final = 0xFFFF
+
+
+def defaults() -> tuple[Any, ...]:
+    """Give the defaults of the rare fields."""
+    known = {each.name: each for each in fields(EntryRecorded)}
+    return tuple(
+        known[name].default if known[name].default is not MISSING else {}  # only the metadata is made anew
+        for name in RARE
+    )
+
+
+_DEFAULTS: Final = defaults()
+
+
+def shape_text(shape: Shape) -> str:
+    """Give a shape as the text that gets a number."""
+    return json.dumps(shape, ensure_ascii=False, separators=(",", ":"))
+
+
+def shape_from(text: str) -> Shape:
+    """Read a shape back."""
+    return tuple(json.loads(text))
+
+
+def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
+    """Pack an entry, given the numbers of its shape and of its execution."""
+    url = entry.url
+    host, origin = _host_and_origin(url)
+    flags, more = 0, []
+    key = _raw(entry.url_key)
+    if key is None:
+        flags |= _KEY_IS_TEXT
+        more.append(_packed_rare(_TEXT_KEY, _bytes(entry.url_key)))
+    if entry.group != host:
+        flags |= _GROUP_IS_TOLD
+        more.append(_packed_rare(_TEXT_GROUP, _bytes(entry.group)))
+    referrer = entry.referrer
+    if referrer and referrer.startswith(origin):
+        flags |= _REFERRER_IS_NEAR
+        referrer = referrer[len(origin) :]
+    if (rare := _rare_of(entry)) != _DEFAULTS:
+        more += _rare_parts(rare)
+    url_bytes, referrer_bytes = _bytes(url)[:_URL_LIMIT], _bytes(referrer)[:_URL_LIMIT]
+    due, sequence = _time(entry.due_at_ms), _time(entry.fetch_sequence)
+    updated, found = _time(entry.updated_at_ms), _time(entry.discovered_at_ms)
+    head = _TAIL.pack(
+        due >> 32, due & _LOW_32, rank(entry), execution >> 16, execution & 0xFFFF,
+        sequence >> 32, sequence & _LOW_32, shape, key or b"",
+        updated >> 32, updated & _LOW_32, found >> 32, found & _LOW_32,
+        flags, len(url_bytes), len(referrer_bytes),
+    )  # fmt: skip
+    return b"".join((head, url_bytes, referrer_bytes, *more))
+
+
+def tail_of(slot: bytes) -> tuple[bytes, int]:
+    """Take a slot apart: its tail, and the lease that has it (0 for none)."""
+    _, _, high, low, _, _ = _HEAD.unpack_from(slot)
+    return slot[_HEAD.size :], high << 32 | low
+
+
+def shape_number(tail: bytes) -> int:
+    """Say which shape a tail needs to be read."""
+    return int(_TAIL.unpack_from(tail)[7])
+
+
+def unpack_tail(tail: bytes, shape: Shape, *, held_by: int = 0) -> EntryRecorded:
+    """Read an entry back, with the fetch sequence of the lease that has it, if one has."""
+    (due_h, due_l, _, _, _, seq_h, seq_l, _, key, up_h, up_l, found_h, found_l, flags, url_size, ref_size) = (
+        _TAIL.unpack_from(tail)
+    )
+    end = _TAIL.size + url_size
+    url = _text(tail[_TAIL.size : end])
+    referrer = _text(tail[end : end + ref_size])
+    host, origin = _host_and_origin(url)
+    rest = _unpacked_rare(tail, end + ref_size) if len(tail) > end + ref_size else {}
+    return EntryRecorded(
+        url_key=rest.pop("url_key") if flags & _KEY_IS_TEXT else key.hex(),
+        url=url,
+        group=rest.pop("group") if flags & _GROUP_IS_TOLD else host,
+        referrer=origin + referrer if flags & _REFERRER_IS_NEAR else referrer,
+        fetch_sequence=held_by or seq_h << 32 | seq_l,
+        updated_at_ms=up_h << 32 | up_l,
+        discovered_at_ms=found_h << 32 | found_l,
+        due_at_ms=due_h << 32 | due_l,
+        **dict(zip(SHARED, shape, strict=True)),
+        **rest,
+    )
+
+
+def _host_and_origin(url: str) -> tuple[str, str]:
+    """Take host, and everything up to the path, from a URL in WHATWG form; empty where it is none."""
+    scheme, _, after = url.partition("://")
+    authority, _, _ = after.partition("/")
+    host, _, port = authority.rpartition(":")
+    name = host if host and port.isdecimal() else authority
+    return name, f"{scheme}://{authority}"
+
+
+def _rare_parts(values: tuple[Any, ...]) -> list[bytes]:
+    return [
+        _packed_rare(number, _rare_bytes(RARE[number], value))
+        for number, value in enumerate(values)
+        if value != _DEFAULTS[number]
+    ]
+
+
+def _packed_rare(number: int, value: bytes) -> bytes:
+    return _RARE.pack(number, len(value)) + value
+
+
+def _rare_bytes(name: str, value: Any) -> bytes:
+    if isinstance(value, int):
+        return b"%d" % value
+    if isinstance(value, str):
+        raw = _raw(value) if name.endswith("_hash") else None
+        return b"t" + _bytes(value) if raw is None else b"h" + raw
+    return json.dumps(value if isinstance(value, Sequence) else dict(value)).encode()
+
+
+def _unpacked_rare(tail: bytes, at: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    while at < len(tail):
+        number, size = _RARE.unpack_from(tail, at)
+        value = tail[at + _RARE.size : at + _RARE.size + size]
+        at += _RARE.size + size
+        if number >= _TEXT_KEY:
+            found["url_key" if number == _TEXT_KEY else "group"] = _text(value)
+        else:
+            found[RARE[number]] = _rare_value(_DEFAULTS[number], value)
+    return found
+
+
+def _rare_value(default: Any, value: bytes) -> Any:
+    if isinstance(default, int):
+        return int(value)
+    if isinstance(default, str):
+        return value[1:].hex() if value[:1] == b"h" else _text(value[1:])
+    read = json.loads(value)
+    return tuple(read) if isinstance(default, tuple) else read
+
+
+def _raw(text: str) -> bytes | None:
+    """Give 32 bytes for 64 lower-case hex digits; None for everything else."""
+    if len(text) != _HASH_CHARACTERS:
+        return None
+    try:
+        raw = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return raw if raw.hex() == text else None
+
+
+def _time(value: int) -> int:
+    return min(max(value, 0), _MAX_48)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogatepass")

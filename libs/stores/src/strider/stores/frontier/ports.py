@@ -1,0 +1,158 @@
+"""What a frontier shard's working set can be asked and told, and in which values.
+
+One shard has one writer, which took it with an epoch; every call carries shard and epoch, takes
+nothing from an older owner (Fenced), and may be repeated: a repeat changes nothing and answers the
+same. Two families stand behind these ports: Redis (Lua, one script call per shard) and memory;
+`tests/contract` runs one suite against both. Decides nothing about what a URL deserves: which
+entry is accepted, tried again or closed is the scheduler's to say, and is in the log before it is
+told here. All times are milliseconds of the one clock: Redis TIME, or the clock given to memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from strider.runtime.errors import RuntimeFailure
+
+from .values import (
+    Accepted,
+    Conclusion,
+    Counts,
+    Ending,
+    Fate,
+    Figures,
+    Freed,
+    GroupState,
+    Known,
+    Lease,
+    LeaseState,
+    Mark,
+    Marked,
+    Question,
+    Release,
+    Seen,
+    Standing,
+    Swap,
+    Taken,
+)
+
+__all__ = [
+    "Accepted",
+    "Conclusion",
+    "Counts",
+    "Ending",
+    "Fate",
+    "Figures",
+    "Freed",
+    "GroupState",
+    "Known",
+    "Lease",
+    "LeaseState",
+    "Mark",
+    "Marked",
+    "Marks",
+    "NotReady",
+    "Question",
+    "Release",
+    "Seen",
+    "SeenQuestion",
+    "Standing",
+    "Swap",
+    "Taken",
+    "WorkingSet",
+]
+
+
+class NotReady(RuntimeFailure):
+    """The working set of a shard is absent, was replaced, or is being rebuilt."""
+
+    def __init__(self, shard: int, why: str) -> None:
+        super().__init__(f"the working set of shard {shard} is not ready: {why}")
+        self.shard = shard
+        self.why = why
+
+
+class WorkingSet(Protocol):
+    """The scheduler's side. Raises Unavailable where the store is out of reach, Fenced for an old epoch.
+
+    Every method but `take` and `begin` raises NotReady where the shard's set is not (or no longer) ready.
+    """
+
+    async def take(self, shard: int, epoch: int) -> Taken:
+        """Become the owner; takes only a higher epoch than the header's (or the same again)."""
+
+    async def begin(self, shard: int, epoch: int) -> None:
+        """Drop all there is of a shard and open it for `load`."""
+
+    async def load(
+        self,
+        shard: int,
+        epoch: int,
+        *,
+        queued: Sequence[Accepted] = (),
+        in_ring: Sequence[Accepted] = (),
+        closed: Sequence[Accepted] = (),
+        seen: Sequence[Seen] = (),
+    ) -> None:
+        """Put back what the log says; only between `begin` and `ready`."""
+
+    async def ready(self, shard: int, epoch: int, *, groups: Sequence[GroupState], sequence: int) -> None:
+        """End a rebuild: the groups' clocks stand, fetch sequences go on above `sequence`."""
+
+    async def look(self, shard: int, epoch: int, questions: Sequence[Question]) -> Sequence[Known]:
+        """Say what is known of entries."""
+
+    async def accept(
+        self, shard: int, epoch: int, accepted: Sequence[Accepted], *, seen: Sequence[Seen] = ()
+    ) -> None:
+        """Queue entries that are not open, remember them as seen, count them; remember refusals."""
+
+    async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> Release:
+        """Write leases for what is due (a group's clock, block and places allowing), best entries first."""
+
+    async def swap(
+        self, shard: int, epoch: int, swaps: Sequence[Swap], *, lease_ms: int
+    ) -> Sequence[Lease | None]:
+        """Issue leases for other requests in place of these; the entries go back to the head of their
+        queues, and their groups release nothing else until the new lease has ended. None: the lease was gone.
+        """
+
+    async def free(self, shard: int, epoch: int, freed: Sequence[Freed]) -> Sequence[Ending]:
+        """End requests: clocks move to start + delay, places are free; entries stay taken until concluded."""
+
+    async def conclude(self, shard: int, epoch: int, conclusions: Sequence[Conclusion]) -> None:
+        """Give entries their fates; an entry that was concluded by a later fetch sequence stays as it is."""
+
+    async def set_groups(self, shard: int, epoch: int, groups: Sequence[GroupState]) -> None:
+        """Set delays, places and blocks."""
+
+    async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
+        """Count entries by execution."""
+
+    async def figures(self, shard: int, epoch: int) -> Figures:
+        """Say how full the shard is."""
+
+    async def drop(self, shard: int) -> None:
+        """Let go of what this process keeps of a shard (connections, caches); the set itself stays."""
+
+
+class SeenQuestion(Protocol):
+    """What anyone may ask: link-ingestion, to spare the bus. Never writes."""
+
+    async def seen(
+        self, asked: Mapping[tuple[int, str], Sequence[int]]
+    ) -> Mapping[tuple[int, str], Sequence[bool]]:
+        """Say for each (shard, seen scope) what is known; a shard that is not ready knows nothing."""
+
+
+class Marks(Protocol):
+    """The fetcher's side: one compare-and-set for each lease, by its id alone."""
+
+    async def mark(
+        self, leases: Sequence[tuple[int, str]], *, nonce: str, deadline_ms: int
+    ) -> Sequence[Mark]:
+        """Mark (shard, lease id) pairs as started; they now end at mark + deadline + margin.
+
+        The same nonce may ask again after a lost answer and gets the same one. Raises Unavailable.
+        """

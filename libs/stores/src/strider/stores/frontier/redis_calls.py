@@ -1,0 +1,93 @@
+"""One script call on one shard: what goes with each, what its refusals mean, and calls that got lost.
+
+A call whose answer did not come may have been done. When the same is asked again it bears the same
+nonce, and the script answers what it answered before; so a lost answer gives no lease twice away.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Sequence
+from hashlib import blake2b
+from secrets import token_bytes
+from typing import Any, Final
+
+from strider.runtime.errors import Fenced, Unavailable
+from strider.stores.keys import FRONTIER_HEADER
+from strider.stores.redis import Redis
+
+from .ports import NotReady
+from .redis_scripts import frontier_script
+
+Argument = str | bytes | int
+
+_DONE: Final = 0
+_FENCED: Final = 1
+_MOST_UNANSWERED: Final = 256
+
+
+class ShardCalls:
+    """Runs the frontier's scripts."""
+
+    def __init__(self, redis: Redis, *, default_delay_ms: int, visited_ttl_ms: int) -> None:
+        self._redis = redis
+        self._settings = (default_delay_ms, visited_ttl_ms)
+        self._who = token_bytes(8)
+        self._calls = 0
+        self._unanswered: dict[tuple[int, str, bytes], bytes] = {}
+
+    async def run(
+        self, name: str, shard: int, epoch: int, *, args: Sequence[Argument] = (), same: bytes = b""
+    ) -> list[Any]:
+        """Run a script and give what follows its verdict. Raises Fenced, NotReady, Unavailable.
+
+        `same` says which calls ask the same; without it a call is known by its arguments.
+        """
+        nonce = self._taken_up(shard, name, args, same) or self._nonce()
+        try:
+            return await self._run(name, shard, epoch, nonce=nonce, args=args)
+        except (Unavailable, CancelledError):
+            while len(self._unanswered) >= _MOST_UNANSWERED:
+                del self._unanswered[next(iter(self._unanswered))]
+            self._unanswered[shard, name, same or _digest(args)] = nonce
+            raise
+
+    def forget(self, shard: int) -> None:
+        """Let go of what is unanswered of a shard."""
+        for asked in [asked for asked in self._unanswered if asked[0] == shard]:
+            del self._unanswered[asked]
+
+    async def _run(
+        self, name: str, shard: int, epoch: int, *, nonce: bytes, args: Sequence[Argument]
+    ) -> list[Any]:
+        reply = await self._redis.run(
+            frontier_script(name),
+            keys=[FRONTIER_HEADER(shard)],
+            args=[epoch, nonce, *self._settings, *args],
+        )
+        if not isinstance(reply, list) or not reply:
+            raise Unavailable("redis", f"frontier_{name} answered {reply!r}")
+        verdict, *rest = reply
+        if verdict == _DONE:
+            return rest
+        if verdict == _FENCED:
+            raise Fenced(shard)
+        raise NotReady(shard, rest[0].decode(errors="replace"))
+
+    def _taken_up(self, shard: int, name: str, args: Sequence[Argument], same: bytes) -> bytes | None:
+        if not self._unanswered:
+            return None
+        return self._unanswered.pop((shard, name, same or _digest(args)), None)
+
+    def _nonce(self) -> bytes:
+        self._calls += 1
+        return self._who + self._calls.to_bytes(8)
+
+
+def _digest(args: Sequence[Argument]) -> bytes:
+    digest = blake2b(digest_size=16)
+    for each in args:
+        value = each if isinstance(each, bytes) else str(each).encode(errors="surrogatepass")
+        digest.update(len(value).to_bytes(8))
+        digest.update(value)
+    return digest.digest()

@@ -1,0 +1,59 @@
+"""The fetcher's marks in Redis: one call for each shard, all shards at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+
+from strider.stores.keys import FRONTIER_HEADER
+from strider.stores.redis import Redis
+
+from .ports import Mark, Marked
+from .redis_records import lease_bytes
+from .redis_scripts import frontier_script
+from .rules import DEFAULT_DELAY_MS, MARK_MARGIN_MS, VISITED_TTL_MS
+
+
+class RedisMarks:
+    """Marks leases as started. Raises Unavailable."""
+
+    def __init__(
+        self,
+        redis: Redis,
+        *,
+        mark_margin_ms: int = MARK_MARGIN_MS,
+        default_delay_ms: int = DEFAULT_DELAY_MS,
+    ) -> None:
+        self._redis = redis
+        self._margin_ms = mark_margin_ms
+        self._default_delay_ms = default_delay_ms
+
+    async def mark(
+        self, leases: Sequence[tuple[int, str]], *, nonce: str, deadline_ms: int
+    ) -> Sequence[Mark]:
+        """Mark (shard, lease id) pairs, and say which requests may start."""
+        places: defaultdict[int, list[int]] = defaultdict(list)
+        for place, (shard, _) in enumerate(leases):
+            places[shard].append(place)
+        answers = await asyncio.gather(
+            *(
+                self._mark(shard, [leases[place][1] for place in at], nonce=nonce, deadline_ms=deadline_ms)
+                for shard, at in places.items()
+            )
+        )
+        marks = {
+            place: mark
+            for at, answer in zip(places.values(), answers, strict=True)
+            for place, mark in zip(at, answer, strict=True)
+        }
+        return [marks[place] for place in range(len(leases))]
+
+    async def _mark(self, shard: int, names: Sequence[str], *, nonce: str, deadline_ms: int) -> list[Mark]:
+        packed = b"".join(map(lease_bytes, names))
+        *marked, now_us = await self._redis.run(
+            frontier_script("mark"),
+            keys=[FRONTIER_HEADER(shard)],
+            args=["", nonce, self._default_delay_ms, VISITED_TTL_MS, deadline_ms + self._margin_ms, packed],
+        )
+        return [Mark(Marked.STARTED, at) if at else Mark(Marked.GONE, now_us) for at in marked]

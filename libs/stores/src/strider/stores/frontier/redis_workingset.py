@@ -1,0 +1,235 @@
+"""The scheduler's working set in Redis (or Valkey): one script call for each call of the port.
+
+Large calls go in pieces. Decides nothing: what a call does is in the script of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from strider.stores.redis import Redis
+
+from . import redis_leases
+from .packing import shape_number, tail_of, unpack_tail
+from .ports import (
+    Accepted,
+    Conclusion,
+    Counts,
+    Ending,
+    Figures,
+    Freed,
+    GroupState,
+    Known,
+    Lease,
+    Question,
+    Release,
+    Seen,
+    Standing,
+    Swap,
+    Taken,
+)
+from .redis_calls import ShardCalls
+from .redis_names import NamesOfShards
+from .redis_records import (
+    CLOSED,
+    QUEUED,
+    RING,
+    Scopes,
+    accepted_bytes,
+    conclusion_bytes,
+    freed_bytes,
+    group_bytes,
+    question_bytes,
+    seen_bytes,
+    swap_bytes,
+)
+from .rules import DEFAULT_DELAY_MS, EXPIRED_A_CALL, VISITED_TTL_MS, lease_id
+
+_A_CALL: Final = 1000
+"""Entries of one call: a few milliseconds in which the server does nothing else."""
+_DROPPED_A_CALL: Final = 2000
+
+T = TypeVar("T")
+
+
+class RedisWorkingSet:
+    """One object for all shards of a process; shards are independent."""
+
+    def __init__(
+        self,
+        redis: Redis,
+        *,
+        default_delay_ms: int = DEFAULT_DELAY_MS,
+        visited_ttl_ms: int = VISITED_TTL_MS,
+    ) -> None:
+        self._calls = ShardCalls(redis, default_delay_ms=default_delay_ms, visited_ttl_ms=visited_ttl_ms)
+        self._names = NamesOfShards(redis, self._calls)
+
+    async def take(self, shard: int, epoch: int) -> Taken:
+        """Become the owner."""
+        await self.drop(shard)
+        now_ms, is_ready = await self._calls.run("take", shard, epoch)
+        return Taken(bool(is_ready), now_ms)
+
+    async def begin(self, shard: int, epoch: int) -> None:
+        """Drop all there is, in pieces, and open the shard for `load`."""
+        await self.drop(shard)
+        is_open = 0
+        while not is_open:
+            [is_open] = await self._calls.run("begin", shard, epoch, args=[_DROPPED_A_CALL])
+
+    async def load(
+        self,
+        shard: int,
+        epoch: int,
+        *,
+        queued: Sequence[Accepted] = (),
+        in_ring: Sequence[Accepted] = (),
+        closed: Sequence[Accepted] = (),
+        seen: Sequence[Seen] = (),
+    ) -> None:
+        """Put back what the log says."""
+        for phase, loaded in ((QUEUED, queued), (RING, in_ring), (CLOSED, closed)):
+            for part in _parts(loaded):
+                await self._accept(shard, epoch, "load", part, phase=phase)
+        for refused in _parts(seen):
+            await self._accept(shard, epoch, "load", (), seen=refused)
+        if not (queued or in_ring or closed or seen):
+            await self._accept(shard, epoch, "load", ())
+
+    async def ready(self, shard: int, epoch: int, *, groups: Sequence[GroupState], sequence: int) -> None:
+        """End a rebuild."""
+        await self._set_groups(shard, epoch, groups, also="loading")
+        await self._calls.run("ready", shard, epoch, args=[sequence])
+
+    async def look(self, shard: int, epoch: int, questions: Sequence[Question]) -> Sequence[Known]:
+        """Say what is known of entries."""
+        known: list[Known] = []
+        for part in _parts(questions) if questions else [questions]:
+            scopes = Scopes()
+            packed = question_bytes(part, scopes)
+            answer = await self._calls.run("look", shard, epoch, args=[packed, *scopes.told()])
+            known += await self._known(shard, answer)
+        return known
+
+    async def accept(
+        self, shard: int, epoch: int, accepted: Sequence[Accepted], *, seen: Sequence[Seen] = ()
+    ) -> None:
+        """Queue entries that are not open; remember refusals."""
+        for part in _parts(accepted) if accepted else [accepted]:
+            await self._accept(shard, epoch, "accept", part, seen=seen[:_A_CALL])
+            seen = seen[_A_CALL:]
+        for refused in _parts(seen):
+            await self._accept(shard, epoch, "accept", (), seen=refused)
+
+    async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> Release:
+        """Write leases for what is due; leases of an answer that was lost come first."""
+        args = [limit, lease_ms, EXPIRED_A_CALL]
+        answer = await self._calls.run("release", shard, epoch, args=args, same=b"any")
+        now_ms, next_ms, given, expired = answer
+        leases = redis_leases.given(given, epoch, now_ms=now_ms, lease_ms=lease_ms)
+        over = redis_leases.expired(expired)
+        shapes = await self._names.shapes(shard, {lease.shape for lease in (*leases, *over)})
+        return Release(
+            redis_leases.shown(leases, shard, shapes.__getitem__),
+            redis_leases.shown(over, shard, shapes.__getitem__),
+            now_ms,
+            next_ms,
+        )
+
+    async def swap(
+        self, shard: int, epoch: int, swaps: Sequence[Swap], *, lease_ms: int
+    ) -> Sequence[Lease | None]:
+        """Give the places of leases to other requests."""
+        names = await self._names.ready_to_pack(shard, epoch, (swap.request for swap in swaps))
+        args: list[bytes | int] = [swap_bytes(swaps, names), lease_ms]
+        now_ms, *sequences = await self._calls.run("swap", shard, epoch, args=args)
+        leases = []
+        for sequence, swap in zip(sequences, swaps, strict=True):
+            tail = names.pack(swap.request)
+            request = unpack_tail(tail, names.shapes[shape_number(tail)], held_by=sequence)
+            lease = Lease(lease_id(shard, epoch, sequence), request, now_ms, now_ms + lease_ms)
+            leases.append(lease if sequence else None)
+        return leases
+
+    async def free(self, shard: int, epoch: int, freed: Sequence[Freed]) -> Sequence[Ending]:
+        """End requests."""
+        endings: list[Ending] = []
+        for part in _parts(freed) if freed else [freed]:
+            [letters] = await self._calls.run("free", shard, epoch, args=[freed_bytes(part)])
+            endings += [Ending.CURRENT if letter == ord("C") else Ending.STALE for letter in letters]
+        return endings
+
+    async def conclude(self, shard: int, epoch: int, conclusions: Sequence[Conclusion]) -> None:
+        """Give entries their fates."""
+        for part in _parts(conclusions) if conclusions else [conclusions]:
+            scopes = Scopes()
+            names = await self._names.ready_to_pack(shard, epoch, (each.entry for each in part))
+            packed = conclusion_bytes(part, names, scopes)
+            await self._calls.run("conclude", shard, epoch, args=[packed, *scopes.told()])
+
+    async def set_groups(self, shard: int, epoch: int, groups: Sequence[GroupState]) -> None:
+        """Set delays, places and blocks."""
+        await self._set_groups(shard, epoch, groups, also="")
+
+    async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
+        """Count entries by execution."""
+        *_, counted = await self._calls.run("count", shard, epoch)
+        found = {field.decode(): int(count) for field, count in zip(counted[::2], counted[1::2], strict=True)}
+        executions = await self._names.executions(shard, {int(field[1:]) for field in found})
+        named = sorted((executions[number], number) for number in {int(field[1:]) for field in found})
+        return {
+            execution: Counts(found.get(f"o{number}", 0), found.get(f"a{number}", 0))
+            for execution, number in named
+        }
+
+    async def figures(self, shard: int, epoch: int) -> Figures:
+        """Say how full the shard is."""
+        now_ms, queued, leased, in_ring, groups, seen, _ = await self._calls.run("count", shard, epoch)
+        return Figures(queued=queued, leased=leased, in_ring=in_ring, groups=groups, seen=seen, now_ms=now_ms)
+
+    async def drop(self, shard: int) -> None:
+        """Let go of what is remembered of a shard."""
+        self._calls.forget(shard)
+        self._names.forget(shard)
+
+    async def _set_groups(self, shard: int, epoch: int, groups: Sequence[GroupState], *, also: str) -> None:
+        for part in _parts(groups) if groups else [groups]:
+            await self._calls.run("groups", shard, epoch, args=[group_bytes(part), also])
+
+    async def _accept(
+        self,
+        shard: int,
+        epoch: int,
+        word: str,
+        accepted: Sequence[Accepted],
+        *,
+        phase: int = QUEUED,
+        seen: Sequence[Seen] = (),
+    ) -> None:
+        scopes = Scopes()
+        names = await self._names.ready_to_pack(shard, epoch, (each.entry for each in accepted))
+        packed = accepted_bytes(accepted, names, scopes, phase=phase)
+        refused = seen_bytes(seen, scopes)
+        await self._calls.run("accept", shard, epoch, args=[word, packed, refused, *scopes.told()])
+
+    async def _known(self, shard: int, answer: Sequence[Any]) -> list[Known]:
+        triples = list(zip(answer[::3], answer[1::3], answer[2::3], strict=True))
+        slots = [tail_of(slot) if slot else None for slot, _, _ in triples]
+        shapes = await self._names.shapes(shard, {shape_number(slot[0]) for slot in slots if slot})
+        known: list[Known] = []
+        for slot, (_, is_seen, token) in zip(slots, triples, strict=True):
+            told = token.decode() if token else ""
+            if slot is None:
+                known.append(Known(Standing.SEEN if is_seen else Standing.UNKNOWN, None, told))
+                continue
+            tail, held_by = slot
+            entry = unpack_tail(tail, shapes[shape_number(tail)], held_by=held_by)
+            known.append(Known(Standing.OPEN, entry, told or entry.seed_token))
+        return known
+
+
+def _parts(whole: Sequence[T]) -> Iterator[Sequence[T]]:
+    for first in range(0, len(whole), _A_CALL):
+        yield whole[first : first + _A_CALL]

@@ -1,0 +1,220 @@
+"""The values in which a working set is asked and answers. They decide nothing.
+
+All times are milliseconds of the one clock, but where a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from strider.contracts.generated.events import EntryRecorded
+
+
+class Standing(StrEnum):
+    """What the working set knows of an entry."""
+
+    UNKNOWN = "unknown"
+    """Never seen, or so long ago that it counts as new."""
+    SEEN = "seen"
+    """Accepted or refused for good before, and not open now."""
+    OPEN = "open"
+    """Queued, leased, or on its way round the ring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Is this entry known? Seeds ask too, for their token."""
+
+    entry_id: str
+    """`entry_id(job_id, url_key)`."""
+    seen_scope: str
+    """Whose seen-set: a job, or one crawl spec of the standing job."""
+    fingerprint: int
+    """64 bits of the URL key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of an entry."""
+
+    standing: Standing
+    entry: EntryRecorded | None = None
+    """Where it is open: as it was accepted, or concluded, last, with the fetch sequence of the lease that
+    has it, if one has: a page may be settled before its outcome is read."""
+    seed_token: str = ""
+    """The seed that opened it last; empty for links and for what was forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An entry to be queued, whose truth is committed."""
+
+    entry: EntryRecorded
+    seen_scope: str
+    fingerprint: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A URL that was refused for good: it is not asked about again."""
+
+    seen_scope: str
+    fingerprint: int
+
+
+class LeaseState(StrEnum):
+    """How far a lease has come."""
+
+    ISSUED = "issued"
+    STARTED = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One request that may be made for an entry."""
+
+    lease_id: str
+    """`<shard>-<epoch in hex>-<sequence>`: never given twice."""
+    entry: EntryRecorded
+    """With the fetch sequence of this lease, which grows within the shard for ever."""
+    issued_at_ms: int
+    expires_at_ms: int
+    state: LeaseState = LeaseState.ISSUED
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What one look at the queues of a shard gave."""
+
+    leases: Sequence[Lease]
+    """New leases, at most one for each free place of a group."""
+    expired: Sequence[Lease]
+    """Leases that ran out, named by each look until they are concluded (some hundred at a time); their groups
+    are free again, their entries taken."""
+    now_ms: int
+    next_due_ms: int | None
+    """When there is something to release, or a lease runs out, at the earliest (in the past where the limit
+    left some); None where nothing waits for time alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """Give a lease's place to another request of the group: robots.txt comes before pages."""
+
+    lease_id: str
+    request: EntryRecorded
+    """What is asked instead; never queued, its lease lives alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """A request has ended: its group may have the next one, after the delay."""
+
+    lease_id: str
+    started_at_ms: int
+    """When its head was written; 0 where it was not, and then no delay is used up."""
+    group: str
+    entry_id: str
+    """For outcomes of leases that are gone; empty for robots requests, which have no entry."""
+
+
+class Ending(StrEnum):
+    """What ended with a freed lease."""
+
+    CURRENT = "current"
+    """The lease has its entry, or nobody has: the outcome counts, and the entry is taken until concluded."""
+    STALE = "stale"
+    """Another lease has the entry, its page goes round, it is closed, or this outcome was concluded before:
+    the outcome is to be dropped."""
+
+
+class Fate(StrEnum):
+    """What becomes of an entry."""
+
+    QUEUE = "queue"
+    """It waits (again) until its `due_at_ms`."""
+    RING = "ring"
+    """It was fetched; its page goes round until it is settled."""
+    CLOSE = "close"
+    """It is over."""
+    CLOSE_AND_FORGET = "close_and_forget"
+    """It is over untried: a link to it counts as new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The fate of an entry, whose truth is committed; ends the lease that is named.
+
+    One of a robots request (kind `robots`) ends its lease and touches no entry.
+    """
+
+    entry: EntryRecorded
+    fate: Fate
+    seen_scope: str
+    fingerprint: int
+    lease_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """What holds for a group: set whole by the owner, kept apart from its clock.
+
+    A group that was never set has the working set's default delay (1 s) and one place.
+    """
+
+    group: str
+    delay_ms: int
+    max_in_flight: int = 1
+    blocked_until_ms: int = 0
+    """No request before; 0 for no block."""
+    not_before_ms: int = 0
+    """Moves the clock forwards, never back; 0 leaves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Entries of one execution in one shard."""
+
+    open: int
+    accepted: int
+    """Since the shard was rebuilt; grows only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How full a shard is."""
+
+    queued: int
+    leased: int
+    in_ring: int
+    groups: int
+    seen: int
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Answer to taking a shard."""
+
+    is_ready: bool
+    """False: the working set is absent, was replaced or came back older, and must be rebuilt."""
+    now_ms: int
+
+
+class Marked(StrEnum):
+    """Whether a request may start."""
+
+    STARTED = "started"
+    GONE = "gone"
+    """Expired, superseded, or started by somebody else: drop it, the lease's own end repairs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Answer to marking a lease."""
+
+    marked: Marked
+    now_us: int
+    """The one clock at the moment of the mark, in microseconds since 1970."""

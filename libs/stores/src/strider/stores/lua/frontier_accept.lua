@@ -1,0 +1,90 @@
+-- Queue entries that are not open, and remember what was seen; or put back what the log says.
+--
+-- keys: KEYS[1] header of the shard
+-- arguments: those of frontier_part_shard; ARGV[5] `accept` or `load`; ARGV[6] entries, one after the other:
+--   phase (0 queued, 2 in the ring, 3 closed: only remembered), scope, when it was seen in ms (0: now),
+--   entry id, fingerprint, group, token of the seed, tail of the slot; ARGV[7] refused URLs: scope,
+--   fingerprint; ARGV[8] on: the seen scopes
+-- result: {0}; or a refusal
+local CLOSED = 3
+local is_load = ARGV[5] == 'load'
+local refused = refusal(is_load and 'loading' or 'ready')
+if refused then return refused end
+if said_before(ARGV[5]) then return {DONE} end
+
+local remembered = {} -- by generation, then by scope: fingerprints
+
+local function remember(number, scope, fingerprint)
+  local scopes = remembered[number]
+  if not scopes then
+    scopes = {}
+    remembered[number] = scopes
+  end
+  local list = scopes[scope]
+  if list then
+    list[#list + 1] = fingerprint
+  else
+    scopes[scope] = {fingerprint}
+  end
+end
+
+-- Records as lists side by side: a table for each would cost more than all else that is done with it.
+local phases, scopes, seen_at, fingerprints, tokens, tails = {}, {}, {}, {}, {}, {}
+local ids, names = {}, {}
+
+local function read_records(packed)
+  local at, n = 1, 0
+  while at <= #packed do
+    n = n + 1
+    phases[n], scopes[n], seen_at[n], ids[n], fingerprints[n], names[n], tokens[n], tails[n], at =
+      struct.unpack('>BI2I6c16c19I2c0I2c0I4c0', packed, at)
+  end
+end
+
+local opened = {} -- slots to be written: id, slot
+local is_open = {} -- by id
+
+local function open(n)
+  local id, tail, phase = ids[n], tails[n], phases[n]
+  local due, rank, execution, sequence = struct.unpack(TAIL, tail)
+  local ticket = 0
+  if phase == RING then
+    head.ring = head.ring + 1
+  else
+    head.queued = head.queued + 1
+    ticket = place(id, due, rank, group(names[n]))
+  end
+  is_open[id] = true
+  opened[#opened + 1] = id
+  opened[#opened + 1] = struct.pack(SLOT, phase, ticket, 0, sequence) .. tail
+  count('o', execution, 1)
+  if not is_load then count('a', execution, 1) end
+end
+
+read_records(ARGV[6])
+promote()
+fetch_groups(names)
+local found = bulk_get(entries_key, ids)
+for n, id in ipairs(ids) do
+  local number = generation
+  if seen_at[n] > 0 then number = math.min(math.floor(seen_at[n] / age), generation) end
+  if number >= generation - 1 then
+    remember(number, ARGV[scopes[n] + 8], fingerprints[n])
+    if tokens[n] ~= '' then set_token(number, id, tokens[n]) end
+  end
+  if phases[n] ~= CLOSED and not found[n] and not is_open[id] then open(n) end
+end
+bulk('HSET', entries_key, opened)
+local refusals, at = ARGV[7], 1
+while at <= #refusals do
+  local scope, fingerprint
+  scope, fingerprint, at = struct.unpack('>I2c19', refusals, at)
+  remember(generation, ARGV[scope + 8], fingerprint)
+end
+for number, by_scope in pairs(remembered) do
+  for scope, list in pairs(by_scope) do add_seen(number, scope, list) end
+end
+write_entries()
+write_groups()
+write_head(ARGV[5])
+return {DONE}

@@ -1,0 +1,18 @@
+-- Count entries by execution, and say how full the shard is.
+--
+-- keys: KEYS[1] header of the shard
+-- arguments: those of frontier_part_shard
+-- result: {0, now in ms, queued, leased, in the ring, groups, seen, counts}; or a refusal. Counts: `o` (open) or
+--   `a` (accepted) with the number of the execution, then how many, of each
+local refused = refusal('ready')
+if refused then return refused end
+local seen = 0
+for number = generation - 1, generation do
+  for _, packed in ipairs(redis.call('HVALS', sizes_key(number))) do
+    seen = seen + struct.unpack('>I4', packed)
+  end
+end
+return {
+  DONE, now, head.queued, redis.call('HLEN', base .. 'leases'), head.ring, redis.call('HLEN', groups_key), seen,
+  redis.call('HGETALL', base .. 'counts'),
+}

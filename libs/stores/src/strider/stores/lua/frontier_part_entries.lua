@@ -1,0 +1,138 @@
+-- Part of the scripts that move entries: their slots and their places in queues.
+--
+-- keys: `entries` (hash: entry id, slot), `queue:<priority>:<group>` (list: entry id and ticket),
+--   `later` (sorted set: entry id, ticket, priority, group by due time), `counts` (hash: o or a, execution)
+-- arguments: none of its own
+-- result: none
+--
+-- A slot is 17 bytes that are written here (phase, ticket, lease that has it, last outcome counted) and a
+-- tail that is the owner's: due time, priority, number of the execution, fetch sequence, and the entry.
+local QUEUED, LEASED, RING = 0, 1, 2
+local SLOT, TAIL = '>BI4I6I6', '>I6BI3I6'
+local WHOLE_SLOT = '>BI4I6I6I6BI3I6'
+local LATER_A_CALL = 500
+
+local entries_key, later_key = base .. 'entries', base .. 'later'
+local slots = {} -- by entry id; false where there is none
+local changed = {} -- entry ids whose slots are to be written
+local counted = {o = {}, a = {}} -- by execution
+
+local function parsed_slot(packed)
+  local phase, ticket, held, ended, due, rank, execution, sequence = struct.unpack(WHOLE_SLOT, packed)
+  return {
+    phase = phase, ticket = ticket, held = held, ended = ended, due = due, rank = rank, execution = execution,
+    sequence = sequence, tail = string.sub(packed, 18),
+  }
+end
+
+local function fetch_slots(ids)
+  local found = bulk_get(entries_key, ids)
+  for index, id in ipairs(ids) do
+    if slots[id] == nil then slots[id] = found[index] and parsed_slot(found[index]) or false end
+  end
+end
+
+local function slot(id)
+  if slots[id] == nil then
+    local found = redis.call('HGET', entries_key, id)
+    slots[id] = found and parsed_slot(found) or false
+  end
+  return slots[id]
+end
+
+local function packed_slot(s)
+  return struct.pack(SLOT, s.phase, s.ticket, s.held, s.ended) .. s.tail
+end
+
+local function set_tail(s, tail)
+  s.due, s.rank, s.execution, s.sequence = struct.unpack(TAIL, tail)
+  s.tail = tail
+end
+
+local function count(kind, execution, by)
+  counted[kind][execution] = (counted[kind][execution] or 0) + by
+end
+
+local function move(s, phase)
+  if s.phase == QUEUED then head.queued = head.queued - 1 elseif s.phase == RING then head.ring = head.ring - 1 end
+  if phase == QUEUED then head.queued = head.queued + 1 elseif phase == RING then head.ring = head.ring + 1 end
+  s.phase = phase
+end
+
+local function queue_key(priority, name)
+  return base .. 'queue:' .. priority .. ':' .. name
+end
+
+local function push(g, priority, item, at_head)
+  if at_head then
+    redis.call('LPUSH', queue_key(priority, g.name), item)
+  else
+    if not g.pushes then g.pushes = {} end
+    local list = g.pushes[priority]
+    if list then
+      list[#list + 1] = item
+    else
+      g.pushes[priority] = {item}
+    end
+  end
+  g[priority] = g[priority] + 1
+  g.stale = true
+end
+
+-- Gives a new place the next ticket, and puts it where it belongs.
+local function place(id, due, rank, g, at_head)
+  local ticket = (head.ticket + 1) % 4294967296
+  head.ticket = ticket
+  local item = id .. struct.pack('>I4', ticket)
+  if due > now and not at_head then
+    redis.call('ZADD', later_key, string.format('%.0f', due), item .. rank .. g.name)
+  else
+    push(g, rank, item, at_head)
+  end
+  return ticket
+end
+
+-- Puts an entry into its queue, or where it waits for its time; an older place is left deserted.
+local function queue(id, s, g, at_head)
+  move(s, QUEUED)
+  s.held, s.ticket = 0, place(id, s.due, s.rank, g, at_head)
+  changed[id] = true
+end
+
+-- Puts entries whose time has come into their queues.
+local function promote()
+  local due = redis.call('ZRANGEBYSCORE', later_key, '-inf', string.format('%.0f', now), 'LIMIT', 0, LATER_A_CALL)
+  if #due == 0 then return end
+  for _, member in ipairs(due) do
+    push(group(string.sub(member, 22)), tonumber(string.sub(member, 21, 21)), string.sub(member, 1, 20))
+  end
+  bulk('ZREM', later_key, due)
+end
+
+local function write_pushes()
+  for name, g in pairs(groups) do
+    if g.pushes then
+      for priority, items in pairs(g.pushes) do bulk('RPUSH', queue_key(priority, name), items) end
+      g.pushes = false
+    end
+  end
+end
+
+local function write_entries()
+  write_pushes()
+  local kept, gone = {}, {}
+  for id in pairs(changed) do
+    if slots[id] then
+      kept[#kept + 1], kept[#kept + 2] = id, packed_slot(slots[id])
+    else
+      gone[#gone + 1] = id
+    end
+  end
+  bulk('HSET', entries_key, kept)
+  bulk('HDEL', entries_key, gone)
+  for kind, executions in pairs(counted) do
+    for execution, by in pairs(executions) do
+      if by ~= 0 then redis.call('HINCRBY', base .. 'counts', kind .. string.format('%.0f', execution), by) end
+    end
+  end
+end

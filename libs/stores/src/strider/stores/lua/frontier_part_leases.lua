@@ -1,0 +1,108 @@
+-- Part of the scripts that give, start and end leases.
+--
+-- keys: `leases` (hash: sequence, packed record), `ends` (sorted set: sequence of a running lease, when it
+--   ends), `expired` (sorted set: sequence of a lease that ran out and is not concluded, when it did)
+-- arguments: none of its own
+-- result: none
+local LEASE = '>I6BBBI6I6I7c16'
+local ISSUED, STARTED = 0, 1
+local RUNNING, EXPIRED, ENDED = 0, 1, 2
+local NOBODY = string.rep('\0', 16)
+
+local leases_key, ends_key, expired_key = base .. 'leases', base .. 'ends', base .. 'expired'
+local leases = {} -- by sequence; false where there is none
+local moved = {} -- sequences whose records are to be written
+local no_end = {} -- sequences that run no longer
+
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+local function parsed_lease(sequence, packed)
+  local epoch, state, course, alone, issued, expires, marked_us, id, at = struct.unpack(LEASE, packed)
+  local nonce, name, request = struct.unpack('>Bc0I2c0I4c0', packed, at)
+  return {
+    sequence = sequence, epoch = epoch, state = state, course = course, alone = alone, issued = issued,
+    expires = expires, marked_us = marked_us, id = id, nonce = nonce, group = name, request = request,
+  }
+end
+
+local function packed_lease(l)
+  return struct.pack(LEASE, l.epoch, l.state, l.course, l.alone, l.issued, l.expires, l.marked_us, l.id)
+    .. struct.pack('>Bc0I2c0I4c0', #l.nonce, l.nonce, #l.group, l.group, #l.request, l.request)
+end
+
+local function fetch_leases(sequences)
+  local fields = {}
+  for index, sequence in ipairs(sequences) do fields[index] = text(sequence) end
+  local found = bulk_get(leases_key, fields)
+  for index, sequence in ipairs(sequences) do
+    if leases[sequence] == nil then
+      leases[sequence] = found[index] and parsed_lease(sequence, found[index]) or false
+    end
+  end
+end
+
+-- The lease of that name: another epoch's with the same number is another lease.
+local function lease(sequence, epoch)
+  if leases[sequence] == nil then fetch_leases({sequence}) end
+  local l = leases[sequence]
+  if l and (epoch == nil or l.epoch == epoch) then return l end
+end
+
+local function give_lease(g, id, request, lease_ms)
+  head.sequence = head.sequence + 1
+  local l = {
+    sequence = head.sequence, epoch = head.epoch, state = ISSUED, course = RUNNING, issued = now,
+    expires = now + lease_ms, marked_us = 0, id = id or NOBODY, alone = id and 0 or 1, nonce = '',
+    group = g.name, request = request,
+  }
+  leases[l.sequence], moved[l.sequence] = l, true
+  g.flying, g.unstarted, g.holds = g.flying + 1, g.unstarted + 1, g.holds + l.alone
+  return l
+end
+
+-- Gives the lease's place free, if it still has it, and moves the clock where a head was written.
+local function end_lease(l, began)
+  local g = group(l.group)
+  if l.course == RUNNING then
+    g.flying, g.holds = g.flying - 1, g.holds - l.alone
+    if l.state == ISSUED then g.unstarted = g.unstarted - 1 end
+    if g.flying == 0 then g.provisional = 0 end
+    no_end[#no_end + 1] = text(l.sequence)
+    moved[l.sequence] = true
+  end
+  pass_time(g, began)
+end
+
+-- Ends a request whose beginning nobody has told: it began as late as it may have.
+local function end_unasked(l)
+  if l.course ~= RUNNING then return end
+  end_lease(l, l.state == STARTED and math.floor(l.marked_us / 1000) + GRACE or 0)
+  l.course = ENDED
+end
+
+local function drop_lease(l)
+  leases[l.sequence], moved[l.sequence] = false, true
+  if l.course == EXPIRED then redis.call('ZREM', expired_key, text(l.sequence)) end
+  if l.course == RUNNING then no_end[#no_end + 1] = text(l.sequence) end
+end
+
+local function write_leases()
+  local kept, gone, ends = {}, {}, {}
+  for sequence in pairs(moved) do
+    local l = leases[sequence]
+    if l then
+      kept[#kept + 1], kept[#kept + 2] = text(sequence), packed_lease(l)
+      if l.course == RUNNING then
+        ends[#ends + 1], ends[#ends + 2] = text(l.expires), text(sequence)
+      end
+    else
+      gone[#gone + 1] = text(sequence)
+    end
+  end
+  bulk('HSET', leases_key, kept)
+  bulk('HDEL', leases_key, gone)
+  bulk('ZREM', ends_key, no_end)
+  bulk('ZADD', ends_key, ends)
+end

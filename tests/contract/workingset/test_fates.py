@@ -1,0 +1,226 @@
+"""Outcomes, and what becomes of entries then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from strider.stores.frontier.ports import Counts, Fate, Known, Standing
+
+from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, page
+
+ROBOTS = page("robots.txt", kind="robots")
+
+
+async def test_an_outcome_counts_until_it_is_concluded(frontier: FrontierWorld) -> None:
+    """A crash between the outcome and its record repeats the outcome; after the record it is old."""
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one()
+    await frontier.mark(lease)
+
+    endings = [await frontier.free(lease), await frontier.free(lease)]
+    assert (await frontier.look(page("x"))).entry == lease.entry
+    await frontier.conclude(lease, Fate.RING)
+    endings.append(await frontier.free(lease))
+
+    assert endings == ["current", "current", "stale"]
+    assert await frontier.figures() == (0, 0, 1)
+
+
+async def test_an_entry_is_not_released_between_its_outcome_and_its_fate(frontier: FrontierWorld) -> None:
+    """The record is committed a quarter of a second later; the group goes on meanwhile."""
+    await frontier.open()
+    await frontier.accept(page("x"), page("y"))
+    lease = await frontier.release_one()
+
+    await frontier.free(lease)
+
+    assert await frontier.released() == ["y"]
+    await frontier.pass_ms(30)
+    assert (await frontier.release()).expired == []
+
+
+@pytest.mark.parametrize("fate", list(Fate))
+async def test_a_concluded_outcome_is_stale(frontier: FrontierWorld, fate: Fate) -> None:
+    """A redelivery after the crash of who concluded it."""
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one()
+    await frontier.free(lease)
+    await frontier.conclude(lease, fate, tries=1)
+
+    assert await frontier.free(lease) == "stale"
+    assert (await frontier.figures())[1] == 0
+
+
+async def test_a_late_outcome_counts_where_nobody_has_the_entry(frontier: FrontierWorld) -> None:
+    """Its lease ran out and the entry was queued again: the page is here all the same."""
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one(lease_ms=20)
+    await frontier.pass_ms(30)
+    await frontier.release()
+    await frontier.conclude(lease, Fate.QUEUE, due_at_ms=lease.issued_at_ms + LONG_MS)
+
+    ending = await frontier.free(lease)
+
+    assert ending == "current"
+    assert await frontier.released() == []
+    assert await frontier.figures() == (0, 1, 0)
+    await frontier.conclude(lease, Fate.RING)
+    assert await frontier.figures() == (0, 0, 1)
+
+
+async def test_an_outcome_that_came_before_its_lease_was_given_up_counts(frontier: FrontierWorld) -> None:
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one(lease_ms=20)
+    await frontier.pass_ms(30)
+    await frontier.release()
+
+    assert await frontier.free(lease) == "current"
+    assert (await frontier.release()).expired == []
+
+
+async def test_an_outcome_is_stale_where_another_lease_has_the_entry(frontier: FrontierWorld) -> None:
+    await frontier.open()
+    await frontier.accept(page("x"))
+    first = await frontier.release_one(lease_ms=20)
+    await frontier.pass_ms(30)
+    await frontier.release()
+    await frontier.conclude(first, Fate.QUEUE)
+    second = await frontier.release_one()
+
+    assert await frontier.free(first) == "stale"
+    assert await frontier.free(second) == "current"
+
+
+async def test_the_outcome_of_a_closed_entry_is_stale_but_frees_its_group(frontier: FrontierWorld) -> None:
+    """A page may be settled before its outcome is read: the two come on different topics."""
+    await frontier.open()
+    await frontier.accept(page("x"), page("y"))
+    lease = await frontier.release_one()
+    await frontier.mark(lease)
+    await frontier.conclude_entry(lease.entry, Fate.CLOSE)
+
+    before = await frontier.released()
+    ending = await frontier.free(lease)
+
+    assert (before, ending) == ([], "stale")
+    assert await frontier.released() == ["y"]
+
+
+async def test_a_closed_entry_whose_outcome_never_comes_is_not_named_again(frontier: FrontierWorld) -> None:
+    await frontier.open()
+    await frontier.accept(page("x"), page("y"))
+    lease = await frontier.release_one(lease_ms=20)
+    await frontier.conclude_entry(lease.entry, Fate.CLOSE)
+    await frontier.pass_ms(30)
+
+    release = await frontier.release()
+
+    assert release.expired == []
+    assert [given.entry.url for given in release.leases] == [page("y").url]
+    assert await frontier.figures() == (0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("fate", "figures", "standing"),
+    [
+        pytest.param(Fate.QUEUE, (1, 0, 0), Standing.OPEN, id="queue"),
+        pytest.param(Fate.RING, (0, 0, 1), Standing.OPEN, id="ring"),
+        pytest.param(Fate.CLOSE, (0, 0, 0), Standing.SEEN, id="close"),
+        pytest.param(Fate.CLOSE_AND_FORGET, (0, 0, 0), Standing.UNKNOWN, id="forget"),
+    ],
+)
+async def test_a_fate_ends_the_lease_and_repeats_harmlessly(
+    frontier: FrontierWorld, fate: Fate, figures: tuple[int, int, int], standing: Standing
+) -> None:
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one()
+
+    for _ in range(2):
+        await frontier.conclude(lease, fate, tries=1)
+
+        assert await frontier.figures() == figures
+        known = await frontier.look(page("x"))
+        assert known.standing is standing
+        assert known.entry == (replace(lease.entry, tries=1) if standing is Standing.OPEN else None)
+
+
+async def test_an_older_conclusion_leaves_an_entry_as_it_is(frontier: FrontierWorld) -> None:
+    """Two batches of different topics decide about one entry; the later fetch wins."""
+    await frontier.open()
+    await frontier.accept(page("x"))
+    first = await frontier.release_one()
+    await frontier.conclude(first, Fate.QUEUE)
+    second = await frontier.release_one()
+
+    await frontier.conclude(first, Fate.CLOSE)
+    held = await frontier.look(page("x"))
+    await frontier.conclude(second, Fate.RING)
+    await frontier.conclude(first, Fate.QUEUE)
+
+    assert held.entry == second.entry
+    assert await frontier.figures() == (0, 0, 1)
+
+
+async def test_the_lease_that_has_an_entry_may_conclude_it_whatever_its_sequence(
+    frontier: FrontierWorld,
+) -> None:
+    """Nothing may stay taken by a lease that is gone."""
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one()
+
+    await frontier.conclude(lease, Fate.QUEUE, fetch_sequence=0)
+
+    assert await frontier.released() == ["x"]
+
+
+async def test_a_closed_entry_is_not_brought_back(frontier: FrontierWorld) -> None:
+    """Its page was settled while its outcome waited for its commit."""
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one()
+    await frontier.free(lease)
+    await frontier.conclude_entry(lease.entry, Fate.CLOSE)
+
+    await frontier.conclude(lease, Fate.RING)
+
+    assert await frontier.look(page("x")) == Known(Standing.SEEN)
+    assert await frontier.figures() == (0, 0, 0)
+
+
+async def test_a_page_that_failed_comes_again_when_it_is_due(frontier: FrontierWorld) -> None:
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one()
+    await frontier.free(lease)
+    now_ms = (await frontier.release()).now_ms
+    await frontier.conclude(lease, Fate.QUEUE, due_at_ms=now_ms + 40, tries=1)
+
+    early = await frontier.released()
+    await frontier.pass_ms(50)
+    again = await frontier.release_one()
+
+    assert early == []
+    assert again.entry.tries == 1
+    assert again.entry.fetch_sequence > lease.entry.fetch_sequence
+
+
+async def test_counts_follow_an_entry_into_another_execution(frontier: FrontierWorld) -> None:
+    """A later run takes over what the earlier one left open."""
+    await frontier.open()
+    await frontier.accept(page("x"), page("y"))
+
+    await frontier.conclude_entry(page("x", execution_id="news-2"), Fate.QUEUE)
+    await frontier.conclude_entry(page("y"), Fate.CLOSE)
+
+    assert await frontier.working_set.counts(SHARD, EPOCH) == {
+        "news-1": Counts(open=0, accepted=2),
+        "news-2": Counts(open=1, accepted=0),
+    }

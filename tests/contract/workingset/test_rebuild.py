@@ -1,0 +1,132 @@
+"""Putting a shard back from what the log says."""
+
+from __future__ import annotations
+
+from strider.contracts.identity import key_fingerprint
+from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, Seen, Standing
+
+from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, accepted, page, words
+
+
+async def _rebuilt(frontier: FrontierWorld, *groups: GroupState) -> None:
+    ws = frontier.working_set
+    await ws.take(SHARD, EPOCH)
+    await ws.begin(SHARD, EPOCH)
+    now_ms = (await ws.take(SHARD, EPOCH)).now_ms
+    await ws.load(SHARD, EPOCH, queued=[accepted(page("queued"))])
+    ring = page("ring", fetch_sequence=5, state="in_progress")
+    done = page("done", fetch_sequence=4, seed_token="seeds-submitted/0/1", updated_at_ms=now_ms)
+    await ws.load(
+        SHARD,
+        EPOCH,
+        in_ring=[accepted(ring)],
+        closed=[accepted(done), accepted(page("ancient", updated_at_ms=1))],
+        seen=[Seen("news", key_fingerprint(page("refused").url_key))],
+    )
+    await ws.ready(SHARD, EPOCH, groups=groups, sequence=5)
+
+
+async def test_a_rebuilt_shard_knows_what_the_log_says(frontier: FrontierWorld) -> None:
+    await _rebuilt(frontier)
+
+    assert await frontier.look(page("queued")) == Known(Standing.OPEN, page("queued"))
+    ring = page("ring", fetch_sequence=5, state="in_progress")
+    assert await frontier.look(page("ring")) == Known(Standing.OPEN, ring)
+    assert await frontier.look(page("done")) == Known(Standing.SEEN, None, "seeds-submitted/0/1")
+    assert await frontier.asked(page("queued"), page("ring"), page("done"), page("refused")) == [True] * 4
+    assert await frontier.figures() == (1, 0, 1)
+
+
+async def test_what_was_closed_long_ago_counts_as_new(frontier: FrontierWorld) -> None:
+    """The log keeps it; the seen-set would have forgotten it."""
+    await _rebuilt(frontier)
+
+    assert await frontier.look(page("ancient")) == Known(Standing.UNKNOWN)
+
+
+async def test_accepted_counts_begin_anew(frontier: FrontierWorld) -> None:
+    """A completion proof that saw the old count must not take the new one for it."""
+    await _rebuilt(frontier)
+
+    assert await frontier.working_set.counts(SHARD, EPOCH) == {"news-1": Counts(open=2, accepted=0)}
+
+
+async def test_clocks_stand_as_the_owner_says(frontier: FrontierWorld) -> None:
+    """What was in flight when the store was lost may still be."""
+    await frontier.open()
+    now_ms = (await frontier.release()).now_ms
+
+    await _rebuilt(frontier, GroupState("a.test", 0, not_before_ms=now_ms + LONG_MS))
+    release = await frontier.release()
+
+    assert (release.leases, release.next_due_ms) == ([], now_ms + LONG_MS)
+
+
+async def test_loading_again_changes_nothing(frontier: FrontierWorld) -> None:
+    """Records come at least once."""
+    ws = frontier.working_set
+    await ws.take(SHARD, EPOCH)
+    await ws.begin(SHARD, EPOCH)
+    for _ in range(2):
+        await ws.load(SHARD, EPOCH, queued=[accepted(page("x")), accepted(page("y", "b.test"))])
+    for _ in range(2):
+        await ws.ready(SHARD, EPOCH, groups=[], sequence=0)
+
+    release = await frontier.release()
+
+    assert sorted(words(release.leases)) == ["x", "y"]
+    assert await frontier.figures() == (0, 2, 0)
+
+
+async def test_an_outcome_from_before_the_loss_counts(frontier: FrontierWorld) -> None:
+    """Its page was fetched; its entry is queued again only because its lease is forgotten."""
+    await frontier.open()
+    await frontier.accept(page("queued"))
+    lease = await frontier.release_one()
+    await frontier.mark(lease)
+    await frontier.lose()
+    await _rebuilt(frontier)
+
+    assert await frontier.free(lease) == "current"
+    assert await frontier.released() == []
+    await frontier.conclude(lease, Fate.RING)
+    assert await frontier.figures() == (0, 0, 2)
+
+
+async def test_an_outcome_that_the_log_knows_is_stale_after_a_rebuild(frontier: FrontierWorld) -> None:
+    """Its offset was not committed when the owner died."""
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one()
+    ws = frontier.working_set
+    await ws.begin(SHARD, EPOCH)
+    await ws.load(SHARD, EPOCH, in_ring=[accepted(lease.entry)])
+    await ws.ready(SHARD, EPOCH, groups=[], sequence=lease.entry.fetch_sequence)
+
+    assert await frontier.free(lease) == "stale"
+    assert await frontier.figures() == (0, 0, 1)
+
+
+async def test_a_shard_that_is_rebuilt_knows_nothing_when_asked(frontier: FrontierWorld) -> None:
+    """So that no link is dropped for what a half-built set says; the scheduler decides again."""
+    await frontier.open()
+    await frontier.accept(page("x"))
+
+    before = await frontier.asked(page("x"))
+    await frontier.working_set.begin(SHARD, EPOCH)
+    await frontier.working_set.load(SHARD, EPOCH, queued=[accepted(page("x"))])
+
+    assert (before, await frontier.asked(page("x"))) == ([True], [False])
+
+
+async def test_entries_that_wait_are_loaded_waiting(frontier: FrontierWorld) -> None:
+    await frontier.open()
+    now_ms = (await frontier.release()).now_ms
+    ws = frontier.working_set
+    await ws.begin(SHARD, EPOCH)
+    await ws.load(SHARD, EPOCH, queued=[accepted(page("x", due_at_ms=now_ms + LONG_MS))])
+    await ws.ready(SHARD, EPOCH, groups=[], sequence=0)
+
+    release = await frontier.release()
+
+    assert (release.leases, release.next_due_ms) == ([], now_ms + LONG_MS)

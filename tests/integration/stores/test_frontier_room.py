@@ -1,0 +1,143 @@
+"""How much room a frontier takes on a server, and what happens when there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from hashlib import sha256
+
+import pytest
+
+from strider.runtime.errors import Unavailable
+from strider.stores.frontier.ports import (
+    Conclusion,
+    Fate,
+    Freed,
+    GroupState,
+    Marked,
+    Seen,
+)
+from strider.stores.frontier.redis_marks import RedisMarks
+from strider.stores.frontier.redis_seen import RedisSeenQuestion
+from strider.stores.frontier.redis_workingset import RedisWorkingSet
+from strider.stores.keys import FRONTIER_HEADER, KEY_FAMILIES
+from strider.stores.redis import Redis
+from strider.testing.stack import Stack
+
+from .frontier_shards import EPOCH, LEASE_MS, SHARD, accepted, opened, question
+
+
+@pytest.fixture
+async def frontier(redis: Redis) -> RedisWorkingSet:
+    return await opened(redis)
+
+
+LOSSES = [
+    pytest.param(Unavailable("redis", "the answer was lost"), id="lost"),
+    pytest.param(asyncio.CancelledError(), id="cancelled"),
+]
+
+
+async def test_a_full_server_accepts_nothing_and_goes_on_with_the_rest(
+    frontier: RedisWorkingSet, redis: Redis, stack: Stack
+) -> None:
+    """Settling and releasing give room back."""
+    if not stack.redis.is_ours:
+        pytest.skip("somebody else's server is not filled up")
+    await frontier.accept(SHARD, EPOCH, [accepted(1), accepted(2)])
+    await redis.command("CONFIG", "SET", "maxmemory", "1mb")
+    try:
+        with pytest.raises(Unavailable):
+            await frontier.accept(SHARD, EPOCH, [accepted(3)])
+        [lease] = (await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)).leases
+        [mark] = await RedisMarks(redis).mark([(SHARD, lease.lease_id)], nonce="n", deadline_ms=1)
+        freed = [Freed(lease.lease_id, 0, "a.test", question(accepted(1)).entry_id)]
+        endings = await frontier.free(SHARD, EPOCH, freed)
+        credis = Conclusion(lease.entry, Fate.CLOSE, "news", accepted(1).fingerprint, lease.lease_id)
+        await frontier.conclude(SHARD, EPOCH, [credis])
+        figures = await frontier.figures(SHARD, EPOCH)
+    finally:
+        await redis.command("CONFIG", "SET", "maxmemory", "0")
+
+    assert (mark.marked, endings) == (Marked.STARTED, ["current"])
+    assert (figures.queued, figures.leased) == (1, 0)
+
+
+async def test_every_key_is_declared_and_only_what_was_seen_expires(
+    frontier: RedisWorkingSet, redis: Redis
+) -> None:
+    """Scripts spell keys themselves; an undeclared one would live for ever and be nobody's."""
+    now_ms = (await frontier.figures(SHARD, EPOCH)).now_ms
+    await frontier.accept(
+        SHARD,
+        EPOCH,
+        [accepted(1, seed_token="s/0/1"), accepted(2), accepted(3, "b.test", due_at_ms=now_ms + LEASE_MS)],
+    )
+    await frontier.accept(SHARD, EPOCH, [accepted(4, "c.test"), accepted(5, "d.test", priority=3)])
+    await frontier.release(SHARD, EPOCH, limit=1, lease_ms=0)
+    await frontier.release(SHARD, EPOCH, limit=1, lease_ms=LEASE_MS)
+
+    patterns = {
+        re.compile(re.sub(r"<[a-z]+>", "[^{}]+", re.escape(family.pattern))): family
+        for family in KEY_FAMILIES
+        if family.owner == "scheduler"
+    }
+    found = set()
+    for key in await redis.command("KEYS", f"strider:shard:{{{SHARD}}}:*"):
+        [family] = [family for pattern, family in patterns.items() if pattern.fullmatch(key.decode())]
+        assert (await redis.command("PTTL", key) > 0) == (family.lifetime is not None), key
+        found.add(family)
+    assert found == {*patterns.values()}
+
+
+async def test_what_was_seen_takes_ten_bytes_a_url(frontier: RedisWorkingSet, redis: Redis) -> None:
+    """Sets of integers stay packed because their number grows with what they hold."""
+    count = 40_000
+    fingerprints = [int(sha256(b"%d" % number).hexdigest()[:16], 16) for number in range(count)]
+    for first in range(0, count, 1_000):
+        seen = [Seen("news", each) for each in fingerprints[first : first + 1_000]]
+        await frontier.accept(SHARD, EPOCH, [], seen=seen)
+
+    keys = await redis.command("KEYS", f"strider:shard:{{{SHARD}}}:seen:*")
+    encodings = {await redis.command("OBJECT", "ENCODING", key) for key in keys}
+    sizes = [await redis.command("MEMORY", "USAGE", key) for key in keys]
+    answer = await RedisSeenQuestion(redis).seen({(SHARD, "news"): fingerprints})
+
+    assert encodings == {b"intset"}
+    assert sum(sizes) / count <= 10
+    assert all(answer[SHARD, "news"])
+    assert (await frontier.figures(SHARD, EPOCH)).seen == count
+
+
+async def test_a_queued_entry_takes_three_hundred_bytes(frontier: RedisWorkingSet, redis: Redis) -> None:
+    """With its places in queue and seen-set, and its share of its group."""
+    await frontier.accept(
+        SHARD, EPOCH, [accepted(number, f"www.host{number % 50}.test") for number in range(500)]
+    )
+    before = await _used_memory(redis)
+    count = 16_000
+
+    for first in range(500, 500 + count, 800):
+        part = [accepted(number, f"www.host{number % 50}.test") for number in range(first, first + 800)]
+        await frontier.accept(SHARD, EPOCH, part)
+
+    assert (await _used_memory(redis) - before) / count <= 300
+
+
+async def test_a_large_shard_is_dropped_whole(frontier: RedisWorkingSet, redis: Redis) -> None:
+    """In pieces, so that the server answers others meanwhile."""
+    groups = [GroupState(f"h{number}.test", 0) for number in range(4_500)]
+    await frontier.set_groups(SHARD, EPOCH, groups)
+    await frontier.accept(SHARD, EPOCH, [accepted(1, f"h{number}.test") for number in range(0, 4_500, 9)])
+    for number in range(3):
+        seen = [Seen(f"scope-{number}", fingerprint * 10**15) for fingerprint in range(900)]
+        await frontier.accept(SHARD, EPOCH, [], seen=seen)
+
+    await frontier.begin(SHARD, EPOCH)
+
+    assert await redis.command("KEYS", f"strider:shard:{{{SHARD}}}:*") == [FRONTIER_HEADER(SHARD).encode()]
+
+
+async def _used_memory(redis: Redis) -> int:
+    answer = await redis.command("INFO", "memory")
+    return int(answer["used_memory"])

@@ -1,0 +1,37 @@
+"""Names of leases, and numbers that never come twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.contracts.generated.events import EntryRecorded
+from strider.stores.frontier.rules import first_sequence, lease_id, lease_numbers, rank
+
+
+def test_a_lease_is_named_by_shard_epoch_and_sequence() -> None:
+    name = lease_id(7, 255, 1_795_018_180_635)
+
+    assert name == "7-ff-1795018180635"
+    assert lease_numbers(name) == (255, 1_795_018_180_635)
+
+
+@pytest.mark.parametrize("name", ["", "7", "x-y-z", "7-FF-", "7--", "7-zz-²", "-"])
+def test_what_is_no_lease_has_no_numbers(name: str) -> None:
+    """It comes from a message, and messages can be wrong."""
+    assert lease_numbers(name) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now_ms", "first"),
+    [
+        pytest.param(5, 1_000, 1_000, id="the-clock-outgrows-what-was-never-recorded"),
+        pytest.param(2_000, 1_000, 2_000, id="records-win-over-a-clock-that-was-set-back"),
+    ],
+)
+def test_sequences_go_on_above_all_that_were_given(recorded: int, now_ms: int, first: int) -> None:
+    assert first_sequence(recorded, now_ms) == first
+
+
+@pytest.mark.parametrize(("priority", "queue"), [(-3, 0), (0, 0), (2, 2), (3, 3), (10, 3)])
+def test_a_priority_outside_of_all_belongs_to_the_nearest_queue(priority: int, queue: int) -> None:
+    assert rank(EntryRecorded("j", "k", "u", "g", "s", "x", "c", 0, 0, priority=priority)) == queue
