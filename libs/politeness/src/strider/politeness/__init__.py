@@ -1,5 +1,26 @@
 """When a host may be asked: robots rules, delays, retry ladders. Pure."""
 
+from .backoff import BackOff
 from .ladder import DB_WRITE, FETCH, INFRASTRUCTURE, REDIS_OP, ROBOTS, RetryLadder
+from .robots import MAX_CRAWL_DELAY_SECONDS, MAX_ROBOTS_BYTES, Robots, product_token
+from .robots_state import Answer, Asked, OriginRobots, Standing, answer_of, answered
 
-__all__ = ["DB_WRITE", "FETCH", "INFRASTRUCTURE", "REDIS_OP", "ROBOTS", "RetryLadder"]
+__all__ = [
+    "DB_WRITE",
+    "FETCH",
+    "INFRASTRUCTURE",
+    "MAX_CRAWL_DELAY_SECONDS",
+    "MAX_ROBOTS_BYTES",
+    "REDIS_OP",
+    "ROBOTS",
+    "Answer",
+    "Asked",
+    "BackOff",
+    "OriginRobots",
+    "RetryLadder",
+    "Robots",
+    "Standing",
+    "answer_of",
+    "answered",
+    "product_token",
+]

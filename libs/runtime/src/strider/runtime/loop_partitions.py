@@ -25,7 +25,7 @@ SHARD = "shards"
 FENCED = "fenced"
 JOINING = "joining"
 
-CLOSE_SECONDS = 10.0
+CLOSE_SECONDS = 30.0
 """How long a service may take to let its shards go, beyond the grace for what is in hand."""
 
 MOST_REFUSALS = 3

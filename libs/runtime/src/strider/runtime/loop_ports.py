@@ -116,7 +116,8 @@ class ShardHooks(Protocol):
     async def on_shards_lost(self, shards: frozenset[int]) -> None:
         """Let go: everything in hand was finished or abandoned, and somebody else may begin.
 
-        Ten seconds are for it; what is not closed by then is fenced by whoever has the shard next.
+        Half a minute is for all of them: close them side by side. What is not closed by then is fenced by
+        whoever has the shard next.
         """
 
 

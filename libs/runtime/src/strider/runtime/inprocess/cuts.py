@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -88,7 +89,8 @@ class CutTaker:
             place = TopicPartition(log.topic, log.partition)
             end = log.stable_end()
             is_table = log.topic in self._compacted
-            wanted = log.start if is_table else self._broker.read_by_all(log)
+            # Of a table everything is kept, also what memory has let go of since.
+            wanted = 0 if is_table else self._broker.read_by_all(log)
             found = log.between(max(self._taken.get(place, 0), wanted), end)
             (tables if is_table else records).extend(found)
             ends[place] = (wanted, end)
@@ -98,7 +100,8 @@ class CutTaker:
             for name, group in self._broker.groups.items()
             for place, offset in group.committed.items()
         }
-        return Cut(tables, records, ends, offsets, self._broker.transactions.epochs(), dict(kept), dict(notes))
+        epochs = self._broker.transactions.epochs()
+        return Cut(tables, records, ends, offsets, epochs, dict(kept), dict(notes))
 
     def start_after(self, broker_ends: Mapping[TopicPartition, int]) -> None:
         """Begin where a restored file has ended."""
@@ -117,9 +120,22 @@ class CutFile:
         self._path = path
         try:
             self._base = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
-            self._prepare()
         except sqlite3.Error as failure:
             raise BadCut(f"{path}: {_in_words(failure)}") from failure
+        try:
+            with self._failing():
+                self._prepare()
+        except BadCut:
+            self._base.close()
+            raise
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Say what is wrong with the file in one line."""
+        try:
+            yield
+        except (sqlite3.Error, OverflowError, ValueError) as failure:
+            raise BadCut(f"{self._path}: {_in_words(failure)}") from failure
 
     def _prepare(self) -> None:
         base = self._base
@@ -135,18 +151,25 @@ class CutFile:
 
     def is_empty(self) -> bool:
         """Whether no cut was ever written."""
-        return not self._base.execute("SELECT 1 FROM ends LIMIT 1").fetchall()
+        with self._failing():
+            return not self._base.execute("SELECT 1 FROM ends LIMIT 1").fetchall()
 
     def kept(self) -> dict[str, str]:
         """Give what was kept with the last cut."""
-        return dict(self._base.execute("SELECT name, value FROM kept"))
+        with self._failing():
+            return dict(self._base.execute("SELECT name, value FROM kept"))
 
     def notes(self) -> dict[str, str]:
         """Give all that was noted, over all cuts."""
-        return dict(self._base.execute("SELECT name, value FROM notes"))
+        with self._failing():
+            return dict(self._base.execute("SELECT name, value FROM notes"))
 
     def write(self, cut: Cut) -> None:
-        """Write a cut in one transaction: it is there whole or not at all."""
+        """Write a cut in one transaction: it is there whole, or not at all and BadCut says why."""
+        with self._failing():
+            self._write(cut)
+
+    def _write(self, cut: Cut) -> None:
         base = self._base
         base.execute("BEGIN IMMEDIATE")
         try:
@@ -181,6 +204,10 @@ class CutFile:
 
     def restore(self, broker: Broker) -> dict[TopicPartition, int]:
         """Fill a fresh broker, whose topics are declared; gives the ends. Raises BadCut where they differ."""
+        with self._failing():
+            return self._restore(broker)
+
+    def _restore(self, broker: Broker) -> dict[TopicPartition, int]:
         ends: dict[TopicPartition, int] = {}
         for topic, partition, start, end in self._base.execute("SELECT * FROM ends").fetchall():
             place = TopicPartition(topic, partition)
@@ -227,7 +254,5 @@ def _headers(text: str) -> tuple[tuple[str, bytes], ...]:
     return tuple((name, value.encode("latin-1")) for name, value in json.loads(text)) if text else ()
 
 
-def _in_words(failure: sqlite3.Error) -> str:
-    if "locked" in str(failure):
-        return "in use by another process"
-    return str(failure)
+def _in_words(failure: Exception) -> str:
+    return "in use by another process" if "locked" in str(failure) else str(failure)

@@ -16,7 +16,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 from strider.runtime.errors import RuntimeFailure
 from strider.runtime.ports import GroupSpec, RebalanceListener, TopicPartition
 
-from . import insides
+from . import insides, links
 from .connection import KafkaConnection
 from .consumer import KafkaConsumer
 from .failures import raise_for_code, translated
@@ -37,6 +37,7 @@ class KafkaBus:
     """A real broker behind the port. Connects when it is first asked for something."""
 
     def __init__(self, settings: KafkaConnection) -> None:
+        links.heed_closed_transports()
         self._settings = settings
         self._client: Any = None
         self._asking = asyncio.Lock()

@@ -1,7 +1,8 @@
-"""The client library's insides, for what its public face does not give: with `unpacking` the only such place.
+"""The client library's insides, for what its public face does not give.
 
-Each function says which gap it closes. They hold for aiokafka 0.14 and 0.15; the contract suite
-runs through all of them on a real broker, so that a release that moves something fails there.
+It is reached into only here, in `unpacking` and in `links`. Each function says which gap it closes.
+They hold for aiokafka 0.14 and 0.15; the contract suite runs through all of them on a real broker,
+so that a release that moves something fails there.
 """
 
 # ruff: noqa: SLF001  # reaching inside is what this file is for
@@ -117,7 +118,13 @@ def check_alive(consumer: Any) -> None:
     """Raise when a task that the client lives by has died: it would deliver nothing for ever."""
     fetching = consumer._fetcher._fetch_task
     joining = getattr(consumer._coordinator, "_coordination_task", None)
-    for task, does in ((fetching, "fetching"), (joining, "keeping its membership")):
+    following = consumer._client._sync_task
+    parts = (
+        (fetching, "fetching"),
+        (joining, "keeping its membership"),
+        (following, "following the cluster"),
+    )
+    for task, does in parts:
         if task is not None and task.done() and not task.cancelled():
             raise RuntimeFailure(f"the Kafka client has stopped {does}") from task.exception()
 

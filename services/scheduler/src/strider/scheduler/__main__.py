@@ -1,0 +1,73 @@
+"""settings -> adapters -> topology -> run."""
+
+from __future__ import annotations
+
+from strider.runtime.readiness import Dependency
+from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.runtime.speaking import Speaker
+from strider.runtime.specs import SpecShelf
+from strider.stores.frontier.redis_workingset import RedisWorkingSet
+from strider.stores.objects import ObjectOptions, open_objects
+from strider.stores.redis import RedisOptions, connect
+
+from .adapters import ProcessMeter, TopicArchive, TopicTruths
+from .settings import SchedulerSettings
+from .topology import DEAD_LETTERS, PRODUCES, Options, Scheduler
+
+MIB = 1024 * 1024
+
+
+def build(process: Process[SchedulerSettings]) -> Wiring:
+    """Put the service together."""
+    settings, bus, codec, clock = process.settings, process.bus, process.codec, process.clock
+    redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
+    specs = SpecShelf(bus, codec, clock=clock)
+    voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
+    scheduler = Scheduler(
+        working_set=RedisWorkingSet(redis),
+        truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
+        archive=TopicArchive(bus, codec, clock=clock),
+        specs=specs,
+        voice=voice,
+        clock=clock,
+        chance=process.chance,
+        options=options_of(settings),
+        meter=ProcessMeter(process.metrics),
+    )
+    url = settings.objects.url.get_secret_value()
+    objects = open_objects(ObjectOptions(url), clock=clock) if url else None
+    return Wiring(
+        (consume("scheduler", *scheduler.reads(), shards=scheduler),),
+        PRODUCES,
+        DEAD_LETTERS,
+        dependencies=(Dependency("redis", redis.ping),),
+        background=(scheduler.run,),
+        close=(voice.close, specs.close, redis.close, *(() if objects is None else (objects.close,))),
+        objects=objects,
+    )
+
+
+def options_of(settings: SchedulerSettings) -> Options:
+    """Read how the scheduler is to behave."""
+    return Options(
+        shards=settings.run.shards,
+        agent=settings.user_agent,
+        delay_seconds=settings.host_delay_seconds,
+        allow_private=settings.allow_private,
+        by_domain=settings.group_by == "domain",
+        max_pages=settings.max_pages,
+        lease_seconds=settings.lease_seconds,
+        release_batch=settings.release_batch,
+        in_flight=settings.in_flight_per_shard,
+        robots_characters=settings.robots_memory_mb * MIB,
+        groups_kept=settings.groups_in_memory,
+    )
+
+
+def main() -> int:
+    """Run until told to stop."""
+    return run_service("scheduler", SchedulerSettings, build)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

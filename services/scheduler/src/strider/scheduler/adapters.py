@@ -1,0 +1,150 @@
+"""The frontier's truth on its topics, written in the shard's transactions, read whole at a take-over.
+
+Decides what becomes of a record that cannot be read: it is told loudly and left out, because a shard
+that never opens would lose all its other entries for the sake of one. Knows nothing of scheduling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from strider.contracts import DecodeError, Topic
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import EntryRecorded, HostRecorded
+from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.contracts.topic import Event
+from strider.runtime.logs import logger
+from strider.runtime.metrics import Metric, Metrics
+from strider.runtime.ports import Bus, Clock, RawRecord, ShardWriter, TopicPartition
+from strider.runtime.tables import TableReader
+from strider.stores.frontier.ports import Figures
+
+NAMESPACE: Final = "scheduler"
+"""First part of the transactional id: shards of other services have their own owners."""
+
+E = TypeVar("E", bound=Event)
+
+_log = logger("scheduler")
+
+
+class TopicTruth:
+    """The log of one shard in hand."""
+
+    def __init__(self, writer: ShardWriter, codec: Codec) -> None:
+        self._writer = writer
+        self._codec = codec
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that taking the shard was given."""
+        return self._writer.epoch
+
+    def entry(self, entry: EntryRecorded) -> RawRecord:
+        """Encode an entry's record."""
+        return RawRecord(FRONTIER.key_of(entry), self._codec.encode(FRONTIER, entry).value)
+
+    async def write(
+        self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False
+    ) -> None:
+        """Write within one group commit."""
+        told = [RawRecord(HOSTS.key_of(host), self._codec.encode(HOSTS, host).value) for host in hosts]
+        shard, append = self._writer.shard, self._writer.append
+        waiting = [append(FRONTIER.name, shard, record) for record in entries]
+        waiting += [append(HOSTS.name, shard, record) for record in told]
+        if at_once and waiting:
+            await self._writer.flush()
+        for commit in dict.fromkeys(waiting):
+            await commit
+
+    async def close(self) -> None:
+        """Commit what is open, and write no more."""
+        await self._writer.close()
+
+
+class TopicTruths:
+    """Takes shards at the broker."""
+
+    def __init__(self, bus: Bus, codec: Codec, *, commit_interval_seconds: float) -> None:
+        self._bus = bus
+        self._codec = codec
+        self._commit_interval_seconds = commit_interval_seconds
+
+    async def take(self, shard: int) -> TopicTruth:
+        """Become the one writer."""
+        writer = await self._bus.take_shard(
+            NAMESPACE, shard, commit_interval_seconds=self._commit_interval_seconds
+        )
+        return TopicTruth(writer, self._codec)
+
+
+class TopicArchive:
+    """Reads the truth topics to their committed end."""
+
+    def __init__(self, bus: Bus, codec: Codec, *, clock: Clock) -> None:
+        self._table = TableReader(bus, clock=clock)
+        self._codec = codec
+
+    async def entries(self, shard: int) -> Sequence[EntryRecorded]:
+        """Give the last record of each entry."""
+        return await self._read(FRONTIER, shard)
+
+    async def hosts(self, shard: int) -> Sequence[HostRecorded]:
+        """Give the last record of each group and origin."""
+        return await self._read(HOSTS, shard)
+
+    async def _read(self, topic: Topic[E], shard: int) -> list[E]:
+        where = TopicPartition(topic.name, shard)
+        values = await self._table.load([where], key=bytes, value=_same)
+        read: list[E] = []
+        for key, value in values.items():
+            try:
+                read.append(self._codec.decode(topic, value))
+            except DecodeError as failure:
+                _log.error("Record Unreadable", topic=topic.name, key=repr(key), why=str(failure))
+        return read
+
+
+def _same(value: bytes) -> bytes:
+    return value
+
+
+DECIDED: Final = Metric(
+    "strider_scheduler_decisions_total",
+    "counter",
+    "Decisions about URLs, by what was decided.",
+    ("decision",),
+)
+QUEUED: Final = Metric(
+    "strider_frontier_queued", "gauge", "Entries that wait for their turn.", ("shard",), max_series=4096
+)
+LEASED: Final = Metric(
+    "strider_frontier_leased", "gauge", "Requests that are released and have not ended.", ("shard",), 4096
+)
+IN_RING: Final = Metric(
+    "strider_frontier_in_ring", "gauge", "Pages that were fetched and are not settled.", ("shard",), 4096
+)
+GROUPS: Final = Metric("strider_frontier_groups", "gauge", "Groups with state.", ("shard",), 4096)
+METRICS: Final = (DECIDED, QUEUED, LEASED, IN_RING, GROUPS)
+
+
+class ProcessMeter:
+    """Counts in the process's metrics."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        for metric in METRICS:
+            metrics.declare(metric)
+
+    def decided(self, word: str, count: int = 1) -> None:
+        """Count decisions."""
+        self._metrics.count(DECIDED, word, amount=count)
+
+    def full(self, shard: int, figures: Figures | None) -> None:
+        """Set a shard's figures; one that has gone is empty here."""
+        name = str(shard)
+        told = (0, 0, 0, 0)
+        if figures is not None:
+            told = (figures.queued, figures.leased, figures.in_ring, figures.groups)
+        for metric, value in zip((QUEUED, LEASED, IN_RING, GROUPS), told, strict=True):
+            self._metrics.set(metric, name, value=value)

@@ -1,0 +1,74 @@
+"""What is fetched next, and when: every decision of the scheduler, each in a file of its own. Pure."""
+
+from .acceptance import Admission, Past, Refusal, admit, refusal
+from .budget import Grant, PageBudgets
+from .candidates import Candidate, Origin, candidates, group_of
+from .completion import Completion, Look, Proof, ShardCount
+from .decisions import Line, messages, refused
+from .entries import Fate, accepted, fate_of
+from .groups import Group, group_of_record, group_record, hear, new_group, with_robots, with_spec
+from .outcomes import Circumstances, Ended, ended, tried
+from .release import Step, Surroundings, Turn, turn, within_budget
+from .requests import Licence, fetch_request
+from .robots import (
+    NO_RULES,
+    ROBOTS_JOB,
+    Rules,
+    asked_of,
+    known_of_record,
+    robots_entry,
+    robots_record,
+    rules_of,
+)
+from .settling import settle
+
+__all__ = [
+    "NO_RULES",
+    "ROBOTS_JOB",
+    "Admission",
+    "Candidate",
+    "Circumstances",
+    "Completion",
+    "Ended",
+    "Fate",
+    "Grant",
+    "Group",
+    "Licence",
+    "Line",
+    "Look",
+    "Origin",
+    "PageBudgets",
+    "Past",
+    "Proof",
+    "Refusal",
+    "Rules",
+    "ShardCount",
+    "Step",
+    "Surroundings",
+    "Turn",
+    "accepted",
+    "admit",
+    "asked_of",
+    "candidates",
+    "ended",
+    "fate_of",
+    "fetch_request",
+    "group_of",
+    "group_of_record",
+    "group_record",
+    "hear",
+    "known_of_record",
+    "messages",
+    "new_group",
+    "refusal",
+    "refused",
+    "robots_entry",
+    "robots_record",
+    "rules_of",
+    "settle",
+    "tried",
+    "turn",
+    "with_robots",
+    "with_spec",
+    "within_budget",
+]

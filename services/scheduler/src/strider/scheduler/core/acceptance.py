@@ -1,0 +1,102 @@
+"""Does a candidate become an entry?
+
+    unknown spec, too deep, too many redirects, forbidden address or port ──▶ refused, with its reason
+    open                                ──▶ known; a newer seed joins it
+    seen before                         ──▶ known; a newer seed, or a wish for fresh, opens it again
+    never seen                          ──▶ accepted
+
+Takes what the working set knows; the seen-set, the log and the budget are told elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.contracts.generated.words import DecisionReason, LinkVia
+from strider.urls import address_refusal, host, origin
+from strider.urls.addresses import canonical_host_kind
+
+from .candidates import Candidate
+
+MAX_HOPS: Final = 5
+"""Redirects that are followed, whatever a crawl spec says."""
+
+
+class Past(StrEnum):
+    """What is known of an entry; the words are the working set's."""
+
+    UNKNOWN = "unknown"
+    SEEN = "seen"
+    OPEN = "open"
+
+
+class Admission(StrEnum):
+    """What becomes of a candidate that nothing speaks against. Metrics are labelled with it."""
+
+    ACCEPTED = "accepted"
+    REOPENED = "reopened"
+    JOINED = "joined"
+    """A newer seed for an entry that is open: the entry takes its token."""
+    KNOWN = "known"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a candidate is refused."""
+
+    reason: DecisionReason
+    detail: str = ""
+
+
+def refusal(candidate: Candidate, spec: CrawlSpecDeclared | None, *, allow_private: bool) -> Refusal | None:
+    """Say what speaks against a candidate, whether it is known or not."""
+    if spec is None:
+        return Refusal(DecisionReason.UNKNOWN_SPEC, candidate.origin.crawl_spec_id)
+    if candidate.hop > (most := min(spec.max_hops, MAX_HOPS)):
+        return Refusal(DecisionReason.TOO_MANY_REDIRECTS, f"{candidate.hop} of {most}")
+    if candidate.depth > spec.max_depth and candidate.origin.via != LinkVia.SEED:
+        return Refusal(DecisionReason.TOO_DEEP, f"{candidate.depth} of {spec.max_depth}")
+    return place_refusal(candidate.url, spec, allow_private=allow_private)
+
+
+def place_refusal(url: str, spec: CrawlSpecDeclared, *, allow_private: bool) -> Refusal | None:
+    """Say whether scheme, port or address of a URL as found are forbidden."""
+    scheme = url.partition(":")[0]
+    if spec.schemes and scheme not in spec.schemes:
+        return Refusal(DecisionReason.REFUSED_SCHEME, scheme)
+    if spec.allowed_ports and (port := port_of(url)) not in spec.allowed_ports:
+        return Refusal(DecisionReason.REFUSED_PORT, str(port))
+    blocked = address_refusal(canonical_host_kind(host(url)), allow_private=allow_private)
+    return None if blocked is None else Refusal(DecisionReason(blocked.reason), blocked.detail)
+
+
+def admit(candidate: Candidate, past: Past, *, seed_token: str) -> Admission:
+    """Say what becomes of a candidate; `seed_token` is that of the seed that opened its entry last."""
+    is_newer_seed = is_newer(candidate.seed_token, seed_token)
+    if past is Past.OPEN:
+        return Admission.JOINED if is_newer_seed else Admission.KNOWN
+    if past is Past.UNKNOWN:
+        return Admission.ACCEPTED
+    is_wanted = is_newer_seed or (candidate.is_fresh and not candidate.seed_token)
+    return Admission.REOPENED if is_wanted else Admission.KNOWN
+
+
+def is_newer(token: str, than: str) -> bool:
+    """Say whether a seed came after another; across partitions none comes first, and each counts as new."""
+    if not token or token == than:
+        return False
+    place, _, offset = token.rpartition("/")
+    other_place, _, other_offset = than.rpartition("/")
+    return place != other_place or int(offset) > int(other_offset)
+
+
+def port_of(found: str) -> int:
+    """Give the port of a URL as found; its scheme's where none is named."""
+    scheme, _, authority = origin(found).partition("://")
+    _, colon, port = authority.rpartition(":")
+    if colon and port.isdecimal():
+        return int(port)
+    return 443 if scheme == "https" else 80  # the schemes' own

@@ -1,0 +1,149 @@
+"""The record of an entry through its life, and what follows from a record for the working set.
+
+    accepted ──▶ pending ──fetched──▶ in_progress ──settled──▶ completed
+                 │  ▲ tried again                     └given up▶ failed
+                 │  └──┘
+                 └─ redirected ▶ completed     └─ refused, failed ▶ failed
+
+A record alone says where its entry is: so a rebuild and a decision cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
+from typing import Final
+
+from strider.contracts.generated.events import EntryRecorded, FetchCompleted, PageSettled
+from strider.contracts.generated.words import DecisionReason, EntryReason, EntryState, SettleVerdict
+
+from .candidates import Candidate
+
+
+class Fate(StrEnum):
+    """Where an entry is to be; the words are the working set's."""
+
+    QUEUE = "queue"
+    RING = "ring"
+    CLOSE = "close"
+    CLOSE_AND_FORGET = "close_and_forget"
+
+
+FORGOTTEN: Final = frozenset(
+    {
+        DecisionReason.BUDGET,
+        DecisionReason.CANCELLED,
+        DecisionReason.EXECUTION_OVER,
+        DecisionReason.HOST_UNAVAILABLE,
+        DecisionReason.ROBOTS_UNREACHABLE,
+    }
+)
+"""Closed for these reasons an entry was not tried, unless it has an error class: a later link is new."""
+
+
+def fate_of(entry: EntryRecorded) -> Fate:
+    """Say where the entry of a record is."""
+    if entry.state == EntryState.PENDING:
+        return Fate.QUEUE
+    if entry.state == EntryState.IN_PROGRESS:
+        return Fate.RING
+    return Fate.CLOSE_AND_FORGET if is_forgotten(entry) else Fate.CLOSE
+
+
+def is_forgotten(entry: EntryRecorded) -> bool:
+    """Say whether a closed entry counts as never seen."""
+    return entry.state == EntryState.FAILED and entry.reason in FORGOTTEN and not entry.error_class
+
+
+def accepted(
+    candidate: Candidate,
+    *,
+    now_ms: int,
+    reason: EntryReason = EntryReason.ACCEPTED,
+    after_sequence: int = 0,
+) -> EntryRecorded:
+    """Open an entry. What was fetched of it up to `after_sequence` belongs to its life before."""
+    origin = candidate.origin
+    return EntryRecorded(
+        job_id=origin.job_id,
+        url_key=candidate.url_key,
+        url=candidate.url,
+        group=candidate.group,
+        state=EntryState.PENDING,
+        execution_id=origin.execution_id,
+        crawl_spec_id=origin.crawl_spec_id,
+        fetch_sequence=after_sequence,
+        updated_at_ms=now_ms,
+        reason=reason,
+        kind=candidate.kind,
+        hop=candidate.hop,
+        depth=candidate.depth,
+        priority=candidate.priority,
+        is_start=candidate.is_start,
+        referrer="" if candidate.hop else origin.url,
+        redirect_chain=candidate.redirect_chain,
+        metadata=candidate.metadata,
+        discovered_at_ms=now_ms,
+        due_at_ms=now_ms,
+        seed_token=candidate.seed_token,
+    )
+
+
+def fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> EntryRecorded:
+    """Note that the page is on its way round."""
+    return replace(
+        entry,
+        state=EntryState.IN_PROGRESS,
+        reason=EntryReason.FETCHED,
+        fetch_sequence=outcome.fetch_sequence,
+        updated_at_ms=now_ms,
+        fetched_at_ms=now_ms,
+        status=outcome.status,
+        etag=outcome.etag,
+        last_modified=outcome.last_modified,
+        raw_hash=outcome.raw_hash,
+        tries=0,
+        error_count=0,
+        error_class="",
+    )
+
+
+def waiting(entry: EntryRecorded, reason: str, *, due_at_ms: int, now_ms: int) -> EntryRecorded:
+    """Put an entry back without holding anything against it."""
+    return replace(entry, state=EntryState.PENDING, reason=reason, due_at_ms=due_at_ms, updated_at_ms=now_ms)
+
+
+def closed(entry: EntryRecorded, reason: str, *, now_ms: int) -> EntryRecorded:
+    """Close an entry without a page."""
+    return replace(
+        entry,
+        state=EntryState.COMPLETED if reason == DecisionReason.REDIRECTED else EntryState.FAILED,
+        reason=reason,
+        updated_at_ms=now_ms,
+        closed_at_ms=now_ms,
+    )
+
+
+def settled(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryRecorded:
+    """Close an entry whose page has gone round."""
+    state, reason = _SETTLED.get(page.verdict, (EntryState.COMPLETED, EntryReason.SETTLED))
+    return replace(
+        entry,
+        state=state,
+        reason=reason,
+        fetch_sequence=page.fetch_sequence,
+        updated_at_ms=now_ms,
+        closed_at_ms=now_ms,
+        fetched_at_ms=entry.fetched_at_ms or now_ms,
+        raw_hash=page.raw_hash or entry.raw_hash,
+        text_hash=page.text_hash or entry.text_hash,
+    )
+
+
+_SETTLED: Final[Mapping[str, tuple[EntryState, EntryReason]]] = {
+    SettleVerdict.VALID: (EntryState.COMPLETED, EntryReason.SETTLED),
+    SettleVerdict.NOT_MODIFIED: (EntryState.COMPLETED, EntryReason.NOT_MODIFIED),
+    SettleVerdict.REJECTED: (EntryState.COMPLETED, EntryReason.REJECTED),
+    SettleVerdict.GIVEN_UP: (EntryState.FAILED, EntryReason.HANDLER_CRASHED),
+}

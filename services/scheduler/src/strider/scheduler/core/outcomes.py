@@ -1,0 +1,231 @@
+"""What becomes of an entry when its request has ended?
+
+    page on its way                     ──▶ round the ring
+    redirect                            ──▶ `redirects`
+    429, Retry-After, a third 503       ──▶ back into the queue, nothing held against it; the host rests
+    5xx, broken connection, too slow    ──▶ tried again after 1, 2, 4 s; then closed
+    no such name, bad certificate       ──▶ closed at once: the host is not there
+    4xx, too large, wrong type, policy  ──▶ closed at once
+    our own trouble                     ──▶ back into the queue
+
+Takes the entry as it was, the outcome and how the group stands; how long hosts rest is
+`politeness.backoff`'s. Knows no leases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchCompleted
+from strider.contracts.generated.words import (
+    DecisionReason,
+    EntryReason,
+    EntryState,
+    ErrorClass,
+    FetchOutcome,
+)
+from strider.politeness.ladder import FETCH, Chance
+
+from .candidates import Candidate
+from .decisions import Line
+from .decisions import closed as closed_line
+from .entries import closed, fetched, waiting
+from .redirects import redirected
+
+MAX_SIGNS: Final = 8
+"""How often one entry may be put back because its host wants to rest, before it counts as failed.
+
+A host that answers everything else well means this one URL.
+"""
+
+OURS_WAIT_MS: Final = 5_000
+"""Before an entry is tried again that failed through no fault of its site; doubles with each time."""
+OURS_MAX_WAIT_MS: Final = 600_000
+
+
+class Sign(StrEnum):
+    """What an outcome says of the group as a whole."""
+
+    GOOD = "good"
+    """It answers."""
+    PUSH = "push"
+    """It wants to be left alone."""
+    STRAIN = "strain"
+    """A plain 503: one page's trouble, or the host's."""
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What follows from an outcome."""
+
+    word: str
+    """For metrics."""
+    entry: EntryRecorded | None = None
+    """The record to write; None: nothing changes."""
+    lines: tuple[Line, ...] = ()
+    target: Candidate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What else it hangs on."""
+
+    spec: CrawlSpecDeclared
+    now_ms: int
+    group_rests: bool
+    """Whether this outcome made the group rest: then a 503 is not held against the URL."""
+    allow_private: bool = False
+    by_domain: bool = False
+
+
+DROPPED: Final = Ended("stale")
+
+
+def sign_of(outcome: FetchCompleted) -> Sign:
+    """Read what an outcome says of the group, for pages and robots.txt alike."""
+    word = outcome.outcome
+    if word == FetchOutcome.RATE_LIMITED:
+        return Sign.PUSH
+    if word == FetchOutcome.OVERLOADED:
+        return Sign.PUSH if outcome.retry_after_seconds >= 0 else Sign.STRAIN
+    return Sign.GOOD if word in _GOOD else Sign.NONE
+
+
+def is_heard(entry: EntryRecorded, outcome: FetchCompleted) -> bool:
+    """Say whether an outcome that ends its lease fits its entry: same run, and not counted already."""
+    if entry.execution_id != outcome.execution_id or entry.fetch_sequence > outcome.fetch_sequence:
+        return False
+    return entry.state == EntryState.PENDING or entry.fetch_sequence < outcome.fetch_sequence
+
+
+def ended(  # noqa: PLR0911  # one a line of the table above
+    entry: EntryRecorded, outcome: FetchCompleted, at: Circumstances, *, chance: Chance
+) -> Ended:
+    """Decide what becomes of an entry."""
+    if not is_heard(entry, outcome):
+        return DROPPED
+    if outcome.has_page:
+        return Ended("fetched", fetched(entry, outcome, now_ms=at.now_ms))
+    told = replace(
+        entry,
+        fetch_sequence=outcome.fetch_sequence,
+        status=outcome.status,
+        error_class=outcome.error_class,
+    )
+    word = outcome.outcome
+    if word == FetchOutcome.REDIRECTED:
+        return _redirected(told, outcome, at)
+    if sign_of(outcome) is Sign.PUSH or (word == FetchOutcome.OVERLOADED and at.group_rests):
+        return _rested(told, outcome, at)
+    if word in _OURS:
+        return _put_back(told, at)
+    if (reason := closing_reason(outcome)) is not None:
+        return close(told, reason, now_ms=at.now_ms, detail=outcome.error_message)
+    return tried(told, at.spec, now_ms=at.now_ms, chance=chance, detail=outcome.error_message, outcome=word)
+
+
+def tried(
+    entry: EntryRecorded,
+    spec: CrawlSpecDeclared,
+    *,
+    now_ms: int,
+    chance: Chance,
+    detail: str = "",
+    outcome: str = "",
+) -> Ended:
+    """Try an entry again, up the ladder, or close it where the ladder ends."""
+    tries = entry.tries + 1
+    wait_seconds = replace(FETCH, tries=spec.max_tries).wait_seconds(tries, chance)
+    told = replace(entry, tries=tries)
+    if wait_seconds is not None:
+        due_at_ms = now_ms + round(wait_seconds * 1000)
+        return Ended("retry", waiting(told, EntryReason.RETRY, due_at_ms=due_at_ms, now_ms=now_ms))
+    is_crash = outcome == FetchOutcome.CRASHED
+    reason = DecisionReason.HANDLER_CRASHED if is_crash else DecisionReason.RETRIES_EXHAUSTED
+    return close(told, reason, now_ms=now_ms, detail=detail)
+
+
+def close(entry: EntryRecorded, reason: DecisionReason, *, now_ms: int, detail: str = "") -> Ended:
+    """Close an entry without a page, and say so."""
+    record = closed(entry, reason, now_ms=now_ms)
+    return Ended(reason.value, record, (closed_line(record, detail),))
+
+
+def closing_reason(outcome: FetchCompleted) -> DecisionReason | None:
+    """Say why another try would not help; None where it may."""
+    error = _BY_ERROR.get(outcome.error_class)
+    return error or _BY_OUTCOME.get(outcome.outcome)
+
+
+def _redirected(told: EntryRecorded, outcome: FetchCompleted, at: Circumstances) -> Ended:
+    result = redirected(
+        told,
+        outcome,
+        at.spec,
+        now_ms=at.now_ms,
+        allow_private=at.allow_private,
+        by_domain=at.by_domain,
+    )
+    if result.entry.state == EntryState.PENDING:
+        return Ended("moved", result.entry)
+    lines = [closed_line(result.entry, result.detail)]
+    if result.refused is not None:
+        lines.append(result.refused)
+    return Ended(result.entry.reason, result.entry, tuple(lines), result.target)
+
+
+def _rested(told: EntryRecorded, outcome: FetchCompleted, at: Circumstances) -> Ended:
+    signs = told.error_count + 1
+    if signs >= MAX_SIGNS:
+        return close(told, DecisionReason.RETRIES_EXHAUSTED, now_ms=at.now_ms, detail=outcome.error_message)
+    back = waiting(told, EntryReason.HOST_BACKS_OFF, due_at_ms=at.now_ms, now_ms=at.now_ms)
+    return Ended("host_backs_off", replace(back, error_count=signs))
+
+
+def _put_back(told: EntryRecorded, at: Circumstances) -> Ended:
+    """Wait for our own network, proxy or process; no longer than the spec's patience with hosts."""
+    waits = [min(OURS_WAIT_MS << min(n, 16), OURS_MAX_WAIT_MS) for n in range(told.error_count + 1)]
+    if sum(waits) > at.spec.host_patience_seconds * 1000:
+        return close(told, DecisionReason.HOST_UNAVAILABLE, now_ms=at.now_ms, detail=told.error_class)
+    back = waiting(told, EntryReason.RETRY, due_at_ms=at.now_ms + waits[-1], now_ms=at.now_ms)
+    return Ended("put_back", replace(back, error_count=told.error_count + 1))
+
+
+_GOOD: Final = frozenset(
+    {
+        FetchOutcome.FETCHED,
+        FetchOutcome.NOT_MODIFIED,
+        FetchOutcome.REDIRECTED,
+        FetchOutcome.NOT_FOUND,
+        FetchOutcome.TOO_LARGE,
+        FetchOutcome.UNSUPPORTED_TYPE,
+    }
+)
+
+_OURS: Final = frozenset({FetchOutcome.OFFLINE, FetchOutcome.PROXY_FAILED, FetchOutcome.INTERRUPTED})
+
+_BY_ERROR: Final[Mapping[str, DecisionReason]] = {
+    ErrorClass.DNS_NOT_FOUND: DecisionReason.HOST_UNAVAILABLE,
+    ErrorClass.TLS_EXPIRED: DecisionReason.HOST_UNAVAILABLE,
+    ErrorClass.TLS_WRONG_NAME: DecisionReason.HOST_UNAVAILABLE,
+    ErrorClass.TLS_UNTRUSTED: DecisionReason.HOST_UNAVAILABLE,
+    ErrorClass.BAD_URL: DecisionReason.BAD_URL,
+    ErrorClass.REFUSED_SCHEME: DecisionReason.REFUSED_SCHEME,
+    ErrorClass.REFUSED_PORT: DecisionReason.REFUSED_PORT,
+}
+"""Nothing that another try a second later would change."""
+
+_BY_OUTCOME: Final[Mapping[str, DecisionReason]] = {
+    FetchOutcome.NOT_FOUND: DecisionReason.NOT_FOUND,
+    FetchOutcome.CLIENT_ERROR: DecisionReason.CLIENT_ERROR,
+    FetchOutcome.BLOCKED: DecisionReason.CLIENT_ERROR,
+    FetchOutcome.ODD_STATUS: DecisionReason.CLIENT_ERROR,
+    FetchOutcome.TOO_LARGE: DecisionReason.TOO_LARGE,
+    FetchOutcome.POLICY_BLOCKED: DecisionReason.POLICY_BLOCKED,
+    FetchOutcome.UNSUPPORTED_TYPE: DecisionReason.UNSUPPORTED_TYPE,
+}
+"""What is not here is tried again."""

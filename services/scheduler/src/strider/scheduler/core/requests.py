@@ -1,0 +1,62 @@
+"""From a lease to the request that the fetcher makes: everything that it needs, and nothing to look up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchRequested
+from strider.contracts.generated.words import RequestKind
+from strider.urls import host, origin
+
+from .robots import JOB
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """The lease that a request stands under."""
+
+    lease_id: str
+    issued_at_ms: int
+    expires_at_ms: int
+    shard: int
+    epoch: int
+
+
+def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, licence: Licence) -> FetchRequested:
+    """Make the request for an entry, or for the robots.txt that goes before one."""
+    is_robots = entry.kind == RequestKind.ROBOTS
+    names = tuple(spec.headers)
+    return FetchRequested(
+        url=entry.url,
+        url_key=entry.url_key,
+        origin=origin(entry.url),
+        group=entry.group,
+        job_id=entry.metadata[JOB] if is_robots else entry.job_id,
+        execution_id=entry.execution_id,
+        crawl_spec_id=entry.crawl_spec_id,
+        fetch_sequence=entry.fetch_sequence,
+        lease_id=licence.lease_id,
+        try_number=entry.tries + 1,
+        issued_at_ms=licence.issued_at_ms,
+        lease_expires_at_ms=licence.expires_at_ms,
+        kind=entry.kind,
+        hop=entry.hop,
+        depth=entry.depth,
+        priority=entry.priority,
+        is_start=entry.is_start,
+        referrer=entry.referrer,
+        redirect_chain=entry.redirect_chain,
+        metadata={} if is_robots else entry.metadata,
+        shard=licence.shard,
+        epoch=licence.epoch,
+        deadline_ms=round(spec.request_timeout_seconds * 1000),
+        max_body_bytes=spec.max_body_bytes,
+        etag=entry.etag,
+        last_modified=entry.last_modified,
+        header_names=names,
+        header_values=tuple(spec.headers[name] for name in names),
+        user_agent=spec.user_agent,
+        cookie_jar=entry.execution_id if spec.use_cookies and not is_robots else "",
+        insecure_tls=host(entry.url) in spec.insecure_tls_hosts,
+        earlier_error=entry.error_class if entry.tries else "",
+    )

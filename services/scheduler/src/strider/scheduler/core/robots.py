@@ -1,0 +1,224 @@
+"""What robots.txt says to a URL, from what is known of its origin; and its record in the log.
+
+The rules are `politeness.robots`'s, what holds while there are none `politeness.robots_state`'s. Here
+they meet an entry: which origin it is asked of, in whose name, and how long it waits for an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from strider.contracts.generated.events import (
+    CrawlSpecDeclared,
+    EntryRecorded,
+    FetchCompleted,
+    HostRecorded,
+)
+from strider.contracts.generated.words import (
+    DecisionReason,
+    EntryReason,
+    EntryState,
+    HostRecordKind,
+    RequestKind,
+    RobotsState,
+)
+from strider.politeness.robots import Robots, cut, product_token
+from strider.politeness.robots_state import Asked, OriginRobots, Standing, answer_of
+from strider.urls import key_of, origin, url_hash
+
+ROBOTS_PATH: Final = "/robots.txt"
+
+ROBOTS_JOB: Final = ".robots"
+"""Job of the requests for robots.txt within the working set, so that none is taken for a page of that URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """An origin's robots.txt as it is kept in memory: what is known, and its text read."""
+
+    known: OriginRobots
+    robots: Robots
+
+    @property
+    def cost(self) -> int:
+        """What it takes of the memory for rules, in characters."""
+        return len(self.known.text) + _FIXED_COST
+
+
+_FIXED_COST: Final = 500
+
+NO_RULES: Final = Rules(OriginRobots(), Robots(""))
+
+
+def rules_of(known: OriginRobots) -> Rules:
+    """Read the text of what is known."""
+    return Rules(known, Robots(known.text)) if known.text else Rules(known, NO_RULES.robots)
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Whether an entry may be asked for now."""
+
+    standing: Standing
+    """OBEY stands for a denial, ALLOW for a permission."""
+    again_at_ms: int = 0
+    """When to look again, where it has to wait."""
+    reason: DecisionReason | None = None
+    """Why it is to be closed."""
+
+
+ALLOWED: Final = Permission(Standing.ALLOW)
+ASK_FIRST: Final = Permission(Standing.ASK)
+
+
+def permission(  # noqa: PLR0911  # one a standing
+    entry: EntryRecorded, spec: CrawlSpecDeclared, rules: Rules, *, agent: str, now_ms: int
+) -> Permission:
+    """Say whether robots.txt lets an entry be asked for; `agent` is the configured User-Agent."""
+    if not spec.respect_robots:
+        return ALLOWED
+    known = rules.known
+    standing = known.standing(now_ms)
+    if standing is Standing.ALLOW:
+        return ALLOWED
+    if standing is Standing.OBEY:
+        token = product_token(spec.user_agent or agent)
+        if rules.robots.allows(entry.url, token):
+            return ALLOWED
+        return Permission(Standing.OBEY, reason=DecisionReason.ROBOTS_DENIED)
+    if standing is Standing.GONE:
+        return Permission(standing, reason=DecisionReason.HOST_UNAVAILABLE)
+    if standing is Standing.FORBIDDEN:
+        return Permission(standing, reason=DecisionReason.POLICY_BLOCKED)
+    return _patient(entry, spec, known, now_ms=now_ms)
+
+
+def _patient(
+    entry: EntryRecorded, spec: CrawlSpecDeclared, known: OriginRobots, *, now_ms: int
+) -> Permission:
+    """Ask or wait, but not for ever; what came later has its own patience."""
+    if not known.unreachable_since_ms:
+        return ASK_FIRST
+    since_ms = max(known.unreachable_since_ms, entry.discovered_at_ms)
+    ends_at_ms = since_ms + spec.host_patience_seconds * 1000
+    if now_ms >= known.expires_at_ms:
+        return ASK_FIRST
+    if now_ms < ends_at_ms:
+        return Permission(Standing.WAIT, again_at_ms=min(known.expires_at_ms, ends_at_ms))
+    reason = DecisionReason.ROBOTS_UNREACHABLE if known.status else DecisionReason.HOST_UNAVAILABLE
+    return Permission(Standing.WAIT, reason=reason)
+
+
+def robots_entry(entry: EntryRecorded) -> EntryRecorded:
+    """Make the request that goes before an entry. It is no entry of any job, and never recorded."""
+    url = origin(entry.url) + ROBOTS_PATH
+    return EntryRecorded(
+        job_id=ROBOTS_JOB,
+        url_key=url_hash(key_of(url)),
+        url=url,
+        group=entry.group,
+        state=EntryState.PENDING,
+        execution_id=entry.execution_id,
+        crawl_spec_id=entry.crawl_spec_id,
+        fetch_sequence=0,
+        updated_at_ms=entry.updated_at_ms,
+        reason=EntryReason.WAITS_FOR_ROBOTS,
+        kind=RequestKind.ROBOTS,
+        priority=entry.priority,
+        metadata={JOB: entry.job_id},
+    )
+
+
+JOB: Final = "job"
+"""Where a request for a robots.txt keeps on whose behalf it is made."""
+
+
+def asked_of(outcome: FetchCompleted) -> Asked:
+    """Read the outcome of a request for a robots.txt."""
+    answer = answer_of(
+        outcome.outcome, error_class=outcome.error_class, has_redirected=outcome.robots_hops > 0
+    )
+    return Asked(
+        answer,
+        outcome.fetch_sequence,
+        text=cut(outcome.robots_text),
+        status=outcome.status,
+        url=outcome.robots_url or outcome.url,
+        error_class=outcome.error_class,
+    )
+
+
+def robots_record(
+    origin_name: str, group: str, rules: Rules, *, agent: str, now_ms: int, epoch: int
+) -> HostRecorded:
+    """Write down what is known of an origin."""
+    known = rules.known
+    return HostRecorded(
+        kind=HostRecordKind.ROBOTS,
+        group=group,
+        updated_at_ms=now_ms,
+        origin=origin_name,
+        robots_delay_seconds=rules.robots.delay_seconds(product_token(agent)),
+        unreachable_since_ms=known.unreachable_since_ms,
+        last_error_class=known.error_class,
+        robots_state=known.state,
+        robots_text=known.text,
+        robots_hash=sha256(known.text.encode("utf-8", "replace")).hexdigest() if known.text else "",
+        robots_status=known.status,
+        robots_url=known.url,
+        robots_asked_at_ms=known.asked_at_ms,
+        robots_fetched_at_ms=known.fetched_at_ms,
+        robots_expires_at_ms=known.expires_at_ms,
+        robots_failures=known.failures,
+        sitemap_urls=_sitemaps(rules.robots),
+        epoch=epoch,
+    )
+
+
+def known_of_record(record: HostRecorded) -> OriginRobots:
+    """Read it again."""
+    return OriginRobots(
+        state=RobotsState(record.robots_state),
+        text=record.robots_text,
+        asked_at_ms=record.robots_asked_at_ms,
+        fetched_at_ms=record.robots_fetched_at_ms,
+        expires_at_ms=record.robots_expires_at_ms,
+        failures=record.robots_failures,
+        unreachable_since_ms=record.unreachable_since_ms,
+        status=record.robots_status,
+        url=record.robots_url,
+        error_class=record.last_error_class,
+    )
+
+
+def _sitemaps(robots: Robots) -> tuple[str, ...]:
+    """Name as many as a record has room for; they stand in the text as well."""
+    kept: list[str] = []
+    room = _SITEMAP_CHARACTERS
+    for url in robots.sitemaps:
+        room -= len(url)
+        if room < 0:
+            break
+        kept.append(url)
+    return tuple(kept)
+
+
+_SITEMAP_CHARACTERS: Final = 1_000
+
+
+def robots_ended(outcome: FetchCompleted) -> EntryRecorded:
+    """Name the request that has ended, as the working set knows it."""
+    return EntryRecorded(
+        job_id=ROBOTS_JOB,
+        url_key=outcome.url_key,
+        url=outcome.url,
+        group=outcome.group,
+        state=EntryState.COMPLETED,
+        execution_id=outcome.execution_id,
+        crawl_spec_id=outcome.crawl_spec_id,
+        fetch_sequence=outcome.fetch_sequence,
+        updated_at_ms=outcome.completed_at_ms,
+        kind=RequestKind.ROBOTS,
+    )

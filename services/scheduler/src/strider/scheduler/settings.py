@@ -1,0 +1,31 @@
+"""What can be set about scheduling."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from strider.runtime.settings_crawl import CrawlSettings
+from strider.runtime.settings_types import PositiveSeconds
+
+
+class SchedulerSettings(CrawlSettings):
+    """scheduler: how much is under way, and for how long."""
+
+    PREFIX: ClassVar[str] = "SCHEDULER_"
+
+    commit_interval_seconds: PositiveSeconds = 0.25
+    """How long records of the frontier are gathered before one transaction writes them."""
+    lease_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
+    """How long a request may wait for a fetcher before it is given to another one."""
+    release_batch: Annotated[int, Field(ge=1, le=5000)] = 200
+    """Most requests that one look at a shard's queues releases."""
+    in_flight_per_shard: Annotated[int, Field(ge=1)] = 500
+    """Entries of a shard under way, from release until settled; beyond it nothing is released."""
+    max_pages: Annotated[int, Field(ge=0)] = 0
+    """Pages of a run whose crawl spec names no number; 0 sets no limit."""
+    robots_memory_mb: Annotated[int, Field(ge=1)] = 16
+    """Memory for robots.txt texts, for each shard; what does not fit is asked for again."""
+    groups_in_memory: Annotated[int, Field(ge=100)] = 50_000
+    """Hosts (or domains) whose settings are kept in memory, for each shard."""

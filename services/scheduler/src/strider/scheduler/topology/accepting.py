@@ -1,0 +1,147 @@
+"""links-discovered -> accept or refuse -> frontier, urls-decided."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from strider.contracts import EncodeError
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, LinksDiscovered
+from strider.contracts.generated.topics import URLS_DECIDED
+from strider.contracts.generated.words import DecisionReason, EntryReason
+from strider.runtime.effects import Effects, Say
+from strider.runtime.ports import RawRecord
+from strider.scheduler.core import (
+    Admission,
+    Candidate,
+    Line,
+    PageBudgets,
+    Past,
+    accepted,
+    admit,
+    candidates,
+    messages,
+    refusal,
+    refused,
+)
+from strider.scheduler.core.acceptance import is_newer
+from strider.stores.frontier.ports import Accepted, Known, Seen
+
+from .ports import Meter, Options, Specs
+from .shard import Shard, accepted_of, question_of, seen_of
+
+FOR_GOOD = frozenset(
+    {DecisionReason.POLICY_BLOCKED, DecisionReason.REFUSED_PORT, DecisionReason.REFUSED_SCHEME}
+)
+"""Refused for these reasons, a URL is not looked at again when the next page links to it."""
+
+
+@dataclass(slots=True)
+class Intake:
+    """What becomes of what one batch brought to one shard."""
+
+    lines: list[Line] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+    opened: list[EntryRecorded] = field(default_factory=list)
+    records: list[RawRecord] = field(default_factory=list)
+    joined: list[EntryRecorded] = field(default_factory=list)
+    """Open already: the working set takes the seed's token; should they close meanwhile, they open again."""
+    words: Counter[str] = field(default_factory=Counter)
+
+    def refuse(self, candidate: Candidate, reason: DecisionReason, detail: str = "") -> None:
+        """Refuse a candidate, and say so."""
+        self.words[reason.value] += 1
+        self.lines.append(refused(candidate, reason, detail))
+        if reason in FOR_GOOD:
+            self.seen.append(seen_of(candidate))
+
+
+class Accepting:
+    """Load, decide, speak, remember: for the URLs that one batch brought to one shard."""
+
+    def __init__(self, *, specs: Specs, budgets: PageBudgets, options: Options, meter: Meter) -> None:
+        self._specs = specs
+        self._budgets = budgets
+        self._options = options
+        self._meter = meter
+
+    async def accept(self, shard: Shard, events: Sequence[LinksDiscovered]) -> Effects:
+        """Take what is new into the frontier."""
+        found = [candidate for event in events for candidate in self._read(event)]
+        specs = await self._specs.known({candidate.origin.crawl_spec_id for candidate in found})
+        intake = Intake()
+        asked = self._sift(found, specs, intake)
+        known = await shard.look(
+            [question_of(each.origin.job_id, each.url_key, each.origin.crawl_spec_id) for each in asked]
+        )
+        now_ms = shard.time.now_ms()
+        for candidate, past in zip(asked, known, strict=True):
+            self._admit(candidate, past, shard, intake, now_ms=now_ms)
+        return Effects(
+            say=[Say(URLS_DECIDED, event) for event in messages(intake.lines, now_ms=now_ms)],
+            remember=partial(self._remember, shard, intake, specs),
+            outcome="accepted" if intake.opened else "known",
+        )
+
+    def _read(self, event: LinksDiscovered) -> Iterator[Candidate]:
+        if event.shards != self._options.shards:
+            raise ValueError(f"it was made for {event.shards} shards, and there are {self._options.shards}")
+        return candidates(event, by_domain=self._options.by_domain)
+
+    def _sift(
+        self, found: Sequence[Candidate], specs: Mapping[str, CrawlSpecDeclared], intake: Intake
+    ) -> list[Candidate]:
+        """Refuse what can be refused unseen; of several for one entry, keep the newest seed or the first."""
+        asked: dict[str, Candidate] = {}
+        for candidate in found:
+            spec = specs.get(candidate.origin.crawl_spec_id)
+            why = refusal(candidate, spec, allow_private=self._options.allow_private)
+            if why is not None:
+                intake.refuse(candidate, why.reason, why.detail)
+            elif spec is not None and self._is_spent(candidate, spec):
+                intake.refuse(candidate, DecisionReason.BUDGET, "pages")
+            elif (before := asked.get(name := candidate.entry_id)) is None or is_newer(
+                candidate.seed_token, before.seed_token
+            ):
+                asked[name] = candidate
+        return list(asked.values())
+
+    def _is_spent(self, candidate: Candidate, spec: CrawlSpecDeclared) -> bool:
+        return self._budgets.is_used_up(candidate.origin.execution_id, most=self._options.pages_of(spec))
+
+    def _admit(
+        self, candidate: Candidate, known: Known, shard: Shard, intake: Intake, *, now_ms: int
+    ) -> None:
+        admission = admit(candidate, Past(known.standing.value), seed_token=known.seed_token)
+        intake.words[admission.value] += 1
+        if admission is Admission.KNOWN:
+            return
+        is_again = admission is not Admission.ACCEPTED
+        entry = accepted(
+            candidate,
+            now_ms=now_ms,
+            reason=EntryReason.REOPENED if is_again else EntryReason.ACCEPTED,
+            after_sequence=shard.sequence if is_again else 0,
+        )
+        if admission is Admission.JOINED:
+            intake.joined.append(entry)
+            return
+        try:
+            intake.records.append(shard.truth.entry(entry))
+        except EncodeError as failure:
+            intake.refuse(candidate, DecisionReason.BAD_SEED, str(failure))
+        else:
+            intake.opened.append(entry)
+
+    async def _remember(self, shard: Shard, intake: Intake, specs: Mapping[str, CrawlSpecDeclared]) -> None:
+        for entry in intake.opened:
+            shard.groups.heed(entry.group, specs[entry.crawl_spec_id])
+        groups = {entry.group for entry in intake.opened}
+        await shard.record(intake.records, groups=groups)
+        await shard.tell_groups(groups)
+        told: list[Accepted] = [accepted_of(entry) for entry in (*intake.opened, *intake.joined)]
+        await shard.accept(told, intake.seen)
+        for word, count in intake.words.items():
+            self._meter.decided(word, count)

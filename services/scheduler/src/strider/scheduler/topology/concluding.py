@@ -1,0 +1,195 @@
+"""fetches-completed -> again, elsewhere, closed, round the ring -> frontier, hosts, links, urls-decided."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from strider.contracts.generated.events import (
+    CrawlSpecDeclared,
+    FetchCompleted,
+    HostRecorded,
+)
+from strider.contracts.generated.topics import LINKS_DISCOVERED, URLS_DECIDED
+from strider.contracts.generated.words import RequestKind
+from strider.contracts.identity import entry_id
+from strider.politeness.ladder import Chance
+from strider.politeness.robots import product_token
+from strider.politeness.robots_state import answered
+from strider.runtime.effects import Effects, Say
+from strider.scheduler.core import (
+    ROBOTS_JOB,
+    Candidate,
+    Circumstances,
+    Ended,
+    Line,
+    PageBudgets,
+    asked_of,
+    ended,
+    hear,
+    messages,
+    robots_record,
+    rules_of,
+    with_robots,
+)
+from strider.scheduler.core.discovery import discoveries
+from strider.scheduler.core.outcomes import is_heard
+from strider.scheduler.core.robots import robots_ended
+from strider.stores.frontier.ports import Conclusion, Ending, Freed, Known
+
+from .ports import Meter, Options, Specs
+from .shard import Decided, Shard, conclusion_of, question_of
+
+DEFAULT_SPEC = CrawlSpecDeclared(crawl_spec_id="")
+"""What an outcome goes by whose crawl spec is nowhere: it was asked for, so it is brought to an end."""
+
+
+@dataclass(slots=True)
+class Endings:
+    """What becomes of what one batch brought to one shard."""
+
+    lines: list[Line] = field(default_factory=list)
+    targets: list[Candidate] = field(default_factory=list)
+    decided: list[Decided] = field(default_factory=list)
+    hosts: list[HostRecorded] = field(default_factory=list)
+    conclusions: list[Conclusion] = field(default_factory=list)
+    words: Counter[str] = field(default_factory=Counter)
+
+    def take(self, ended: Ended) -> None:
+        """Note what follows from one decision, besides its record."""
+        self.words[ended.word] += 1
+        self.lines += ended.lines
+        if ended.target is not None:
+            self.targets.append(ended.target)
+
+
+class Concluding:
+    """Load, decide, speak, remember: for the outcomes that one batch brought to one shard."""
+
+    def __init__(
+        self, *, specs: Specs, budgets: PageBudgets, options: Options, meter: Meter, chance: Chance
+    ) -> None:
+        self._specs = specs
+        self._budgets = budgets
+        self._options = options
+        self._meter = meter
+        self._chance = chance
+
+    async def conclude(self, shard: Shard, outcomes: Sequence[FetchCompleted]) -> Effects:
+        """End the leases, and decide what is next for their entries."""
+        specs = await self._specs.known({outcome.crawl_spec_id for outcome in outcomes})
+        endings = Endings()
+        self._hear(shard, outcomes, endings)
+        # A group that is to rest must know so before it is free: its next request may go at once.
+        await shard.tell_groups(outcome.group for outcome in outcomes)
+        freed = await shard.free([_freed(outcome) for outcome in outcomes])
+        current = self._current(outcomes, freed, endings)
+        known = await shard.look(
+            [question_of(each.job_id, each.url_key, each.crawl_spec_id) for each in current]
+        )
+        now_ms = shard.time.now_ms()
+        for outcome, past in zip(current, known, strict=True):
+            self._decide(shard, outcome, past, specs, endings)
+        found = discoveries(endings.targets, shards=self._options.shards, now_ms=now_ms)
+        return Effects(
+            say=[
+                *(Say(LINKS_DISCOVERED, event, partition=event.shard) for event in found),
+                *(Say(URLS_DECIDED, event) for event in messages(endings.lines, now_ms=now_ms)),
+            ],
+            remember=partial(self._remember, shard, endings, {each.group for each in outcomes}),
+            outcome="concluded" if endings.decided or endings.hosts else "stale",
+        )
+
+    def _hear(self, shard: Shard, outcomes: Sequence[FetchCompleted], endings: Endings) -> None:
+        """Take in what is said of groups and origins, whether or not the lease still counts."""
+        now_ms = shard.time.now_ms()
+        for outcome in outcomes:
+            shard.met(outcome.fetch_sequence)
+            group = hear(shard.groups.get(outcome.group), outcome, now_ms=now_ms, chance=self._chance)
+            if outcome.kind == RequestKind.ROBOTS:
+                before = shard.robots.get(outcome.origin)
+                known = answered(before.known, asked_of(outcome), now_ms=now_ms, chance=self._chance)
+                rules = before if known.text == before.known.text else rules_of(known)
+                rules = replace(rules, known=known)
+                shard.robots.put(outcome.origin, rules)
+                agent = self._options.agent
+                delay_seconds = rules.robots.delay_seconds(product_token(agent))
+                group = with_robots(group, outcome.origin, delay_seconds)
+                endings.hosts.append(
+                    robots_record(
+                        outcome.origin, outcome.group, rules, agent=agent, now_ms=now_ms, epoch=shard.epoch
+                    )
+                )
+            shard.groups.put(group)
+
+    def _current(
+        self, outcomes: Sequence[FetchCompleted], freed: Sequence[Ending], endings: Endings
+    ) -> list[FetchCompleted]:
+        """Leave out what is stale, and end the requests that no entry waits for."""
+        current = []
+        for outcome, ending in zip(outcomes, freed, strict=True):
+            self._settle_budget(outcome)
+            if outcome.kind == RequestKind.ROBOTS:
+                endings.words[f"robots_{outcome.outcome}"] += 1
+                endings.conclusions.append(conclusion_of(robots_ended(outcome), outcome.lease_id))
+            elif ending is Ending.CURRENT:
+                current.append(outcome)
+            else:
+                endings.words["stale"] += 1
+        return current
+
+    def _settle_budget(self, outcome: FetchCompleted) -> None:
+        if outcome.has_page:
+            name = entry_id(outcome.job_id, outcome.url_key)
+            self._budgets.use(outcome.execution_id, name, lease_id=outcome.lease_id)
+        else:
+            self._budgets.give_back(outcome.execution_id, outcome.lease_id)
+
+    def _decide(
+        self,
+        shard: Shard,
+        outcome: FetchCompleted,
+        past: Known,
+        specs: Mapping[str, CrawlSpecDeclared],
+        endings: Endings,
+    ) -> None:
+        cause = f"ended {outcome.fetch_sequence}"
+        entry = shard.current(past, cause)
+        if entry is None or not is_heard(entry, outcome):
+            endings.words["stale"] += 1
+            if entry is not None:
+                # Its lease is ended all the same: nobody else would let go of the entry.
+                endings.conclusions.append(conclusion_of(entry, outcome.lease_id))
+            return
+        now_ms = shard.time.now_ms()
+        circumstances = Circumstances(
+            specs.get(outcome.crawl_spec_id, DEFAULT_SPEC),
+            now_ms,
+            group_rests=shard.groups.get(outcome.group).is_blocked(now_ms),
+            allow_private=self._options.allow_private,
+            by_domain=self._options.by_domain,
+        )
+        result = ended(entry, outcome, circumstances, chance=self._chance)
+        endings.take(result)
+        if result.entry is not None:
+            endings.decided.append(
+                shard.decide(result.entry, before=entry, cause=cause, lease_id=outcome.lease_id)
+            )
+
+    async def _remember(self, shard: Shard, endings: Endings, groups: set[str]) -> None:
+        await shard.settle(endings.decided, more=endings.conclusions, hosts=endings.hosts, groups=groups)
+        for word, count in endings.words.items():
+            self._meter.decided(word, count)
+
+
+def _freed(outcome: FetchCompleted) -> Freed:
+    is_robots = outcome.kind == RequestKind.ROBOTS
+    started_at_ms = 0 if outcome.before_connect else -(-outcome.started_at_us // 1000)
+    return Freed(
+        outcome.lease_id,
+        started_at_ms,
+        outcome.group,
+        entry_id(ROBOTS_JOB if is_robots else outcome.job_id, outcome.url_key),
+    )

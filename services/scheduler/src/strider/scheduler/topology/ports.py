@@ -1,0 +1,118 @@
+"""What the topology asks of the outside besides the working set: truth, archive, specs, voice, meters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
+from strider.runtime.effects import Saying
+from strider.runtime.ports import RawRecord
+from strider.stores.frontier.ports import Figures
+
+
+class Truth(Protocol):
+    """The log of one shard, of which this process is the one writer."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that taking the shard was given."""
+
+    def entry(self, entry: EntryRecorded) -> RawRecord:
+        """Encode an entry's record; raises EncodeError for one that is too large."""
+
+    async def write(
+        self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False
+    ) -> None:
+        """Write; done when it is committed, with the group or at once. Raises Unavailable or Fenced."""
+
+    async def close(self) -> None:
+        """Commit what is open, and write no more."""
+
+
+class Truths(Protocol):
+    """Where shards are taken."""
+
+    async def take(self, shard: int) -> Truth:
+        """Become the one writer; fences who was before."""
+
+
+class Archive(Protocol):
+    """What the log says of a shard, read to the end that it has now."""
+
+    async def entries(self, shard: int) -> Sequence[EntryRecorded]:
+        """Give the last record of each entry."""
+
+    async def hosts(self, shard: int) -> Sequence[HostRecorded]:
+        """Give the last record of each group and origin."""
+
+
+class Specs(Protocol):
+    """Crawl specs by their ids."""
+
+    async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
+        """Give those of these that there are; raises Unavailable."""
+
+
+class Voice(Protocol):
+    """Speaks outside of a handler."""
+
+    async def speak(self, says: Sequence[Saying]) -> None:
+        """Send, and wait until every event is acknowledged; raises Unavailable."""
+
+
+class Meter(Protocol):
+    """What the scheduler counts beyond messages."""
+
+    def decided(self, word: str, count: int = 1) -> None:
+        """Count a decision about a URL."""
+
+    def full(self, shard: int, figures: Figures | None) -> None:
+        """Set how full a shard is; None: it has gone."""
+
+
+class NoMeter:
+    """Counts nothing."""
+
+    def decided(self, word: str, count: int = 1) -> None:
+        """Take anything."""
+
+    def full(self, shard: int, figures: Figures | None) -> None:
+        """Take anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How this scheduler behaves."""
+
+    shards: int
+    agent: str = "Strider"
+    """The User-Agent that the fetcher sends where a crawl spec names none."""
+    delay_seconds: float = 1.0
+    allow_private: bool = False
+    by_domain: bool = False
+    """Whether a group is a registrable domain, instead of a host."""
+    max_pages: int = 0
+    """Pages of a run whose crawl spec names no number; 0 is no limit."""
+    lease_seconds: float = 30.0
+    """How long a request may wait for a fetcher before its place is given to another."""
+    release_batch: int = 200
+    """Leases of one look at a shard's queues."""
+    in_flight: int = 500
+    """Entries of a shard under way (leased, or in the ring); beyond it nothing is released."""
+    rebuild_hold_seconds: float | None = None
+    """How long no group is asked after a rebuild; None: the longest deadline and a margin."""
+    robots_characters: int = 16 * 1024 * 1024
+    """Of robots.txt texts kept in memory, for each shard."""
+    groups_kept: int = 50_000
+    """Groups kept in memory for each shard; those that matter longer are kept all the same."""
+
+    @property
+    def lease_ms(self) -> int:
+        """The lease in milliseconds."""
+        return round(self.lease_seconds * 1000)
+
+    def pages_of(self, spec: CrawlSpecDeclared) -> int:
+        """Say how many pages a run may fetch; 0 is no limit."""
+        return spec.max_pages or self.max_pages

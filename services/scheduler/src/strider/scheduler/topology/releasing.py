@@ -1,0 +1,287 @@
+"""What is due -> lease -> asked for, robots.txt first, put back, closed -> fetch-requests, urls-decided.
+
+One loop for each shard. Lease first, then speak: what a crash leaves unspoken comes again when its
+lease ends. Looks when something has changed, when something is due, and now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
+from strider.contracts.generated.topics import FETCH_REQUESTS, URLS_DECIDED
+from strider.contracts.generated.words import RequestKind
+from strider.contracts.identity import entry_id
+from strider.politeness.ladder import INFRASTRUCTURE, Chance
+from strider.politeness.robots_state import Answer, Asked, answered
+from strider.runtime.effects import Say
+from strider.runtime.errors import Fenced, Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock
+from strider.scheduler.core import (
+    Ended,
+    Licence,
+    Line,
+    PageBudgets,
+    Rules,
+    Step,
+    Surroundings,
+    Turn,
+    fetch_request,
+    messages,
+    robots_entry,
+    tried,
+    turn,
+    within_budget,
+)
+from strider.stores.frontier.ports import Conclusion, Fate, Lease, LeaseState, Release, Swap
+from strider.urls import origin
+
+from .concluding import DEFAULT_SPEC
+from .ports import Meter, Options, Specs, Voice
+from .shard import Decided, Shard, conclusion_of
+
+IDLE_SECONDS: Final = 5.0
+"""Longest time without a look: in case the one clock and ours do not agree on when something is due."""
+
+FIGURES_SECONDS: Final = 1.0
+"""How old the count of what is under way may be."""
+
+_log = logger("scheduler")
+
+Rebuild = Callable[[Shard], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Harvest:
+    """What one look has led to."""
+
+    asked: list[tuple[Lease, CrawlSpecDeclared]] = field(default_factory=list)
+    robots: dict[str, tuple[Lease, CrawlSpecDeclared]] = field(default_factory=dict)
+    """By origin: each is asked once."""
+    back: list[Conclusion] = field(default_factory=list)
+    """Put back as they are; nothing that the log would have to know."""
+    decided: list[Decided] = field(default_factory=list)
+    """To be written down."""
+    lines: list[Line] = field(default_factory=list)
+    words: Counter[str] = field(default_factory=Counter)
+
+
+class Releasing:
+    """Releases one shard for as long as it is in hand."""
+
+    def __init__(
+        self,
+        shard: Shard,
+        *,
+        rebuild: Rebuild,
+        specs: Specs,
+        voice: Voice,
+        budgets: PageBudgets,
+        meter: Meter,
+        clock: Clock,
+        chance: Chance,
+    ) -> None:
+        self._shard = shard
+        self._options: Options = shard.options
+        self._rebuild = rebuild
+        self._specs = specs
+        self._voice = voice
+        self._budgets = budgets
+        self._meter = meter
+        self._clock = clock
+        self._chance = chance
+        self._room = 0
+        self._counted_at: float | None = None
+        self._unsent: list[tuple[Say, int]] = []
+        """Requests that the broker did not take, with the ends of their leases."""
+
+    async def run(self) -> None:
+        """Release until the shard is given back, or somebody newer has it."""
+        failures = 0
+        while not self._shard.is_leaving:
+            self._shard.wake.clear()
+            try:
+                wait_seconds = await self.look()
+            except Unavailable as failure:
+                failures += 1
+                wait_seconds = INFRASTRUCTURE.wait_seconds(failures, self._chance) or 0.0
+                _log.warning("Release Waits", shard=self._shard.number, why=str(failure))
+                await self._clock.sleep(wait_seconds)
+                continue
+            except Fenced:
+                _log.warning("Release Ends", shard=self._shard.number, why="the shard has a newer owner")
+                return
+            failures = 0
+            await self._pause(wait_seconds)
+
+    async def look(self) -> float:
+        """Look once, and do all that follows; gives the seconds until it is worth looking again."""
+        shard = self._shard
+        if not shard.is_ready:
+            await self._rebuild(shard)
+        await self._send_again()
+        room = await self._count_room()
+        if room <= 0:
+            return FIGURES_SECONDS
+        release = await shard.release(limit=min(room, self._options.release_batch))
+        self._room -= len(release.leases)
+        harvest = await self._decide(release)
+        await self._request(harvest)
+        await shard.conclude(harvest.back)
+        await self._write(harvest)
+        for word, count in harvest.words.items():
+            self._meter.decided(word, count)
+        if release.leases or release.expired:
+            return 0.0
+        return _until(release)
+
+    async def _decide(self, release: Release) -> Harvest:
+        leases = (*release.leases, *release.expired)
+        specs = await self._specs.known({lease.entry.crawl_spec_id for lease in leases})
+        harvest = Harvest()
+        for lease in release.expired:
+            self._expire(lease, specs, harvest)
+        for lease in release.leases:
+            self._take_turn(lease, specs.get(lease.entry.crawl_spec_id), harvest)
+        await self._shard.tell_groups(lease.entry.group for lease in release.leases)
+        return harvest
+
+    def _take_turn(self, lease: Lease, spec: CrawlSpecDeclared | None, harvest: Harvest) -> None:
+        shard, entry = self._shard, lease.entry
+        now_ms = shard.time.now_ms()
+        group = shard.groups.get(entry.group) if spec is None else shard.groups.heed(entry.group, spec)
+        name = origin(entry.url)
+        rules: Rules = shard.robots.get(name)
+        result = turn(entry, Surroundings(spec, group, rules, self._options.agent, now_ms))
+        if spec is not None and result.step is Step.ASK:
+            result = self._within_budget(result, lease, spec, now_ms)
+        if spec is not None and result.step is Step.ROBOTS and name not in harvest.robots:
+            harvest.robots[name] = lease, spec
+        elif spec is not None and result.step is Step.ASK:
+            harvest.asked.append((lease, spec))
+        elif result.step is Step.CLOSE and result.ended is not None:
+            self._end(result.ended, lease, harvest)
+        else:
+            harvest.words[f"waits_{result.entry.reason}"] += 1
+            harvest.back.append(conclusion_of(result.entry, lease.lease_id))
+
+    def _within_budget(self, result: Turn, lease: Lease, spec: CrawlSpecDeclared, now_ms: int) -> Turn:
+        entry, most = lease.entry, self._options.pages_of(spec)
+        name = entry_id(entry.job_id, entry.url_key)
+        grant = self._budgets.reserve(entry.execution_id, lease.lease_id, name, most=most)
+        return within_budget(result, grant, now_ms)
+
+    def _expire(self, lease: Lease, specs: Mapping[str, CrawlSpecDeclared], harvest: Harvest) -> None:
+        """Decide about a lease that ran out: unless its request was started, nothing has happened."""
+        entry, is_started = lease.entry, lease.state is LeaseState.STARTED
+        harvest.words["expired_started" if is_started else "expired_issued"] += 1
+        self._budgets.give_back(entry.execution_id, lease.lease_id)
+        if entry.kind == RequestKind.ROBOTS:
+            if is_started:
+                self._miss_robots(entry)
+            harvest.back.append(Conclusion(entry, Fate.CLOSE_AND_FORGET, "", 0, lease.lease_id))
+        elif is_started:
+            spec = specs.get(entry.crawl_spec_id, DEFAULT_SPEC)
+            now_ms = self._shard.time.now_ms()
+            ended = tried(entry, spec, now_ms=now_ms, chance=self._chance, detail="no outcome came")
+            self._end(ended, lease, harvest)
+        else:
+            harvest.back.append(conclusion_of(entry, lease.lease_id))
+
+    def _end(self, ended: Ended, lease: Lease, harvest: Harvest) -> None:
+        harvest.words[ended.word] += 1
+        harvest.lines += ended.lines
+        if ended.entry is not None:
+            harvest.decided.append(
+                self._shard.decide(
+                    ended.entry,
+                    before=lease.entry,
+                    cause=f"released {lease.lease_id}",
+                    lease_id=lease.lease_id,
+                )
+            )
+
+    def _miss_robots(self, entry: EntryRecorded) -> None:
+        """Count a robots.txt whose outcome never came as one that failed."""
+        shard, name = self._shard, origin(entry.url)
+        rules = shard.robots.get(name)
+        asked = Asked(Answer.FAILED, entry.fetch_sequence)
+        known = answered(rules.known, asked, now_ms=shard.time.now_ms(), chance=self._chance)
+        shard.robots.put(name, Rules(known, rules.robots))
+
+    async def _request(self, harvest: Harvest) -> None:
+        """Ask for what may be asked for, and for the robots.txt of what may not be yet."""
+        says = [self._request_of(lease, spec) for lease, spec in harvest.asked]
+        waiting = list(harvest.robots.values())
+        if waiting:
+            swaps = [Swap(lease.lease_id, robots_entry(lease.entry)) for lease, _ in waiting]
+            for lease, (_, spec) in zip(await self._shard.swap(swaps), waiting, strict=True):
+                if lease is not None:
+                    self._shard.met(lease.entry.fetch_sequence)
+                    says.append(self._request_of(lease, spec))
+        harvest.words["requested"] += len(harvest.asked)
+        harvest.words["requested_robots"] += len(waiting)
+        await self._send(says)
+
+    def _request_of(self, lease: Lease, spec: CrawlSpecDeclared) -> tuple[Say, int]:
+        shard = self._shard
+        licence = Licence(lease.lease_id, lease.issued_at_ms, lease.expires_at_ms, shard.number, shard.epoch)
+        return Say(FETCH_REQUESTS, fetch_request(lease.entry, spec, licence)), lease.expires_at_ms
+
+    async def _send(self, requests: Sequence[tuple[Say, int]]) -> None:
+        if not requests:
+            return
+        try:
+            await self._voice.speak([say for say, _ in requests])
+        except Unavailable:
+            self._unsent += requests
+            raise
+
+    async def _send_again(self) -> None:
+        """Say what was not acknowledged, as long as it means anything."""
+        now_ms = self._shard.time.now_ms()
+        unsent, self._unsent = self._unsent, []
+        await self._send([(say, ends_at_ms) for say, ends_at_ms in unsent if ends_at_ms > now_ms])
+
+    async def _write(self, harvest: Harvest) -> None:
+        """Say what is closed, write it down, and only then let go of it."""
+        if not harvest.decided:
+            return
+        shard = self._shard
+        if harvest.lines:
+            told = messages(harvest.lines, now_ms=shard.time.now_ms())
+            await self._voice.speak([Say(URLS_DECIDED, event) for event in told])
+        # Each of them holds its group until it is written: that must not take a commit's interval.
+        await shard.settle(harvest.decided, at_once=True)
+
+    async def _count_room(self) -> int:
+        """Say how many more entries may be under way; counted now and then, and when it seems to be none."""
+        now = self._clock.monotonic()
+        is_old = self._counted_at is None or now - self._counted_at >= FIGURES_SECONDS
+        if self._room <= 0 or is_old:
+            figures = await self._shard.figures()
+            self._meter.full(self._shard.number, figures)
+            self._room = self._options.in_flight - figures.leased - figures.in_ring
+            self._counted_at = now
+        return self._room
+
+    async def _pause(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        try:
+            async with asyncio.timeout(min(seconds, IDLE_SECONDS)):
+                await self._shard.wake.wait()
+        except TimeoutError:
+            return
+
+
+def _until(release: Release) -> float:
+    if release.next_due_ms is None:
+        return IDLE_SECONDS
+    return max((release.next_due_ms - release.now_ms) / 1000, 0.001)

@@ -1,0 +1,222 @@
+"""What goes where: the three inputs, the shards that come and go, and the release loop of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeVar, cast
+
+from strider.contracts.generated.events import FetchCompleted, LinksDiscovered, PageSettled
+from strider.contracts.generated.topics import (
+    FETCH_REQUESTS,
+    FETCHES_COMPLETED,
+    FRONTIER,
+    HOSTS,
+    LINKS_DISCOVERED,
+    PAGES_SETTLED,
+    SCHEDULER_DLQ,
+    URLS_DECIDED,
+)
+from strider.politeness.ladder import Chance
+from strider.runtime.effects import Effects, Reads
+from strider.runtime.errors import Fenced, Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock, Record
+from strider.scheduler.core import PageBudgets, ShardCount
+from strider.stores.frontier.ports import NotReady, WorkingSet
+
+from .accepting import Accepting
+from .concluding import Concluding
+from .ports import Archive, Meter, NoMeter, Options, Specs, Truths, Voice
+from .releasing import Releasing
+from .settling import Settling
+from .shard import Shard
+from .taking import Taking
+
+CONSUMES: Final = (LINKS_DISCOVERED, FETCHES_COMPLETED, PAGES_SETTLED)
+PRODUCES: Final = (FETCH_REQUESTS, FRONTIER, HOSTS, LINKS_DISCOVERED, URLS_DECIDED)
+DEAD_LETTERS: Final = SCHEDULER_DLQ
+
+LEAVE_SECONDS: Final = 5.0
+"""How long a look that is under way may take to end when its shard is given back."""
+
+E = TypeVar("E")
+T = TypeVar("T")
+
+_log = logger("scheduler")
+
+
+class Scheduler:
+    """Owns shards; takes links, outcomes and settlements in, and releases what is due."""
+
+    def __init__(
+        self,
+        *,
+        working_set: WorkingSet,
+        truths: Truths,
+        archive: Archive,
+        specs: Specs,
+        voice: Voice,
+        clock: Clock,
+        chance: Chance,
+        options: Options,
+        meter: Meter | None = None,
+    ) -> None:
+        self._working_set = working_set
+        self._specs = specs
+        self._voice = voice
+        self._clock = clock
+        self._chance = chance
+        self._meter: Meter = meter or NoMeter()
+        self._budgets = budgets = PageBudgets()
+        self._taking = Taking(
+            working_set=working_set,
+            truths=truths,
+            archive=archive,
+            specs=specs,
+            budgets=budgets,
+            options=options,
+            clock=clock,
+        )
+        self._accepting = Accepting(specs=specs, budgets=budgets, options=options, meter=self._meter)
+        self._concluding = Concluding(
+            specs=specs, budgets=budgets, options=options, meter=self._meter, chance=chance
+        )
+        self._settling = Settling(self._meter)
+        self._shards: dict[int, tuple[Shard, asyncio.Task[None]]] = {}
+        self._fault: BaseException | None = None
+        self._has_fault = asyncio.Event()
+
+    def reads(self) -> tuple[Reads, ...]:
+        """Say which topic goes to which method."""
+        return (
+            Reads(LINKS_DISCOVERED, batch=self.on_links_discovered),
+            Reads(FETCHES_COMPLETED, batch=self.on_fetches_completed),
+            Reads(PAGES_SETTLED, batch=self.on_pages_settled),
+        )
+
+    async def on_links_discovered(self, batch: Sequence[tuple[LinksDiscovered, Record]]) -> Effects:
+        """Take what is new into the frontier."""
+        return await self._by_shard(batch, self._accepting.accept)
+
+    async def on_fetches_completed(self, batch: Sequence[tuple[FetchCompleted, Record]]) -> Effects:
+        """Decide what is next for what was asked for."""
+        return await self._by_shard(batch, self._concluding.conclude)
+
+    async def on_pages_settled(self, batch: Sequence[tuple[PageSettled, Record]]) -> Effects:
+        """Close what has gone round."""
+        return await self._by_shard(batch, self._settling.settle)
+
+    async def on_shards_taken(self, shards: frozenset[int]) -> None:
+        """Fence who had the shards, get their working sets ready, and release from them."""
+        for number in shards:
+            shard = await self._taking.take(number)
+            task = asyncio.create_task(self._releasing(shard).run(), name=f"release {number}")
+            task.add_done_callback(self._note_end)
+            self._shards[number] = shard, task
+
+    async def on_shards_lost(self, shards: frozenset[int]) -> None:
+        """Release nothing more of these shards, and let go of them."""
+        held = [self._shards.pop(number) for number in shards & self._shards.keys()]
+        for shard, _ in held:
+            shard.is_leaving = True
+            shard.wake.set()
+        tasks = [task for _, task in held]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+        for shard, _ in held:
+            self._meter.full(shard.number, None)
+            try:
+                await shard.truth.close()
+            finally:
+                await self._working_set.drop(shard.number)
+
+    async def run(self) -> None:
+        """Raise what ends a release loop that nobody has ended; runs beside the consumers, for ever."""
+        await self._has_fault.wait()
+        assert self._fault is not None
+        raise self._fault
+
+    async def counts(self, execution_id: str) -> Mapping[int, ShardCount]:
+        """Count an execution's entries in each shard in hand; a shard that is not ready cannot say."""
+        return {number: await _count(shard, execution_id) for number, (shard, _) in self._shards.items()}
+
+    async def _by_shard(
+        self,
+        batch: Sequence[tuple[E, Record]],
+        handle: Callable[[Shard, Sequence[E]], Awaitable[Effects]],
+    ) -> Effects:
+        events: dict[int, list[E]] = {}
+        for event, record in batch:
+            events.setdefault(record.partition, []).append(event)
+        shards = [self._held(number) for number in events]
+        parts = await _all(handle(shard, events[shard.number]) for shard in shards)
+        return together(parts)
+
+    def _held(self, number: int) -> Shard:
+        held = self._shards.get(number)
+        if held is None:
+            raise Fenced(number)
+        return held[0]
+
+    def _releasing(self, shard: Shard) -> Releasing:
+        return Releasing(
+            shard,
+            rebuild=self._taking.rebuild,
+            specs=self._specs,
+            voice=self._voice,
+            budgets=self._budgets,
+            meter=self._meter,
+            clock=self._clock,
+            chance=self._chance,
+        )
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or (fault := task.exception()) is None:
+            return
+        _log.error("Release Died", task=task.get_name(), exc_info=fault)
+        self._fault = self._fault or fault
+        self._has_fault.set()
+
+
+def together(parts: Sequence[Effects]) -> Effects:
+    """Make one of what follows in each shard."""
+    if len(parts) == 1:
+        return parts[0]
+    remembering = [part.remember for part in parts if part.remember is not None]
+
+    async def remember() -> None:
+        await _all(each() for each in remembering)
+
+    return Effects(
+        say=[say for part in parts for say in part.say],
+        remember=remember if remembering else None,
+        outcome=next((part.outcome for part in parts if part.remember is not None), parts[0].outcome),
+    )
+
+
+async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
+    """Wait for all, also where one fails: what still runs in a shard must not meet its own repetition."""
+    results = await asyncio.gather(*works, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return cast("list[T]", results)
+
+
+async def _count(shard: Shard, execution_id: str) -> ShardCount:
+    if not shard.is_ready:
+        return ShardCount(is_ready=False)
+    try:
+        with shard.ready():
+            counts = await shard.working_set.counts(shard.number, shard.epoch)
+    except (Unavailable, NotReady):
+        return ShardCount(is_ready=False)
+    found = counts.get(execution_id)
+    if found is None:
+        return ShardCount(is_ready=True)
+    return ShardCount(is_ready=True, open=found.open, accepted=found.accepted)

@@ -1,0 +1,52 @@
+"""pages-settled -> close the entry of the same run and fetch -> frontier."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from strider.contracts.generated.events import PageSettled
+from strider.runtime.effects import NOTHING, Effects
+from strider.scheduler.core import settle
+
+from .ports import Meter
+from .shard import Decided, Shard, question_of
+
+
+class Settling:
+    """Load, decide, remember: for the settled pages that one batch brought to one shard."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    async def settle(self, shard: Shard, pages: Sequence[PageSettled]) -> Effects:
+        """Close what has gone round."""
+        known = await shard.look([question_of(page.job_id, page.url_key, "") for page in pages])
+        now_ms = shard.time.now_ms()
+        decided: list[Decided] = []
+        words: Counter[str] = Counter()
+        for page, past in zip(pages, known, strict=True):
+            shard.met(page.fetch_sequence)
+            cause = f"settled {page.fetch_sequence}"
+            entry = shard.current(past, cause)
+            closed = settle(entry, page, now_ms=now_ms) if entry is not None else None
+            words["settled" if closed is not None else "unsettled"] += 1
+            if entry is not None and closed is not None:
+                decided.append(shard.decide(closed, before=entry, cause=cause))
+        if not decided:
+            return self._nothing(words)
+        return Effects(remember=partial(self._remember, shard, decided, words), outcome="settled")
+
+    def _nothing(self, words: Counter[str]) -> Effects:
+        self._count(words)
+        return replace(NOTHING, outcome="unsettled")
+
+    async def _remember(self, shard: Shard, decided: Sequence[Decided], words: Counter[str]) -> None:
+        await shard.settle(decided)
+        self._count(words)
+
+    def _count(self, words: Counter[str]) -> None:
+        for word, count in words.items():
+            self._meter.decided(word, count)

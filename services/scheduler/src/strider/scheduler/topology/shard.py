@@ -1,0 +1,278 @@
+"""One shard in hand: its truth, its part of the working set, and what memory adds to them.
+
+The only place that knows both epoch and working set. A working set that turns out to be gone makes
+the shard unready: whoever meets that waits (Unavailable), until the shard is rebuilt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from strider.contracts.generated.events import EntryRecorded, HostRecorded
+from strider.contracts.identity import entry_id, key_fingerprint, seen_scope
+from strider.runtime.errors import Unavailable
+from strider.runtime.ports import Clock, RawRecord
+from strider.scheduler.core import Candidate, Fate, fate_of
+from strider.stores.frontier.ports import (
+    Accepted,
+    Conclusion,
+    Ending,
+    Figures,
+    Freed,
+    Known,
+    Lease,
+    NotReady,
+    Question,
+    Release,
+    Seen,
+    Swap,
+    WorkingSet,
+)
+from strider.stores.frontier.ports import Fate as SetFate
+
+from .ports import Options, Truth
+from .shelves import GroupShelf, RobotsShelf
+
+_OPEN: Final = frozenset({Fate.QUEUE, Fate.RING})
+
+PART: Final = "frontier"
+"""What readiness calls the working set while it is being rebuilt."""
+
+
+class ShardTime:
+    """The one clock, as far as it is known here: the latest reading, and what has passed since."""
+
+    def __init__(self, clock: Clock, now_ms: int) -> None:
+        self._clock = clock
+        self.set(now_ms)
+
+    def set(self, now_ms: int) -> None:
+        """Take a reading."""
+        self._read_ms = now_ms
+        self._read_at = self._clock.monotonic()
+
+    def now_ms(self) -> int:
+        """Say what the one clock shows about now."""
+        return self._read_ms + round((self._clock.monotonic() - self._read_at) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision about an open entry that is neither written down nor told yet."""
+
+    entry: EntryRecorded
+    record: RawRecord
+    lease_id: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the entry."""
+        return entry_id(self.entry.job_id, self.entry.url_key)
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """A decision on its way into the log."""
+
+    entry: EntryRecorded
+    before: EntryRecorded
+    cause: str
+    """What it follows from: a handler that is called again with the same must come to the same."""
+
+
+class Shard:
+    """A shard whose one writer is this process."""
+
+    def __init__(
+        self, number: int, truth: Truth, working_set: WorkingSet, *, options: Options, time: ShardTime
+    ) -> None:
+        self.number = number
+        self.truth = truth
+        self.time = time
+        self.working_set = working_set
+        self.options = options
+        self.groups = GroupShelf(delay_seconds=options.delay_seconds, most=options.groups_kept)
+        self.robots = RobotsShelf(most_characters=options.robots_characters)
+        self.wake = asyncio.Event()
+        """Something may be releasable that was not before."""
+        self.sequence = 0
+        """Greatest fetch sequence that was met; what was fetched before has none above it."""
+        self.rebuilt_at_ms = 0
+        """When the working set was rebuilt here; a group not known then may have been asked just before."""
+        self.is_ready = False
+        self.is_leaving = False
+        self._decided: dict[str, Underway] = {}
+        """The last decision about each entry, until it is written down: the next one goes on from there."""
+
+    @property
+    def epoch(self) -> int:
+        """Epoch of its owner."""
+        return self.truth.epoch
+
+    async def look(self, asked: Sequence[Question]) -> Sequence[Known]:
+        """Say what is known of entries."""
+        if not asked:
+            return ()
+        with self.ready():
+            return await self.working_set.look(self.number, self.epoch, asked)
+
+    async def accept(self, accepted: Sequence[Accepted], seen: Sequence[Seen]) -> None:
+        """Queue entries, remember refusals."""
+        if accepted or seen:
+            with self.ready():
+                await self.working_set.accept(self.number, self.epoch, accepted, seen=seen)
+            self.wake.set()
+
+    async def release(self, *, limit: int) -> Release:
+        """Write leases for what is due."""
+        with self.ready():
+            release = await self.working_set.release(
+                self.number, self.epoch, limit=limit, lease_ms=self.options.lease_ms
+            )
+        self.time.set(release.now_ms)
+        for lease in release.leases:
+            self.met(lease.entry.fetch_sequence)
+        return release
+
+    async def swap(self, swaps: Sequence[Swap]) -> Sequence[Lease | None]:
+        """Issue leases for other requests in place of these."""
+        with self.ready():
+            return await self.working_set.swap(self.number, self.epoch, swaps, lease_ms=self.options.lease_ms)
+
+    async def free(self, freed: Sequence[Freed]) -> Sequence[Ending]:
+        """End requests: their groups may have the next ones."""
+        with self.ready():
+            endings = await self.working_set.free(self.number, self.epoch, freed)
+        self.wake.set()
+        return endings
+
+    async def conclude(self, conclusions: Sequence[Conclusion]) -> None:
+        """Give entries their fates."""
+        if conclusions:
+            with self.ready():
+                await self.working_set.conclude(self.number, self.epoch, conclusions)
+            self.wake.set()
+
+    async def figures(self) -> Figures:
+        """Say how full the shard is."""
+        with self.ready():
+            figures = await self.working_set.figures(self.number, self.epoch)
+        self.time.set(figures.now_ms)
+        return figures
+
+    async def tell_groups(self, names: Iterable[str]) -> None:
+        """Have the working set know these groups as they are now."""
+        now_ms = self.time.now_ms()
+        states = self.groups.news(names, now_ms=now_ms, rebuilt_at_ms=self.rebuilt_at_ms)
+        if states:
+            with self.ready():
+                await self.working_set.set_groups(self.number, self.epoch, states)
+            self.groups.told(states)
+
+    async def record(
+        self,
+        entries: Sequence[RawRecord],
+        hosts: Sequence[HostRecorded] = (),
+        *,
+        groups: Iterable[str] = (),
+        at_once: bool = False,
+    ) -> None:
+        """Write entries, origins, and these groups where they have changed, in one transaction."""
+        names = list(groups)
+        changed = self.groups.records(names, now_ms=self.time.now_ms(), epoch=self.epoch)
+        if entries or hosts or changed:
+            await self.truth.write(entries, [*hosts, *changed], at_once=at_once)
+            self.groups.recorded(record.group for record in changed)
+
+    def current(self, known: Known, cause: str) -> EntryRecorded | None:
+        """Give an entry as it was decided last; None where it is not open, or will not be in a moment."""
+        if known.entry is None:
+            return None
+        entry = known.entry
+        last = self._decided.get(entry_id(entry.job_id, entry.url_key))
+        if last is not None and last.entry.fetch_sequence >= entry.fetch_sequence:
+            entry = last.before if last.cause == cause else last.entry
+        if fate_of(entry) not in _OPEN:
+            return None
+        return replace(entry, seed_token=known.seed_token or entry.seed_token)
+
+    def decide(
+        self, entry: EntryRecorded, *, before: EntryRecorded, cause: str, lease_id: str = ""
+    ) -> Decided:
+        """Take a decision; `settle` writes it down and tells the working set."""
+        decided = Decided(entry, self.truth.entry(entry), lease_id)
+        self._decided[decided.name] = Underway(entry, before, cause)
+        return decided
+
+    async def settle(
+        self,
+        decided: Sequence[Decided],
+        *,
+        more: Sequence[Conclusion] = (),
+        hosts: Sequence[HostRecorded] = (),
+        groups: Iterable[str] = (),
+        at_once: bool = False,
+    ) -> None:
+        """Write decisions down, then tell the working set.
+
+        Outcome and settlement of one page come on two topics, so decisions about one entry may overtake
+        each other on their way here. What has been overtaken is not written, and puts nothing back into
+        a queue: the last record of an entry must be its last decision.
+        """
+        records = [each.record for each in decided if self._is_last(each)]
+        await self.record(records, hosts, groups=groups, at_once=at_once)
+        told = [each for each in decided if self._is_last(each) or fate_of(each.entry) is not Fate.QUEUE]
+        await self.conclude([*more, *(conclusion_of(each.entry, each.lease_id) for each in told)])
+        for each in decided:
+            if self._is_last(each):
+                del self._decided[each.name]
+
+    def _is_last(self, decided: Decided) -> bool:
+        last = self._decided.get(decided.name)
+        return last is not None and last.entry is decided.entry
+
+    def met(self, fetch_sequence: int) -> None:
+        """Take note of a fetch sequence."""
+        self.sequence = max(self.sequence, fetch_sequence)
+
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """Do something with the working set, as long as there is one."""
+        if not self.is_ready:
+            raise Unavailable(PART, f"the working set of shard {self.number} is being rebuilt")
+        try:
+            yield
+        except NotReady as failure:
+            self.is_ready = False
+            self.wake.set()
+            raise Unavailable(PART, str(failure)) from failure
+
+
+def question_of(job_id: str, url_key: str, crawl_spec_id: str) -> Question:
+    """Ask after an entry."""
+    return Question(entry_id(job_id, url_key), seen_scope(job_id, crawl_spec_id), key_fingerprint(url_key))
+
+
+def accepted_of(entry: EntryRecorded) -> Accepted:
+    """Name an entry with its place in the seen-sets."""
+    return Accepted(entry, seen_scope(entry.job_id, entry.crawl_spec_id), key_fingerprint(entry.url_key))
+
+
+def seen_of(candidate: Candidate) -> Seen:
+    """Name a candidate's place in the seen-sets."""
+    return Seen(candidate.seen_scope, key_fingerprint(candidate.url_key))
+
+
+def conclusion_of(entry: EntryRecorded, lease_id: str = "") -> Conclusion:
+    """Say of an entry what its record says."""
+    return Conclusion(
+        entry,
+        SetFate(fate_of(entry).value),
+        seen_scope(entry.job_id, entry.crawl_spec_id),
+        key_fingerprint(entry.url_key),
+        lease_id,
+    )

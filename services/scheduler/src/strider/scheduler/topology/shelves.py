@@ -1,0 +1,141 @@
+"""What a shard's owner keeps in memory of its groups and of its origins' robots rules.
+
+Bounded: what can be learnt again goes first. Whoever loses a robots.txt asks for it again, which is
+one request; a group that rests or has a delay of its own is never let go.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+
+from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
+from strider.scheduler.core import NO_RULES, Group, Rules, group_record, new_group, with_spec
+from strider.stores.frontier.ports import GroupState
+
+Told = tuple[int, int, int]
+Recorded = tuple[int, int, int]
+
+
+class GroupShelf:
+    """Groups, what the working set was told of them, and what the log says of them."""
+
+    def __init__(self, *, delay_seconds: float, most: int) -> None:
+        self._delay_seconds = delay_seconds
+        self._most = most
+        self._groups: OrderedDict[str, Group] = OrderedDict()
+        self._told: dict[str, Told] = {}
+        self._recorded: dict[str, Recorded] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        """Name those that are known."""
+        return iter(self._groups)
+
+    def get(self, name: str) -> Group:
+        """Give a group, new where it is not known."""
+        return self._groups.get(name) or new_group(name, delay_seconds=self._delay_seconds)
+
+    def put(self, group: Group) -> None:
+        """Keep a group as it is now."""
+        self._groups[group.name] = group
+        self._groups.move_to_end(group.name)
+        if len(self._groups) > self._most:
+            self._let_go()
+
+    def heed(self, name: str, spec: CrawlSpecDeclared) -> Group:
+        """Keep a group with one more crawl spec in mind."""
+        before = self.get(name)
+        after = with_spec(before, spec, delay_seconds=self._delay_seconds)
+        if after != before or name not in self._groups:
+            self.put(after)
+        return after
+
+    def news(self, names: Iterable[str], *, now_ms: int, rebuilt_at_ms: int = 0) -> list[GroupState]:
+        """Give the states of those of these groups that the working set does not know yet."""
+        states = []
+        for name in dict.fromkeys(names):
+            group = self.get(name)
+            if self._told.get(name) != _told(group, now_ms):
+                states.append(state_of(group, now_ms=now_ms, rebuilt_at_ms=rebuilt_at_ms))
+        return states
+
+    def told(self, states: Iterable[GroupState]) -> None:
+        """Note what the working set knows now."""
+        for state in states:
+            if state.group in self._groups:
+                self._told[state.group] = state.delay_ms, state.max_in_flight, state.blocked_until_ms
+
+    def untold(self) -> None:
+        """Note that the working set has forgotten everything."""
+        self._told.clear()
+
+    def records(self, names: Iterable[str], *, now_ms: int, epoch: int) -> list[HostRecorded]:
+        """Give the records of those of these groups that the log does not know as they are."""
+        default = _recorded(new_group("", delay_seconds=self._delay_seconds))
+        changed = []
+        for name in dict.fromkeys(names):
+            group = self.get(name)
+            if self._recorded.get(name, default) != _recorded(group):
+                changed.append(group_record(group, now_ms=now_ms, epoch=epoch))
+        return changed
+
+    def recorded(self, names: Iterable[str]) -> None:
+        """Note that the log knows these as they are."""
+        for name in names:
+            if name in self._groups:
+                self._recorded[name] = _recorded(self._groups[name])
+
+    def _let_go(self) -> None:
+        for name, group in self._groups.items():
+            if group.is_plain and name not in self._recorded:
+                del self._groups[name]
+                self._told.pop(name, None)
+                return
+
+
+class RobotsShelf:
+    """Robots rules by origin."""
+
+    def __init__(self, *, most_characters: int) -> None:
+        self._most_characters = most_characters
+        self._characters = 0
+        self._rules: OrderedDict[str, Rules] = OrderedDict()
+
+    def get(self, origin: str) -> Rules:
+        """Give what is known of an origin."""
+        rules = self._rules.get(origin)
+        if rules is None:
+            return NO_RULES
+        self._rules.move_to_end(origin)
+        return rules
+
+    def put(self, origin: str, rules: Rules) -> None:
+        """Keep what is known; the origins that were not asked about for longest go."""
+        if (before := self._rules.pop(origin, None)) is not None:
+            self._characters -= before.cost
+        self._rules[origin] = rules
+        self._characters += rules.cost
+        while self._characters > self._most_characters and len(self._rules) > 1:
+            _, gone = self._rules.popitem(last=False)
+            self._characters -= gone.cost
+
+
+def state_of(group: Group, *, now_ms: int, rebuilt_at_ms: int = 0) -> GroupState:
+    """Say of a group what the working set has to know; a rebuild counts as a request that has just begun."""
+    delay_ms, places, blocked_until_ms = _told(group, now_ms)
+    next_ms = rebuilt_at_ms + delay_ms
+    return GroupState(
+        group.name,
+        delay_ms,
+        max_in_flight=places,
+        blocked_until_ms=blocked_until_ms,
+        not_before_ms=next_ms if next_ms > now_ms else 0,
+    )
+
+
+def _told(group: Group, now_ms: int) -> Told:
+    return group.delay_ms, group.places or 1, group.look_at_ms(now_ms)
+
+
+def _recorded(group: Group) -> Recorded:
+    return group.delay_ms, group.rest.until_ms, group.rest.count

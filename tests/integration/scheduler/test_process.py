@@ -1,0 +1,105 @@
+"""A crawl by the scheduler's process on a real Kafka and a real Valkey; killed, and robbed of its memory."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from .living import Place, Process
+
+TOLERANCE_SECONDS = 0.05
+"""The test's clock starts a little after the mark that the delay is counted from."""
+
+Start = Callable[[], Process]
+
+
+@pytest.fixture
+async def place(kafka_bootstrap: str, redis_url: str) -> AsyncIterator[Place]:
+    place = Place(kafka_bootstrap, redis_url, seed=3)
+    await place.begin()
+    yield place
+    await place.close()
+
+
+@pytest.fixture
+def start(kafka_bootstrap: str, redis_url: str, tmp_path: Path) -> Iterator[Start]:
+    running: list[Process] = []
+
+    def launch() -> Process:
+        running.append(Process(kafka_bootstrap, redis_url, tmp_path / f"scheduler-{len(running)}.log"))
+        return running[-1]
+
+    yield launch
+    for process in running:
+        process.close()
+
+
+def check(place: Place) -> None:
+    """Every URL asked for as often as it had to be; robots first, one at a time, and the delay kept."""
+    wanted, denied = place.web.expected()
+    asked = {url: n for url, n in place.web.tries.items() if not url.endswith("/robots.txt")}
+    assert asked == wanted
+    assert not denied & set(asked)
+    for host in place.web.hosts.values():
+        visits = sorted(
+            (each for each in place.web.log if each.host == host.name), key=lambda each: each.began
+        )
+        assert not visits or visits[0].url.endswith("/robots.txt")
+        for before, after in pairwise(visits):
+            assert after.began >= before.ended - TOLERANCE_SECONDS
+            if host.robots != "gone":
+                assert after.began - before.began >= 0.2 - TOLERANCE_SECONDS
+
+
+async def until_asked(place: Place, number: int) -> None:
+    async def is_asked() -> bool:
+        return sum(place.web.tries.values()) >= number
+
+    await place.until(is_asked)
+
+
+async def test_a_crawl_is_orderly_and_ends(place: Place, start: Start) -> None:
+    scheduler = start()
+
+    entries = await place.until_closed()
+
+    check(place)
+    reasons = await place.reasons()
+    _, denied = place.web.expected()
+    assert denied <= set(reasons)
+    assert {entry.state for entry in entries} == {"completed", "failed"}
+    assert scheduler.end(signal.SIGTERM) == 0
+    assert scheduler.said("Message Given Up") == []
+
+
+async def test_kill_9_costs_no_fetch_and_no_url(place: Place, start: Start) -> None:
+    """The leases live on in Valkey: whoever takes the shards goes on where it stopped."""
+    chance = random.Random(1)
+    for number in (15, 40):
+        scheduler = start()
+        await until_asked(place, number)
+        await asyncio.sleep(chance.uniform(0, 0.3))  # somewhere in the middle of things
+        scheduler.end(signal.SIGKILL)
+    start()
+
+    await place.until_closed()
+
+    check(place)
+
+
+async def test_an_emptied_valkey_is_rebuilt_from_the_log(place: Place, start: Start) -> None:
+    """While it runs: what was in flight is waited for, then it goes on; nothing is asked for twice."""
+    scheduler = start()
+    await until_asked(place, 25)
+    await place.redis.command("FLUSHALL")
+
+    await place.until_closed()
+
+    check(place)
+    assert len(scheduler.said("Shard Rebuilt")) > 12

@@ -1,0 +1,62 @@
+"""What can be set, and what follows from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.runtime.settings import CrawlSettings, RunSettings
+from strider.scheduler.__main__ import options_of
+from strider.scheduler.settings import SchedulerSettings
+from strider.scheduler.topology import Options
+
+
+def test_settings_become_options() -> None:
+    settings = SchedulerSettings(
+        crawl=CrawlSettings(
+            user_agent="Other/1", host_delay_seconds=2.0, allow_private=True, group_by="domain"
+        ),
+        run=RunSettings(shards=3),
+        lease_seconds=7,
+        in_flight_per_shard=9,
+        robots_memory_mb=1,
+    )
+
+    assert options_of(settings) == Options(
+        shards=3,
+        agent="Other/1",
+        delay_seconds=2.0,
+        allow_private=True,
+        by_domain=True,
+        lease_seconds=7,
+        in_flight=9,
+        robots_characters=1024 * 1024,
+    )
+
+
+def test_the_defaults_are_one_second_and_no_private_address() -> None:
+    options = options_of(SchedulerSettings())
+
+    assert (options.delay_seconds, options.allow_private, options.by_domain) == (1.0, False, False)
+
+
+@pytest.mark.req("S3.17.1")
+def test_we_say_who_we_are_and_whom_to_write_to() -> None:
+    named = SchedulerSettings(crawl=CrawlSettings(contact="mailto:crawl@example.org"))
+
+    assert named.user_agent.startswith("Strider/")
+    assert named.user_agent.endswith("(+mailto:crawl@example.org)")
+    assert "(" not in SchedulerSettings().user_agent
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param({"lease_seconds": 0}, id="no-lease"),
+        pytest.param({"release_batch": 0}, id="no-batch"),
+        pytest.param({"in_flight_per_shard": 0}, id="nothing-in-flight"),
+        pytest.param({"commit_interval_seconds": 0}, id="no-interval"),
+    ],
+)
+def test_what_would_stand_still_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError):
+        SchedulerSettings(**wrong)

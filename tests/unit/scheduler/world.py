@@ -1,0 +1,214 @@
+"""A crawl in virtual time: the scheduler as it is, on the bus and the frontier of one process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import CrawlSpecDeclared, UrlsDecided
+from strider.contracts.generated.topics import (
+    CRAWL_SPECS,
+    FETCH_REQUESTS,
+    FETCHES_COMPLETED,
+    FRONTIER,
+    HOSTS,
+    LINKS_DISCOVERED,
+    PAGES_SETTLED,
+    SCHEDULER_DLQ,
+    SCHEMAS,
+    URLS_DECIDED,
+)
+from strider.runtime.clocks import SeededChance
+from strider.runtime.deadletters import DeadLetters, Origin
+from strider.runtime.effects import Reads, Say
+from strider.runtime.inprocess import Broker, InProcessBus, LoopClock
+from strider.runtime.loop import ConsumerLoop
+from strider.runtime.loop_settings import LoopPorts
+from strider.runtime.ports import GroupSpec
+from strider.runtime.speaking import Speaker
+from strider.runtime.specs import SpecShelf
+from strider.scheduler.adapters import TopicArchive, TopicTruth, TopicTruths
+from strider.scheduler.core import Completion, Look
+from strider.scheduler.topology import Options, Scheduler
+from strider.stores.frontier.memory import MemoryFrontier
+
+from .ring import SHARDS, Ring
+from .web import Web
+
+SPEC = CrawlSpecDeclared(
+    crawl_spec_id="spec", scope="any", max_depth=100, host_patience_seconds=600, delay_seconds=1.0
+)
+GROUP = "scheduler"
+TOPICS = (
+    CRAWL_SPECS,
+    FETCH_REQUESTS,
+    FETCHES_COMPLETED,
+    FRONTIER,
+    HOSTS,
+    LINKS_DISCOVERED,
+    PAGES_SETTLED,
+    SCHEDULER_DLQ,
+    SCHEMAS,
+    URLS_DECIDED,
+)
+
+
+class KillableTruths(TopicTruths):
+    """Knows its writers, so that they can end as a killed process's do."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.writers: list[Any] = []
+
+    async def take(self, shard: int) -> TopicTruth:
+        truth = await super().take(shard)
+        self.writers.append(truth._writer)
+        return truth
+
+
+@dataclass
+class Instance:
+    """One life of the scheduler."""
+
+    scheduler: Scheduler
+    truths: KillableTruths
+    loop: ConsumerLoop
+    task: asyncio.Task[None]
+    watch: asyncio.Task[None]
+
+    async def kill(self) -> None:
+        """End at once, as kill -9 does: nothing is finished, committed or said."""
+        for writer in self.truths.writers:
+            writer.kill()
+        tasks = [self.task, self.watch, *(task for _, task in self.scheduler._shards.values())]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def stop(self) -> None:
+        self.loop.request_stop()
+        await self.task
+        self.watch.cancel()
+
+
+@dataclass
+class World:
+    """Everything there is besides the scheduler."""
+
+    web: Web
+    seed: int = 1
+    lost_outcomes: float = 0.0
+    options: Options = field(
+        default_factory=lambda: Options(shards=SHARDS, agent="Strider/1", lease_seconds=30)
+    )
+    spec: CrawlSpecDeclared = SPEC
+    clock_at_end: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.clock = LoopClock()
+        self.chance = SeededChance(self.seed)
+        self.codec = Codec(SchemaBook.embedded())
+        self.broker = Broker(clock=self.clock)
+        for topic in TOPICS:
+            self.broker.declare(topic, shards=SHARDS)
+        self.broker.start_group(GROUP, [LINKS_DISCOVERED.name, FETCHES_COMPLETED.name, PAGES_SETTLED.name])
+        self.broker.start_group("fetcher", [FETCH_REQUESTS.name])
+        self.bus = InProcessBus(self.broker)
+        self.ring = Ring(
+            self.web,
+            self._speaker("ring"),
+            self.clock,
+            MemoryFrontier(self.clock),
+            seed=self.seed,
+            lost_outcomes=self.lost_outcomes,
+        )
+
+    @property
+    def frontier(self) -> MemoryFrontier:
+        """The working set, and the fetcher's marks in it."""
+        assert isinstance(self.ring.marks, MemoryFrontier)
+        return self.ring.marks
+
+    def lose_frontier(self) -> None:
+        """Have everything that starts from now on find an empty working set."""
+        self.ring.marks = MemoryFrontier(self.clock)
+
+    def _speaker(self, service: str) -> Speaker:
+        return Speaker(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)
+
+    async def begin(self) -> None:
+        """Declare the crawl spec, start the fetcher, submit the start URLs."""
+        await self.ring.speaker.speak([Say(CRAWL_SPECS, self.spec)])
+        fetcher = self._loop("fetcher", (Reads(FETCH_REQUESTS, self.ring.fetch),), sharded=False)
+        self.ring.spawn(fetcher.run())
+        for url in self.web.starts:
+            await self.ring.submit(url)
+
+    def start(self) -> Instance:
+        """Start a scheduler."""
+        bus = InProcessBus(self.broker)
+        truths = KillableTruths(bus, self.codec, commit_interval_seconds=0.25)
+        scheduler = Scheduler(
+            working_set=self.frontier,
+            truths=truths,
+            archive=TopicArchive(bus, self.codec, clock=self.clock),
+            specs=SpecShelf(bus, self.codec, clock=self.clock),
+            voice=self._speaker("scheduler"),
+            clock=self.clock,
+            chance=self.chance,
+            options=self.options,
+        )
+        loop = self._loop(GROUP, scheduler.reads(), sharded=True, shards=scheduler)
+        task, watch = self.ring.spawn(loop.run()), self.ring.spawn(scheduler.run())
+        return Instance(scheduler, truths, loop, task, watch)
+
+    def _loop(self, group: str, reads: Sequence[Reads], *, sharded: bool, **ports: Any) -> ConsumerLoop:
+        letters = DeadLetters(SCHEDULER_DLQ, Origin(group, group), clock=self.clock)
+        given = LoopPorts(
+            clock=self.clock,
+            chance=self.chance,
+            speaker=self._speaker(group),
+            dead_letters=letters,
+            **ports,
+        )
+        spec = GroupSpec(group, tuple(each.topic.name for each in reads), sharded=sharded)
+        return ConsumerLoop(InProcessBus(self.broker), self.codec, reads, spec, ports=given)
+
+    async def until_complete(self, instance: Instance, *, seconds: float = 100_000) -> None:
+        """Let virtual time pass until the run is proven complete."""
+        proof = Completion(SHARDS, {})
+        ends_at = self.clock.monotonic() + seconds
+        while not proof.is_complete:
+            self.ring.check()
+            assert self.clock.monotonic() < ends_at, "the run never completed"
+            await asyncio.sleep(1)
+            proof = proof.after(await self.look(instance))
+
+    async def look(self, instance: Instance) -> Look:
+        committed = self.broker.group(GROUP).committed
+        links = self.broker.topic(LINKS_DISCOVERED.name).partitions
+        return Look(
+            await instance.scheduler.counts("run"),
+            links_end={log.partition: log.end for log in links},
+            links_read={tp.partition: n for tp, n in committed.items() if tp.topic == LINKS_DISCOVERED.name},
+        )
+
+    def said(self, topic: Any) -> list[Any]:
+        logs = self.broker.topic(topic.name).partitions
+        return [
+            self.codec.decode(topic, record.value, record.headers)
+            for log in logs
+            for record in log.records
+            if record.value
+        ]
+
+    def reasons(self) -> dict[str, str]:
+        """What was decided about each URL, the latest if several."""
+        events: Iterable[UrlsDecided] = self.said(URLS_DECIDED)
+        return {
+            url: reason for event in events for url, reason in zip(event.urls, event.reasons, strict=True)
+        }
