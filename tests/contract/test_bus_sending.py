@@ -100,13 +100,40 @@ async def test_a_partition_that_does_not_exist_is_refused(world: World) -> None:
         await (await producer.send(Outgoing(topic, b"k", b"v", partition=2)))
 
 
-@pytest.mark.gap("inprocess", "memory takes messages of any size")
-async def test_a_message_over_the_limit_is_refused_before_it_is_sent(world: World) -> None:
+@pytest.mark.parametrize(
+    ("key", "value", "headers"),
+    [
+        pytest.param(b"k", b"x" * 1_100_000, (), id="value"),
+        pytest.param(b"k" * 1_100_000, None, (), id="key"),
+        pytest.param(b"k", b"v", (("h", b"x" * 1_100_000),), id="header"),
+        pytest.param(b"k" * 400_000, b"x" * 400_000, (("h", b"x" * 400_000),), id="the sum"),
+    ],
+)
+async def test_a_message_over_the_limit_is_refused_before_it_is_sent(
+    world: World, key: bytes, value: bytes | None, headers: tuple[tuple[str, bytes], ...]
+) -> None:
     """Later it would fail a whole batch, with messages in it that are innocent."""
     topic = await world.create_topic(1)
     producer = await world.bus().producer()
     with pytest.raises(EncodeError, match="limit"):
-        await producer.send(Outgoing(topic, b"k", b"x" * 1_100_000))
+        await producer.send(Outgoing(topic, key, value, headers=headers))
+
+
+async def test_a_raw_record_over_the_limit_is_refused(world: World) -> None:
+    topic = await world.create_topic(1)
+    producer = await world.bus().producer()
+    with pytest.raises(EncodeError, match="limit"):
+        await producer.send_raw(topic, 0, [RawRecord(b"k", b"x" * 1_100_000)])
+
+
+async def test_a_topic_with_a_limit_of_its_own_refuses_what_is_over_it(world: World) -> None:
+    """Wherever the refusal comes from, it is the message's fault and no outage."""
+    topic = await world.create_topic(1, max_message_bytes="2000")
+    producer = await world.bus().producer(compression=None)
+    with pytest.raises(EncodeError):
+        await (await producer.send(Outgoing(topic, b"k", b"x" * 5000)))
+    acknowledged = await (await producer.send(Outgoing(topic, b"k", b"x" * 1000)))
+    assert acknowledged.offset == 0
 
 
 async def test_a_closed_producer_takes_nothing(world: World) -> None:

@@ -132,7 +132,6 @@ async def test_a_flush_with_nothing_open_is_no_work(world: World) -> None:
     await writer.close()
 
 
-@pytest.mark.gap("inprocess", "memory takes records of any size")
 async def test_a_record_over_the_limit_is_refused_and_spoils_no_group(world: World) -> None:
     topic = await world.create_topic(1)
     writer = await world.bus().take_shard(world.unique("shards"), 0)

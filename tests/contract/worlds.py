@@ -121,7 +121,8 @@ class InProcessWorld(World):
 
     async def create_topic(self, partitions: int = 1, **config: str) -> str:
         name = self.unique("topic")
-        self._broker.create_topic(name, partitions)
+        limits = {"message_bytes": int(config["max_message_bytes"])} if "max_message_bytes" in config else {}
+        self._broker.create_topic(name, partitions, **limits)
         return name
 
     async def start_group(self, group: str, topics: Iterable[str]) -> None:

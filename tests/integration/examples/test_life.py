@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from strider.runtime.logs_jobs import JobLogLine
 from strider.runtime.ports import TopicPartition
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume
+from strider.tally.__main__ import build as build_tally
+from strider.tally.settings import TallySettings
 
 from .asking import CODEC, Hanging, ask, echoes, with_echo
 from .living import Living, a_broker, eventually, living
@@ -164,6 +167,33 @@ async def test_a_task_that_dies_takes_the_process_with_it() -> None:
     died = process.said("Task Died")[0]
     assert code == ExitCode.FAILED
     assert (died["level"], died["exception"][0]["exc_type"]) == ("critical", "MemoryError")
+
+
+class Broken:
+    """Hooks of a topology with a bug in letting go."""
+
+    async def on_shards_taken(self, shards: frozenset[int]) -> None:
+        """Be ready at once."""
+
+    async def on_shards_lost(self, shards: frozenset[int]) -> None:
+        raise KeyError(f"{sorted(shards)} were never here")
+
+
+async def test_a_consumer_that_dies_while_it_stops_has_not_stopped_in_order() -> None:
+    """Exit code 0 promises that everything in hand was finished and committed."""
+
+    def build(process: Process[TallySettings]) -> Wiring:
+        wiring = build_tally(process)
+        reads = wiring.consumes[0].reads
+        return replace(wiring, consumes=(consume("tally", *reads, shards=Broken()),))
+
+    async with living(TallySettings, build, a_broker()) as process:
+        await process.until_said("Partitions Assigned")
+        os.kill(os.getpid(), signal.SIGTERM)
+        code = await process.code()
+
+    assert code == ExitCode.FAILED
+    assert process.said("Task Died")[0]["exception"][0]["exc_type"] == "KeyError"
 
 
 @pytest.mark.parametrize(

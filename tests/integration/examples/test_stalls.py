@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from strider.echo.settings import EchoSettings
-from strider.runtime import service_patient, watchdog_diagnosis
 from strider.runtime.exits import ExitCode
 from strider.runtime.readiness import Dependency
-from strider.runtime.service import Process, Wiring
+from strider.runtime.service import Process, Wiring, consume
+from strider.tally.__main__ import build as build_tally
+from strider.tally.settings import TallySettings
 
 from .asking import Hanging, ask, with_echo
 from .living import a_broker, eventually, living
+
+BEAT_SECONDS = 0.25
+PROGRESS_BEATS = 18
+"""Together half as long again as the shortest threshold."""
 
 
 @pytest.mark.req("S2.1.5", "S2.1.9", "S2.1.10")
@@ -33,7 +39,7 @@ async def test_a_stall_is_noticed_diagnosed_and_ends_the_process() -> None:
         dependency = Dependency("postgres", select_1, reconnect=reconnect)
         return replace(hanging.build(process), dependencies=(dependency,))
 
-    environ = {"STALL_THRESHOLD": "1500ms", "STRIDER_GRACE": "200ms"}
+    environ = {"STALL_THRESHOLD": "3s", "STRIDER_GRACE": "200ms"}
     async with living(EchoSettings, build, broker, environ) as process:
         await eventually(lambda: process.said("Running"))
         await ask(broker, *["hello"] * 20)
@@ -52,10 +58,8 @@ async def test_a_stall_is_noticed_diagnosed_and_ends_the_process() -> None:
     assert 'strider_stalls_total{kind="stalled"} 1.0' in metrics
 
 
-async def test_a_blocked_event_loop_is_noticed_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one stall that no coroutine can notice."""
-    monkeypatch.setattr(watchdog_diagnosis, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(service_patient, "LAST_WORDS_SECONDS", 0.2)
+async def test_a_blocked_event_loop_is_noticed_from_outside() -> None:
+    """The one stall that no coroutine can notice; the grace is not for those who cannot use it."""
     broker = a_broker()
     release = threading.Event()
 
@@ -68,7 +72,7 @@ async def test_a_blocked_event_loop_is_noticed_from_outside(monkeypatch: pytest.
         return with_echo(process, background=(block,))
 
     async with living(
-        EchoSettings, build, broker, {"STALL_THRESHOLD": "1s", "STRIDER_GRACE": "0"}
+        EchoSettings, build, broker, {"STALL_THRESHOLD": "3s", "STRIDER_GRACE": "25s"}
     ) as process:
         await process.until_said("Running")
         process.start.running.vitals._exit_now = lambda code: (process.exits.append(code), release.set())
@@ -80,3 +84,46 @@ async def test_a_blocked_event_loop_is_noticed_from_outside(monkeypatch: pytest.
     assert process.said("Stall Detected")[0]["kind"] == "blocked"
     assert "block" in str(process.said("Stall Diagnosed")[0]["threads"])
     assert code == ExitCode.STALLED
+
+
+class SlowThenHanging:
+    """Hooks whose take-over gets on for longer than the threshold, and then does not."""
+
+    def __init__(self, beat: Callable[[], None]) -> None:
+        self._beat = beat
+        self.last_beat = asyncio.Event()
+
+    async def on_shards_taken(self, shards: frozenset[int]) -> None:
+        for _ in range(PROGRESS_BEATS):
+            await asyncio.sleep(BEAT_SECONDS)
+            self._beat()
+        self.last_beat.set()
+        await asyncio.Event().wait()
+
+    async def on_shards_lost(self, shards: frozenset[int]) -> None:
+        """There is nothing to let go."""
+
+
+@pytest.mark.req("S2.1.3", "S2.1.5")
+async def test_a_take_over_lives_on_its_signs_of_life_and_ends_without_them() -> None:
+    """A long rebuild is no stall, a hanging one is; neither is ready. No message waits the while."""
+    made: list[SlowThenHanging] = []
+
+    def build(process: Process[TallySettings]) -> Wiring:
+        wiring = build_tally(process)
+        made.append(SlowThenHanging(process.heartbeat.beat))
+        consumption = consume("tally", *wiring.consumes[0].reads, shards=made[0])
+        return replace(wiring, consumes=(consumption,))
+
+    async with living(TallySettings, build, a_broker(), {"STALL_THRESHOLD": "3s"}) as process:
+        await process.until_said("Partitions Assigned")
+        await eventually(made[0].last_beat.is_set)
+        while_it_moves = process.said("Stall Detected")
+        answer = await process.answer("/readyz")
+        code = await process.code()
+
+    assert while_it_moves == []
+    assert answer.status_code == 503
+    assert answer.json()["reasons"] == ["paused: tally: shards: not ready yet: 0, 1, 2, 3"]
+    assert (code, process.said("Stall Detected")[0]["lag"]) == (ExitCode.STALLED, 4)
+    assert any("on_shards_taken" in line for line in process.said("Stall Diagnosed")[0]["tasks"])

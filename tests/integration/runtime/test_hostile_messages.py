@@ -7,6 +7,7 @@ import os
 import struct
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -121,20 +122,32 @@ async def test_a_header_name_that_is_no_text_holds_up_no_reader(kafka_bootstrap:
 async def test_a_service_without_object_store_keeps_the_worst_and_goes_on(
     kafka_bootstrap: str, bus: KafkaBus, stranger: Any, start: Start
 ) -> None:
-    """The largest value that a letter takes by itself, a name that is no text, and then more."""
-    largest = os.urandom(256 * 1024 - 200)
+    """A name that is no text, the largest value that a letter takes whole, and one that none could take."""
+    largest, too_large = os.urandom(384 * 1024 - 200), os.urandom(1_000_000)
     key = uuid.uuid4().bytes
     plain: Any = AIOKafkaProducer(bootstrap_servers=kafka_bootstrap, enable_idempotence=False)
     await plain.start()
     await send_unreadable_name(plain, ECHO_REQUESTS.name, key=key, value=b"no event")
     await plain.stop()
     sent = await stranger.send_and_wait(ECHO_REQUESTS.name, largest, key=key, partition=0)
+    await stranger.send_and_wait(ECHO_REQUESTS.name, too_large, key=key, partition=0)
     start("echo", OBJECT_STORE_URL="")
 
     named = await letter_about(bus, ECHO_DLQ, key, sent.offset - 1)
     large = await letter_about(bus, ECHO_DLQ, key, sent.offset)
     assert (named.value, named.header_names, named.header_values) == (b"no event", ("\\xff\\xfe",), (b"1",))
+    cut = await letter_about(bus, ECHO_DLQ, key, sent.offset + 1)
     assert (large.reason, large.value, large.value_object) == ("too_large", largest, "")
+    assert cut.value is not None
+    assert too_large.startswith(cut.value)
+    assert len(cut.value) > 384 * 1024 - 500
+    assert (cut.reason, cut.value_bytes, cut.value_sha256) == (
+        "too_large",
+        len(too_large),
+        sha256(too_large).hexdigest(),
+    )
+    assert cut.header_names == ("strider-truncated",)
+    assert cut.error_message.startswith("truncated: without the last ")
 
 
 @pytest.mark.usefixtures("topics")
@@ -155,8 +168,8 @@ async def test_what_no_dead_letter_holds_goes_to_the_object_store(
     start: Start,
     tmp_path: Path,
 ) -> None:
-    """A key of this size fits no letter: without the store that is set, the service would wait for one."""
-    sent = await stranger.send_and_wait(reads.name, b"no event", key=os.urandom(100_000), partition=0)
+    """A key of this size fits no letter; with a store nothing of it is cut."""
+    sent = await stranger.send_and_wait(reads.name, b"no event", key=os.urandom(400_000), partition=0)
     start(service, OBJECT_STORE_URL=(tmp_path / "objects").as_uri())
 
     letter = await letter_about(bus, writes, None, sent.offset)

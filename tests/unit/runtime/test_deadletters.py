@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from strider.contracts.generated.topics import dlq
 from strider.contracts.generated.words import DeadLetterReason
 from strider.runtime.clocks import SystemClock
 from strider.runtime.deadletters import DeadLetters, HandlerTimeoutError, Origin, reason_of
-from strider.runtime.errors import OffsetLost, Unavailable
+from strider.runtime.errors import OffsetLost
 from strider.runtime.inprocess.log import Stored
 
 TOPIC = dlq("echo")
@@ -97,16 +98,49 @@ async def test_a_tombstone_is_told_from_an_empty_value() -> None:
     assert (empty.value, empty.value_sha256[:8]) == (b"", "e3b0c442")
 
 
-@pytest.mark.parametrize("size", [pytest.param(0, id="at half the limit"), pytest.param(1, id="over it")])
-async def test_a_value_over_half_the_limit_goes_to_the_object_store(size: int) -> None:
-    objects = Objects()
-    value = b"x" * (TOPIC.max_bytes // 2 + size)
-    event = (await _letters(objects).letter(_record(value=value), ValueError())).event
+ROOM_BYTES = TOPIC.max_bytes * 3 // 4
+SMALL_BYTES = 5 + len(b"k") + 5 + len("h") + 5 + len(b"1") + 5
+"""What key, headers and the value's length take of the room in a letter of `_record`."""
 
-    assert objects.kept == [value] * size
-    assert event.value == (None if size else value)
-    assert event.value_object == ("objects/1" if size else "")
-    assert event.value_bytes == len(value)
+
+@pytest.mark.parametrize(
+    "has_store", [pytest.param(True, id="with a store"), pytest.param(False, id="without")]
+)
+async def test_a_message_of_up_to_three_quarters_of_the_limit_stays_whole(has_store: bool) -> None:
+    objects = Objects() if has_store else None
+    record = _record(value=b"x" * (ROOM_BYTES - SMALL_BYTES))
+    event = (await _letters(objects).letter(record, ValueError("no"))).event
+
+    assert (event.value, event.value_object, event.error_message) == (record.value, "", "no")
+    assert objects is None or objects.kept == []
+
+
+async def test_a_larger_value_goes_to_the_object_store() -> None:
+    objects = Objects()
+    value = b"x" * (ROOM_BYTES - SMALL_BYTES + 1)
+    event = (await _letters(objects).letter(_record(value=value), ValueError("no"))).event
+
+    assert objects.kept == [value]
+    assert (event.value, event.value_object, event.value_bytes) == (None, "objects/1", len(value))
+    assert (event.key, event.header_names, event.error_message) == (b"k", ("h",), "no")
+
+
+@pytest.mark.parametrize(
+    ("value_bytes", "key_bytes", "kept"),
+    [
+        pytest.param(300_000, 200_000, ["value"], id="the value is larger"),
+        pytest.param(200_000, 300_000, ["key"], id="the key is larger"),
+        pytest.param(500_000, 400_000, ["value", "key"], id="neither would fit alone"),
+        pytest.param(400_000, 500_000, ["value", "key"], id="nor the other way round"),
+    ],
+)
+async def test_no_more_goes_there_than_must(value_bytes: int, key_bytes: int, kept: list[str]) -> None:
+    objects = Objects()
+    record = _record(value=b"v" * value_bytes, key=b"k" * key_bytes)
+    event = (await _letters(objects).letter(record, ValueError())).event
+
+    assert ["value" if content[:1] == b"v" else "key" for content in objects.kept] == kept
+    assert (event.value is None, event.key is None) == ("value" in kept, "key" in kept)
 
 
 async def test_huge_headers_and_keys_go_there_too_and_come_back_whole() -> None:
@@ -124,9 +158,75 @@ async def test_huge_headers_and_keys_go_there_too_and_come_back_whole() -> None:
     assert [(name, base64.b64decode(content)) for name, content in kept["headers"]] == list(headers)
 
 
-async def test_without_a_store_nothing_is_cut_off() -> None:
-    with pytest.raises(Unavailable, match="OBJECT_STORE_URL"):
-        await _letters().letter(_record(value=b"x" * TOPIC.max_bytes), ValueError())
+async def test_without_a_store_the_head_of_a_large_value_is_kept_and_the_cut_is_said() -> None:
+    """To stop the service for it would let everything wait; the message itself stands where it was read."""
+    value = bytes(range(256)) * 2_000
+    event = (await _letters().letter(_record(value=value), ValueError("no"))).event
+    assert event.value is not None
+    missing = f"the last {len(value) - len(event.value)} of 512000 bytes of the value"
+
+    assert value.startswith(event.value)
+    assert ROOM_BYTES - 600 < len(event.value) < ROOM_BYTES
+    assert (event.key, event.header_names, event.header_values) == (
+        b"k",
+        ("h", "strider-truncated"),
+        (b"1", missing.encode()),
+    )
+    assert event.error_message == (
+        f"truncated: without {missing}; whole at notes[3]@17 until retention takes it. no"
+    )
+    assert (event.reason, event.value_bytes, event.value_object) == ("handler_crashed", 512_000, "")
+    assert event.value_sha256 == sha256(value).hexdigest()
+
+
+async def test_without_a_store_huge_keys_and_headers_are_cut_as_well() -> None:
+    """Whole headers, from the first on: half a header would be another one."""
+    headers = tuple((f"h{number:04}", b"x" * 985) for number in range(200))
+    record = _record(key=b"k" * 300_000, headers=headers, value=b"v" * 50)
+    event = (await _letters().letter(record, ValueError())).event
+
+    assert event.key == b"k" * (ROOM_BYTES // 8 - 5)
+    assert list(zip(event.header_names, event.header_values, strict=True)) == [
+        *headers[:49],
+        (
+            "strider-truncated",
+            b"the last 250853 of 300000 bytes of the key, 151 of 200 headers",
+        ),
+    ]
+    assert event.value == b"v" * 50
+
+
+class VerboseError(Exception):
+    """Has as much to say as is kept, in characters that take the most bytes."""
+
+    def __str__(self) -> str:
+        return "\U0001f577" * 100_000
+
+
+@pytest.mark.parametrize(
+    "objects", [pytest.param(None, id="cut"), pytest.param(Objects(), id="by reference")]
+)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"value": b"v" * ROOM_BYTES}, id="value"),
+        pytest.param({"value": b"v" * 1_000_000}, id="large value"),
+        pytest.param({"key": b"k" * 900_000, "value": b"v" * 100_000}, id="key"),
+        pytest.param({"headers": (("\udcff" * 200_000, b"h" * 400_000),) * 2}, id="headers"),
+        pytest.param({"headers": tuple(("", b"") for _ in range(90_000))}, id="many headers"),
+    ],
+)
+async def test_every_letter_fits_its_topic(objects: Objects | None, changes: dict[str, Any]) -> None:
+    """One that did not fit could never be written, and its message would come again for ever."""
+    codec = Codec(SchemaBook.embedded())
+    trail = tuple((name, "\U0001f577".encode() * 2_048) for name in ("entry", "execution"))
+    record = _record(**{"headers": trail, **changes})
+    say = await _letters(objects).letter(record, VerboseError(), headers=(("traceparent", b"-" * 4_000),))
+
+    encoded = codec.encode(TOPIC, say.event)
+    assert codec.decode(TOPIC, encoded.value, encoded.headers).offset == 17
+    sent = len(encoded.value) + len(TOPIC.key_of(say.event) or b"")
+    assert sent < int(TOPIC.config["max.message.bytes"]) - 64 * 1024
 
 
 def _refuse(why: str) -> None:

@@ -86,6 +86,22 @@ async def test_whatever_keeps_it_from_working_turns_it_red(change: str, reason: 
     assert (status, answer["reasons"]) == (503, [reason])
 
 
+async def test_a_pause_that_excuses_nothing_is_not_ready_all_the_same() -> None:
+    """Whoever looks for stalls must not be put off by it; whoever asks for readiness must."""
+    readiness = Readiness(StillClock())
+    readiness.phase = RUNNING
+    readiness.watch_pauses(lambda: ["shards: not ready yet", "redis: gone"], excusing=lambda: ["redis: gone"])
+    readiness.watch_pauses(lambda: ["a release that waits"])
+
+    status, answer = await ready_answer(readiness)
+
+    assert (status, answer["pauses"]) == (
+        503,
+        ["shards: not ready yet", "redis: gone", "a release that waits"],
+    )
+    assert readiness.excuses() == ["paused: redis: gone", "paused: a release that waits"]
+
+
 async def test_alive_is_said_even_while_nothing_is_ready() -> None:
     """A process that waits for its broker must not be restarted for it."""
     server = a_server(Readiness(StillClock()))

@@ -6,11 +6,14 @@ import asyncio
 
 import pytest
 
+from strider.contracts import EncodeError
 from strider.runtime.clocks import SeededChance
 from strider.runtime.errors import Fenced, RuntimeFailure, Unavailable
 from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
 from strider.runtime.inprocess.transactions import TRANSACTION_TIMEOUT_SECONDS
 from strider.runtime.ports import GroupSpec, Outgoing, RawRecord, TopicPartition
+
+from .loop_world import a_topic
 
 NOTES = TopicPartition("notes", 0)
 
@@ -259,5 +262,32 @@ def test_closing_commits_what_is_open() -> None:
             await writer.append("notes", 0, RawRecord(None, b"late"))
 
         assert _values(broker) == [b"last"]
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize(
+    ("config", "shards", "partitions", "most_bytes"),
+    [
+        pytest.param({"max.message.bytes": "2000"}, None, 6, 2_000, id="by shard, small messages"),
+        pytest.param({"max.message.bytes": "9000000"}, 2, 2, 1_047_552, id="more than is ever sent"),
+        pytest.param({}, 1, 1, 1_047_552, id="says nothing"),
+    ],
+)
+def test_a_declared_topic_has_its_partitions_and_its_limit(
+    config: dict[str, str], shards: int | None, partitions: int, most_bytes: int
+) -> None:
+    async def scenario() -> None:
+        broker = Broker(clock=LoopClock())
+        topic = a_topic("declared", partitions=shards, config=config)
+        broker.declare(topic, shards=6)
+        producer = await InProcessBus(broker).producer()
+        room = most_bytes - 96 - len(b"k") - len("h") - len(b"1")
+        headers = (("h", b"1"),)
+        await (await producer.send(Outgoing("declared", b"k", b"x" * room, headers=headers)))
+        with pytest.raises(EncodeError, match=f"over the limit of {most_bytes}"):
+            await producer.send(Outgoing("declared", b"k", b"x" * (room + 1), headers=headers))
+
+        assert broker.partition_count("declared") == partitions
 
     simulate(scenario())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 
 import pytest
@@ -63,3 +64,29 @@ def test_a_thread_can_still_answer() -> None:
         return await asyncio.to_thread(lambda: 7)
 
     assert simulate(scenario()) == 7
+
+
+def test_what_rounding_leaves_of_a_wait_passes_as_well() -> None:
+    """Two that each wait for a moment just ahead, by turns, must not keep the clock from reaching it."""
+
+    async def scenario() -> float:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(48.5)
+        moment = math.nextafter(loop.time(), math.inf)
+
+        async def until_then() -> None:
+            for _ in range(100):
+                if loop.time() >= moment:
+                    return
+                await asyncio.sleep(moment - loop.time())
+                await asyncio.sleep(0)
+            pytest.fail("time stands still")
+
+        async def beside() -> None:
+            await asyncio.sleep(0)
+            await until_then()
+
+        await asyncio.gather(until_then(), beside(), until_then())
+        return loop.time()
+
+    assert simulate(scenario()) == pytest.approx(48.5)

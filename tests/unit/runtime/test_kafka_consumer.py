@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,6 +39,7 @@ class LibraryClient:
         self.sought: list[tuple[Any, int]] = []
         self._poll = poll
         self._subscription = SimpleNamespace(subscription=None, _fetch_count=1, _last_fetch_ended=0.0)
+        self._client = SimpleNamespace(_sync_task=asyncio.get_running_loop().create_future())
         self._fetcher = SimpleNamespace(_fetch_task=asyncio.get_running_loop().create_future(), _records={})
         self._coordinator = SimpleNamespace(
             generation=1,
@@ -223,12 +225,13 @@ async def test_nothing_is_committed_for_what_is_not_ours_or_for_nothing() -> Non
     assert client.committed_offsets == []
 
 
-@pytest.mark.parametrize("task", ["_fetch_task", "_coordination_task"])
+@pytest.mark.parametrize(
+    "task", ["_fetcher._fetch_task", "_coordinator._coordination_task", "_client._sync_task"]
+)
 async def test_a_client_that_has_died_inside_ends_the_process(task: str) -> None:
     """It would deliver nothing, for ever, and say nothing; a new process is the only cure."""
     client = LibraryClient()
-    part = client._fetcher if task == "_fetch_task" else client._coordinator
-    getattr(part, task).set_exception(KeyError("a bug of the library"))
+    attrgetter(task)(client).set_exception(KeyError("a bug of the library"))
     with pytest.raises(RuntimeFailure, match="has stopped") as raised:
         await poll(owner(client))
     assert type(raised.value) is RuntimeFailure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from socket import AF_INET, AF_INET6, AF_UNSPEC
 
 import pytest
 from aiokafka import errors as library
@@ -73,6 +74,46 @@ def test_the_systems_errors_are_outages(error: Exception) -> None:
 def test_cancellation_and_bugs_pass_untouched(error: BaseException) -> None:
     with pytest.raises(type(error)), translated():
         raise error
+
+
+@pytest.mark.parametrize(
+    ("tried", "address"),
+    [
+        pytest.param([("127.0.0.1", 9, AF_INET)], "127.0.0.1:9", id="one"),
+        pytest.param(
+            [("b.test", 9092, AF_UNSPEC), ("a.test", 9092, AF_UNSPEC)],
+            "a.test:9092, b.test:9092",
+            id="several",
+        ),
+        pytest.param([("::1", 9, AF_INET6)], "[::1]:9", id="version-6"),
+        pytest.param([("me:s3cret@b.test", 9, AF_UNSPEC)], "b.test:9", id="with-a-password"),
+        pytest.param([("me:s3'c\"ret@b.test", 9, AF_UNSPEC)], "b.test:9", id="with-quotes"),
+    ],
+)
+def test_where_nobody_answers_is_said_in_one_sentence(tried: list[object], address: str) -> None:
+    """The library lists what it has tried as a program would, and with whatever stands before the host."""
+    error = translate(library.KafkaConnectionError(f"Unable to bootstrap from {tried}"))
+    assert str(error) == f"kafka is unavailable: no broker answers at {address}"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        pytest.param(TimeoutError(), "no broker answers at a.test:1, b.test:2 in time", id="in-time"),
+        pytest.param(
+            OSError("no route"), "no broker answers at a.test:1, b.test:2 (OSError: no route)", id="system"
+        ),
+    ],
+)
+def test_the_systems_errors_get_the_address_that_they_lack(error: Exception, said: str) -> None:
+    with pytest.raises(Unavailable) as raised, translated(at=("b.test:2", "me:s3cret@a.test:1")):
+        raise error
+    assert raised.value.detail == said
+
+
+def test_the_name_of_an_error_is_said_once() -> None:
+    error = library.KafkaConnectionError("Connection at a.test:9092 closed")
+    assert describe(error) == "KafkaConnectionError: Connection at a.test:9092 closed"
 
 
 def test_no_description_is_empty() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from strider.contracts import EncodeError
 from strider.runtime.errors import RuntimeFailure, Unavailable
-from strider.runtime.kafka import KafkaConnection, KafkaShardWriter
+from strider.runtime.kafka import KafkaConnection, KafkaShardWriter, shards
 from strider.runtime.kafka.groups import Group
 from strider.runtime.kafka.transactions import NO_SESSION, Session
 from strider.runtime.ports import RawRecord
@@ -123,6 +123,69 @@ async def test_closed_means_closed(writer: KafkaShardWriter) -> None:
     writer._is_closing = True
     with pytest.raises(RuntimeFailure, match="closed"):
         await writer.append("t", 0, RawRecord(b"k", b"v"))
+
+
+class Opening:
+    """Sessions that are opened, or not, as the test has them."""
+
+    def __init__(self, *answers: Exception | tuple[LibraryProducer, Session]) -> None:
+        self._answers = list(answers)
+
+    async def __call__(self, _held: Session) -> tuple[LibraryProducer, Session]:
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def test_a_writer_that_cannot_begin_anew_says_why_and_tries_again(
+    writer: KafkaShardWriter, producer: LibraryProducer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nobody foresaw the reason: a writer that dies unseen would be waited for without one."""
+    fresh = LibraryProducer()
+    fresh.may_commit.set()
+
+    async def lose_the_outcome() -> None:
+        raise OSError("connection reset")
+
+    async def close(_client: object, *, within_seconds: float) -> None:
+        """The library's own producer needs no closing here."""
+
+    producer.commit_transaction = lose_the_outcome  # type: ignore[method-assign]
+    monkeypatch.setattr(shards.insides, "close_producer", close)
+    monkeypatch.setattr(shards, "_RENEW_PAUSE_SECONDS", 0.05)
+    writer._new_session = Opening(KeyError("bug"), Unavailable("kafka", "gone"), (fresh, Session(1, 1)))  # type: ignore[assignment, method-assign]
+    with pytest.raises(Unavailable, match="not known to have happened"):
+        await _said(writer, b"first")
+    with pytest.raises(Unavailable, match="cannot be taken again: KeyError"):
+        await _said(writer, b"second")
+    async with asyncio.timeout(10):
+        while writer._failure is not None:
+            await asyncio.sleep(0.01)
+    await _said(writer, b"third")
+    assert (fresh.sent, fresh.commits) == ([[b"third"]], 1)
+
+
+async def test_a_group_that_cannot_be_checked_fails_and_the_next_is_taken(
+    writer: KafkaShardWriter, producer: LibraryProducer
+) -> None:
+    known = producer.partitions_for
+
+    async def broken(_topic: str) -> set[int]:
+        producer.partitions_for = known  # type: ignore[method-assign]
+        raise AttributeError("no such thing")
+
+    producer.partitions_for = broken  # type: ignore[method-assign]
+    producer.may_commit.set()
+    with pytest.raises(RuntimeFailure, match="no such thing"):
+        await _said(writer, b"first")
+    await _said(writer, b"second")
+    assert producer.sent == [[b"second"]]
+
+
+async def _said(writer: KafkaShardWriter, key: bytes) -> None:
+    appended = asyncio.ensure_future(writer.append("t", 0, RawRecord(key, b"v")))
+    await asyncio.wait_for(asyncio.gather(appended, writer.flush()), 5)
 
 
 async def test_a_group_that_nobody_asks_about_may_fail_in_silence() -> None:

@@ -315,7 +315,7 @@ def test_a_loss_is_reported_once() -> None:
     simulate(scenario())
 
 
-def test_a_probe_that_hangs_is_no_stated_pause() -> None:
+def test_a_probe_that_hangs_excuses_nothing_and_is_not_ready() -> None:
     """Else one blip, and then a call without an end, would hide the stall from the watchdog for ever."""
 
     async def scenario() -> None:
@@ -336,22 +336,24 @@ def test_a_probe_that_hangs_is_no_stated_pause() -> None:
         task = world.start(loop)
         await world.write(*notes(5, keys=1))
         await world.until(lambda: len(remembered) == 2)
-        early = loop.paused_reasons
-        await world.until(lambda: loop.paused_reasons == {}, seconds=60)
+        early = (loop.paused_reasons, loop.excuses)
+        await world.until(lambda: loop.excuses == {}, seconds=60)
         await asyncio.sleep(3600)
-        late = (loop.paused_reasons, list(remembered), world.lag())
+        late = (loop.paused_reasons, loop.excuses, list(remembered), world.lag())
         hangs.set()
         await world.drained()
+        after = loop.paused_reasons
         await world.stop(loop, task)
 
-        assert early == {"redis": "a blip"}
-        assert late == ({}, ["0000", "0000"], 5)
+        assert early == ({"redis": "a blip"}, {"redis": "a blip"})
+        assert late == ({"redis": "a blip"}, {}, ["0000", "0000"], 5)
+        assert after == {}
         assert remembered == ["0000", "0000", "0001", "0002", "0003", "0004"]
 
     simulate(scenario())
 
 
-def test_a_slow_probe_that_fails_states_its_pause_again() -> None:
+def test_a_slow_probe_that_fails_is_an_excuse_again() -> None:
     """A part that answers late that it is away is an outage after all."""
 
     async def scenario() -> None:
@@ -372,11 +374,11 @@ def test_a_slow_probe_that_fails_states_its_pause_again() -> None:
         loop = world.loop(Reads(NOTES, handle))
         task = world.start(loop)
         await world.write(Note("k", "x"))
-        await world.until(lambda: asked == 1 and loop.paused_reasons)
-        await world.until(lambda: not loop.paused_reasons)
+        await world.until(lambda: asked == 1 and loop.excuses)
+        await world.until(lambda: not loop.excuses)
         tried = asked
-        await world.until(lambda: loop.paused_reasons)
-        again = loop.paused_reasons
+        await world.until(lambda: loop.excuses)
+        again = loop.excuses
         await world.drained()
         after = loop.paused_reasons
         await world.stop(loop, task)

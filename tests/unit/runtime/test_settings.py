@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from strider.runtime.settings import KafkaSettings, RedisSettings, ServiceSettings, secrets_of
-from strider.runtime.settings_types import SecretUrl, hide_password, parse_duration
+from strider.runtime.settings_types import SecretUrl, hide_password, hide_secrets, parse_duration
 
 
 @pytest.mark.req("S1.2.2")
@@ -49,11 +49,21 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         parse_duration(text)
 
 
-@pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf"), float("nan")])
+@pytest.mark.parametrize("seconds", [-1.0, float("inf"), float("nan")])
 def test_a_stall_threshold_must_be_a_time_that_passes(seconds: float) -> None:
-    """A threshold of nothing would end every process at its first look."""
     with pytest.raises(ValidationError):
         ServiceSettings(run={"stall_threshold_seconds": seconds})
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 2.999, "2999ms"])
+def test_a_stall_threshold_below_what_health_takes_is_refused(seconds: object) -> None:
+    """The loop shows once a second that it turns: one busy turn, and a healthy process would be ended."""
+    with pytest.raises(ValidationError, match="must be 3 s or more: a healthy process"):
+        ServiceSettings(run={"stall_threshold_seconds": seconds})
+
+
+def test_the_shortest_stall_threshold_is_taken() -> None:
+    assert ServiceSettings(run={"stall_threshold_seconds": "3s"}).run.stall_threshold_seconds == 3.0
 
 
 @pytest.mark.parametrize(
@@ -76,10 +86,30 @@ def test_half_a_login_is_refused_with_the_missing_name(values: dict[str, str], n
         pytest.param("redis://a:b@c@h", "redis://a:***@h", id="at-within-the-password"),
         pytest.param("http://h/?x=a:b@c", "http://h/?x=a:b@c", id="at-within-the-query"),
         pytest.param("http://h:80/p", "http://h:80/p", id="port-is-no-password"),
+        pytest.param("redis://:b/c@h/0", "redis://:***@h/0", id="slash-within-the-password"),
+        pytest.param("at postgresql://a:b/c@h, and", "at postgresql://a:***@h, and", id="within-a-text"),
     ],
 )
 def test_a_password_is_taken_out_of_an_address(address: str, shown: str) -> None:
     assert hide_password(address) == shown
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        pytest.param("", "", id="empty"),
+        pytest.param("http://h:4318/v1", "http://h:4318/v1", id="nothing-secret"),
+        pytest.param("http://me@h/p", "http://me@h/p", id="user-only"),
+        pytest.param("postgresql://a:b/?c#@d@h:1/d", "postgresql://a:***@h:1/d", id="hostile-password"),
+        pytest.param("http://h/v1?key=s3cret&s3cret", "http://h/v1?key=***&***", id="query"),
+        pytest.param("http://h/?x=a:b@c", "http://h/?x=***", id="at-within-the-query"),
+        pytest.param("h:4318/v1?key=s3cret", "h:4318/v1?key=***", id="no-scheme"),
+        pytest.param("http://a:s3cret@h?k=s3cret#f", "http://a:***@h?k=***", id="both"),
+        pytest.param(f"redis://:{'x/' * 5_000}@h", "redis://:***@h", id="long"),
+    ],
+)
+def test_an_address_is_shown_without_anything_that_may_be_secret(address: str, shown: str) -> None:
+    assert hide_secrets(address) == str(SecretUrl(address)) == shown
 
 
 def test_neither_repr_nor_str_shows_a_secret() -> None:

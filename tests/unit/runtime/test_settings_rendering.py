@@ -26,6 +26,7 @@ def test_the_config_shows_values_and_origins_but_no_secret() -> None:
             "POSTGRES_DSN": "postgresql://u:s3cret@h/d",
             "KAFKA_SASL_PASSWORD": "s3cret",
             "STALL_THRESHOLD": "2m",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://h:4318/v1?api_key=s3cret",
         },
     )
 
@@ -35,6 +36,7 @@ def test_the_config_shows_values_and_origins_but_no_secret() -> None:
     assert "s3cret" not in text
     assert lines["POSTGRES_DSN"].split() == ["postgresql://u:***@h/d", "#", "environment"]
     assert lines["KAFKA_SASL_PASSWORD"].split() == ["**********", "#", "environment"]
+    assert lines["OTEL_EXPORTER_OTLP_ENDPOINT"].split()[0] == "http://h:4318/v1?api_key=***"
     assert lines["STALL_THRESHOLD"].split() == ["120", "#", "environment"]
     assert lines["STRIDER_ALLOW_PRIVATE"].split() == ["false", "#", "default"]
 

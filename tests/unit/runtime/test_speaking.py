@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts import EncodeError
-from strider.runtime.effects import Say
+from strider.contracts.codec import Encoded as Ready
+from strider.runtime.effects import Say, Saying, SayRaw
 from strider.runtime.errors import Unavailable
 from strider.runtime.inprocess import InProcessBus, InProcessProducer, simulate
 from strider.runtime.ports import Outgoing
@@ -129,6 +130,109 @@ def test_an_event_without_a_place_is_refused_before_anything_is_sent(
             await _speaker(world).speak(says)
 
         assert world.texts(ANSWERS) == []
+
+    simulate(scenario())
+
+
+COMPACTED = a_topic("closings", cleanup="compact", max_bytes=100)
+READY = Ready(b"from elsewhere", (("schema-fp", b"\x07"),))
+
+
+def _composed(say: Saying) -> Outgoing:
+    async def scenario() -> Outgoing:
+        headers = (("traceparent", b"00-ab-cd-01"),)
+        return _speaker(World()).compose(say, cause="notes:0:17", now=b"now", headers=headers)
+
+    return simulate(scenario())
+
+
+def test_what_is_encoded_already_goes_where_its_event_says() -> None:
+    """All but the bytes and their schema is as if the event had been encoded here."""
+    topic = a_topic(
+        "answers",
+        partitioner="shard",
+        shard_of=lambda note, shards: len(note.text) % shards,
+        headers_of=lambda note: (("entry", note.key.encode()),),
+    )
+    say = Say(topic, Note("k", "text"), headers=(("replay-id", b"r1"),))
+    as_event, as_bytes = _composed(say), _composed(replace(say, encoded=READY))
+
+    assert as_bytes == replace(
+        as_event, value=b"from elsewhere", headers=(("schema-fp", b"\x07"), *as_event.headers[1:])
+    )
+    assert (as_bytes.key, as_bytes.partition) == (b"k", 4)
+
+
+@pytest.mark.parametrize("value", [pytest.param(b"v", id="bytes"), pytest.param(None, id="a tombstone")])
+def test_raw_bytes_have_the_key_the_place_and_the_headers_that_they_came_with(value: bytes | None) -> None:
+    topic = replace(COMPACTED, partitioner="shard", headers_of=lambda note: note.nothing_of_it_is_asked)
+    own = (("schema-fp", b"\x07"), ("entry", b"e"))
+
+    assert _composed(SayRaw(topic, b"k", value, headers=own, partition=1)) == Outgoing(
+        "closings",
+        b"k",
+        value,
+        1,
+        (
+            ("ce_id", b"notes:0:17"),
+            ("ce_source", b"/strider/reader"),
+            ("ce_type", b"note.v1"),
+            ("ce_specversion", b"1.0"),
+            ("ce_time", b"now"),
+            ("traceparent", b"00-ab-cd-01"),
+            *own,
+        ),
+    )
+
+
+def test_a_key_of_raw_bytes_may_choose_the_partition() -> None:
+    assert _composed(SayRaw(ANSWERS, b"k", b"v")).partition is None
+
+
+@pytest.mark.parametrize(
+    ("say", "what"),
+    [
+        pytest.param(
+            Say(COMPACTED, Note("k", "t"), encoded=Ready(b"x" * 101, ())),
+            "101 bytes, the limit is 100",
+            id="encoded, too large",
+        ),
+        pytest.param(Say(COMPACTED, Note("k", "t"), encoded=Ready(b"", ())), "no bytes", id="encoded, empty"),
+        pytest.param(Say(COMPACTED, "note", encoded=READY), "carries Note, not str", id="encoded, other"),
+        pytest.param(SayRaw(COMPACTED, b"k", b"x" * 101), "the limit is 100", id="raw, too large"),
+        pytest.param(SayRaw(COMPACTED, b"k", b""), "no bytes", id="raw, empty"),
+        pytest.param(SayRaw(COMPACTED, None, None), "no key was named", id="raw, compacted without a key"),
+        pytest.param(SayRaw(ANSWERS, b"k", None), "is not compacted", id="a tombstone where nothing is"),
+        pytest.param(
+            SayRaw(replace(ANSWERS, partitioner="shard"), b"k", b"v"), "by shard", id="raw, no shard"
+        ),
+        pytest.param(
+            SayRaw(replace(ANSWERS, partitioner="explicit"), b"k", b"v"), "by explicit", id="raw, no place"
+        ),
+    ],
+)
+def test_bytes_that_break_the_rules_of_their_topic_are_refused_before_anything_is_sent(
+    say: Saying, what: str
+) -> None:
+    async def scenario() -> None:
+        world = World()
+        with pytest.raises(EncodeError, match=what):
+            await _speaker(world).speak((Say(ANSWERS, Note("k", "t")), say))
+
+        assert world.texts(ANSWERS) == []
+
+    simulate(scenario())
+
+
+def test_tombstones_that_follow_from_no_message_are_named_by_their_key() -> None:
+    async def scenario() -> None:
+        world = World(partitions=1)
+        topic = replace(ANSWERS, cleanup="compact")
+        for key in (b"a", b"b", b"a"):
+            await _speaker(world).speak((SayRaw(topic, key, None),))
+        identities = _identities(world)
+
+        assert identities[0] == identities[2] != identities[1]
 
     simulate(scenario())
 

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from strider.runtime.exits import ExitCode
 from strider.runtime.watchdog import LOOKS_OVER_MEMORY, Sight, Verdict, Watchdog, judge, resident_bytes
+from strider.runtime.watchdog_diagnosis import ANSWER_SECONDS
 from strider.runtime.watchdog_heartbeat import MOST_DOMAINS, Heartbeat
 
 THRESHOLD = 300.0
@@ -44,6 +45,8 @@ class Process:
     reconnects: dict[str, str] = field(default_factory=lambda: {"postgres": "reconnected"})
     calls: list[str] = field(default_factory=list)
     ended: list[ExitCode] = field(default_factory=list)
+    patience: list[float] = field(default_factory=list)
+    """How long the event loop was given for each answer."""
 
     def lag(self) -> int | None:
         return self.waiting
@@ -54,16 +57,18 @@ class Process:
     def last_turn(self) -> float:
         return self.clock.seconds if self.turn is None else self.turn
 
-    def diagnose(self) -> dict[str, Any]:
+    def diagnose(self, *, answer_seconds: float) -> dict[str, Any]:
         self.calls.append("diagnose")
+        self.patience.append(answer_seconds)
         return {"postgres": "SELECT 1: no answer"}
 
     def reconnect(self) -> dict[str, str]:
         self.calls.append("reconnect")
         return self.reconnects
 
-    def end(self, code: ExitCode) -> None:
+    def end(self, code: ExitCode, *, answer_seconds: float) -> None:
         self.ended.append(code)
+        self.patience.append(answer_seconds)
 
 
 @dataclass
@@ -142,6 +147,7 @@ def test_a_stall_is_told_diagnosed_treated_and_ends_the_process(kennel: Kennel) 
     assert lines == ["Stall Detected", "Stall Diagnosed", "Stall Treated", "Process Ends Stalled"]
     assert kennel.process.calls == ["diagnose", "reconnect"]
     assert kennel.process.ended == [ExitCode.STALLED]
+    assert kennel.process.patience == [ANSWER_SECONDS, ANSWER_SECONDS]
     assert kennel.stalls == ["stalled"]
 
 
@@ -168,7 +174,7 @@ def test_a_stall_may_come_again_after_a_recovery(kennel: Kennel) -> None:
 
 
 def test_a_process_without_a_loop_that_answers_ends_at_once(kennel: Kennel) -> None:
-    """What cannot be reached cannot be treated."""
+    """What cannot be reached cannot be treated, and is not waited for again."""
     kennel.process.turn = kennel.clock.seconds
 
     verdicts, lines = kennel.watch(THRESHOLD)
@@ -177,6 +183,7 @@ def test_a_process_without_a_loop_that_answers_ends_at_once(kennel: Kennel) -> N
     assert lines == ["Stall Detected", "Stall Diagnosed", "Process Ends Stalled"]
     assert kennel.process.calls == ["diagnose"]
     assert kennel.process.ended == [ExitCode.STALLED]
+    assert sum(kennel.process.patience) < 1.0
 
 
 @pytest.mark.parametrize(

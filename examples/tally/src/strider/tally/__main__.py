@@ -13,7 +13,13 @@ from .topology import DEAD_LETTERS, PRODUCES, Tally
 def build(process: Process[TallySettings]) -> Wiring:
     """Put the service together."""
     settings, interval = process.settings, process.settings.commit_interval_seconds
-    ledger = TopicLedger(process.bus, process.codec, clock=process.clock, commit_interval_seconds=interval)
+    ledger = TopicLedger(
+        process.bus,
+        process.codec,
+        clock=process.clock,
+        commit_interval_seconds=interval,
+        on_progress=process.heartbeat.beat,
+    )
     consumption = consume("tally", *Tally(ledger).reads(), shards=ledger)
     if not (url := settings.objects.url.get_secret_value()):
         return Wiring((consumption,), PRODUCES, DEAD_LETTERS)

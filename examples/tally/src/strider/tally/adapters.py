@@ -6,7 +6,8 @@ read to the end that it then had. Knows nothing of how echoes are counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from strider.contracts.codec import Codec
@@ -33,10 +34,19 @@ class Shard:
 class TopicLedger:
     """Tallies of the shards that this process owns."""
 
-    def __init__(self, bus: Bus, codec: Codec, *, clock: Clock, commit_interval_seconds: float) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        codec: Codec,
+        *,
+        clock: Clock,
+        commit_interval_seconds: float,
+        on_progress: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Make a ledger that calls `on_progress` while it reads: a long take-over is not a hanging one."""
         self._bus = bus
         self._codec = codec
-        self._table = TableReader(bus, clock=clock)
+        self._table = TableReader(bus, clock=clock, on_progress=lambda _progress: on_progress())
         self._commit_interval_seconds = commit_interval_seconds
         self._shards: dict[int, Shard] = {}
 
@@ -56,9 +66,9 @@ class TopicLedger:
             self._shards[shard] = Shard(writer, tallies)
 
     async def on_shards_lost(self, shards: frozenset[int]) -> None:
-        """Forget the shards: whoever has them next reads them anew."""
-        for shard in shards & self._shards.keys():
-            await self._shards.pop(shard).writer.close()
+        """Forget the shards, side by side: whoever has them next reads them anew."""
+        writers = [self._shards.pop(shard).writer for shard in shards & self._shards.keys()]
+        await asyncio.gather(*(writer.close() for writer in writers))
 
     def tally(self, place: Place) -> TallyKept | None:
         """Give the tally as it was committed last."""

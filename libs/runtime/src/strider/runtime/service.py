@@ -23,7 +23,7 @@ from .settings import ServiceSettings
 from .settings_rendering import render_config, render_help
 from .settings_sources import Loaded, SettingsError, load
 
-__all__ = ["Consumption", "Process", "Wiring", "consume", "run_service"]
+__all__ = ["Consumption", "Process", "Wiring", "consume", "kafka_connection", "run_service"]
 
 
 def run_service(
@@ -61,19 +61,22 @@ def _live(name: str, loaded: Loaded[S], build: Build[S]) -> int:
 
 
 def _kafka_bus(settings: ServiceSettings) -> KafkaBus:
+    return KafkaBus(kafka_connection(settings))
+
+
+def kafka_connection(settings: ServiceSettings) -> KafkaConnection:
+    """Name the way to the broker, for whoever brings a client of its own."""
     kafka = settings.kafka
-    return KafkaBus(
-        KafkaConnection(
-            bootstrap_servers=kafka.bootstrap_servers,
-            security_protocol=kafka.security_protocol,
-            sasl_mechanism=kafka.sasl_mechanism,
-            sasl_username=kafka.sasl_username,
-            sasl_password=kafka.sasl_password.get_secret_value(),
-            ssl_ca_file=kafka.ssl_ca_file,
-            ssl_cert_file=kafka.ssl_cert_file,
-            ssl_key_file=kafka.ssl_key_file,
-            ssl_key_password=kafka.ssl_key_password.get_secret_value(),
-        )
+    return KafkaConnection(
+        bootstrap_servers=kafka.bootstrap_servers,
+        security_protocol=kafka.security_protocol,
+        sasl_mechanism=kafka.sasl_mechanism,
+        sasl_username=kafka.sasl_username,
+        sasl_password=kafka.sasl_password.get_secret_value(),
+        ssl_ca_file=kafka.ssl_ca_file,
+        ssl_cert_file=kafka.ssl_cert_file,
+        ssl_key_file=kafka.ssl_key_file,
+        ssl_key_password=kafka.ssl_key_password.get_secret_value(),
     )
 
 

@@ -40,7 +40,7 @@ class Consumers:
         self._wiring = wiring
         self._version = version
         settings = process.settings
-        self._registry = _registry(settings.registry)
+        self._registry = open_registry(settings.registry)
         self._finder = SchemaFinder(process.bus, codec=process.codec, registry=self._registry)
         self._publisher = SchemaPublisher(
             process.name, codec=process.codec, clock=process.clock, registry=self._registry
@@ -155,7 +155,8 @@ def _told(pauses: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
             yield f"{group}: {word}: {why}"
 
 
-def _registry(settings: RegistrySettings) -> RegistryClient | None:
+def open_registry(settings: RegistrySettings) -> RegistryClient | None:
+    """Make a client of the schema registry; None where there is none."""
     url = settings.url.get_secret_value()
     if not url:
         return None

@@ -1,0 +1,144 @@
+"""What the watchdog sees of a process, and how it ends one whose event loop answers, or does not."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from strider.runtime.clocks import SystemClock
+from strider.runtime.exits import ExitCode
+from strider.runtime.metrics import Metrics
+from strider.runtime.metrics_meter import LoopMeter
+from strider.runtime.ports import TopicPartition
+from strider.runtime.readiness import RUNNING, Readiness
+from strider.runtime.service_patient import Vitals, Ward
+from strider.runtime.watchdog import BLOCKED_ANSWER_SECONDS, Sight, Verdict, judge
+from strider.runtime.watchdog_heartbeat import Heartbeat
+
+PLACE = TopicPartition("notes", 0)
+
+
+@dataclass
+class StillLoop:
+    """A consumer loop, as far as it is looked at."""
+
+    last_activity: float = 0.0
+    opening: int = 0
+    assignment: frozenset[TopicPartition] = frozenset((PLACE,))
+
+
+@dataclass
+class Ends:
+    """What became of a process: asked to stop, ended at once."""
+
+    asked: list[ExitCode] = field(default_factory=list)
+    at_once: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Patient:
+    """A process with one consumer loop."""
+
+    grace_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        clock = SystemClock()
+        self.loop, self.ends, self.readiness = StillLoop(), Ends(), Readiness(clock)
+        self.readiness.phase = RUNNING
+        metrics, heartbeat = Metrics(), Heartbeat(clock)
+        self.meter = LoopMeter(metrics, heartbeat, group="readers", clock=clock)
+        self.vitals = Vitals(
+            clock=clock,
+            heartbeat=heartbeat,
+            readiness=self.readiness,
+            metrics=metrics,
+            dependencies=(),
+            wards=(Ward(self.loop, self.meter),),
+            stop=self.ends.asked.append,
+            grace_seconds=self.grace_seconds,
+            exit_now=self.ends.at_once.append,
+        )
+
+
+async def seconds_of(work: Callable[[], object]) -> float:
+    """Do something on another thread, as the watchdog does."""
+    began = time.monotonic()
+    await asyncio.to_thread(work)
+    return time.monotonic() - began
+
+
+async def test_a_shard_that_is_being_taken_is_work_that_waits() -> None:
+    """Else a take-over that hangs on a quiet topic would pass for an idle process."""
+    patient = Patient()
+    patient.meter.lag("notes", 0, 0)
+    idle = patient.vitals.lag()
+    patient.loop.opening = 3
+
+    assert (idle, patient.vitals.lag()) == (0, 3)
+
+
+async def test_a_pause_that_excuses_nothing_is_no_pause_to_the_watchdog() -> None:
+    patient = Patient()
+    patient.loop.opening = 1
+    patient.readiness.watch_pauses(lambda: ["shards: not ready yet"], excusing=list)
+    sight = Sight(
+        now=1000.0,
+        last_activity=0.0,
+        last_turn=1000.0,
+        lag=patient.vitals.lag(),
+        pauses=patient.vitals.pauses(),
+    )
+
+    assert patient.readiness.reasons() == ["paused: shards: not ready yet"]
+    assert judge(sight, quiet_since=0.0, threshold_seconds=300.0) == Verdict.STALLED
+
+
+async def test_a_loop_that_hears_of_the_end_gets_its_grace() -> None:
+    patient = Patient()
+
+    took = await seconds_of(lambda: patient.vitals.end(ExitCode.STALLED, answer_seconds=30.0))
+    patient.vitals.disarm()
+
+    assert (patient.ends.asked, patient.ends.at_once) == ([ExitCode.STALLED], [])
+    assert took < 10
+
+
+async def test_a_loop_that_hears_of_the_end_and_does_not_get_there_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("strider.runtime.service_patient.LAST_WORDS_SECONDS", 0.05)
+    patient = Patient(grace_seconds=0.05)
+
+    await seconds_of(lambda: patient.vitals.end(ExitCode.STALLED, answer_seconds=30.0))
+    async with asyncio.timeout(10):
+        while not patient.ends.at_once:
+            await asyncio.sleep(0.01)
+
+    assert (patient.ends.asked, patient.ends.at_once) == ([ExitCode.STALLED], [int(ExitCode.STALLED)])
+
+
+@pytest.mark.req("S2.1.5")
+async def test_a_blocked_loop_is_diagnosed_and_ended_within_a_second() -> None:
+    """Nothing can answer: a grace of a minute would be a minute in which nothing is done."""
+    patient = Patient()
+    diagnosed: dict[str, object] = {}
+    ended = threading.Event()
+
+    def treat() -> None:
+        diagnosed.update(patient.vitals.diagnose(answer_seconds=BLOCKED_ANSWER_SECONDS))
+        patient.vitals.end(ExitCode.STALLED, answer_seconds=BLOCKED_ANSWER_SECONDS)
+        ended.set()
+
+    began = time.monotonic()
+    threading.Thread(target=treat).start()
+    ended.wait(30)  # which blocks this event loop
+    took = time.monotonic() - began
+
+    assert (patient.ends.asked, patient.ends.at_once) == ([], [int(ExitCode.STALLED)])
+    assert diagnosed["dependencies"] == "the event loop does not answer"
+    assert took < 2
