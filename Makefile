@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo test test-fast lint format types contracts lock requirements up down status logs bench faults wheels docs clean
+.PHONY: help setup demo demo-kafka test test-fast lint format types contracts lock requirements up down status logs bench faults wheels docs clean
 
 help: ## explain the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
@@ -13,8 +13,11 @@ help: ## explain the targets
 setup: ## make .venv from requirements.lock (does nothing when it is current)
 	@tools/setup
 
-demo: setup ## show the example pair at work on the local stack: real Kafka, nothing but Python
+demo: setup ## crawl a small site that is served here, and show what was found, what was refused and why
 	@tools/demo
+
+demo-kafka: setup ## show the example pair at work on the local stack: real Kafka, nothing but Python
+	@tools/demo-kafka
 
 test: setup ## run all tests: unit, repository, contract, integration, short faults (real Kafka, PostgreSQL, Valkey)
 	$(PYTEST) tests -m "not slow"

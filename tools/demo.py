@@ -1,108 +1,104 @@
-"""Sends echo requests, kills the counting service in the middle, and shows that every count is exact."""
+"""Crawls a small site that is served here, with the real command, and shows what came of it and why."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import signal
 import subprocess
 import sys
-from collections import Counter
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
 
+from demosite import HOSTS, serve
 from rich.console import Console
 from rich.table import Table
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
-from strider.contracts.generated.events import EchoRequested, TallyKept
-from strider.contracts.generated.topics import ECHO_REQUESTS, TALLIES
-from strider.runtime.clocks import SystemClock
-from strider.runtime.effects import Say
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import TopicPartition
-from strider.runtime.speaking import Speaker
-from strider.runtime.tables import TableReader
+OUTPUT: Final = Path(".strider/demo/pages.jsonl")
+STRIDER: Final = ".venv/bin/strider"
 
-REQUESTS = 3_000
-HOSTS = 12
-PATIENCE_SECONDS = 60.0
+WHY: Final = {
+    "robots_denied": "robots.txt forbids it, so nobody asked for it",
+    "too_deep": "further from the beginning than --max-depth: the calendar never ends",
+    "refused_file_type": "by its name no page",
+    "policy_blocked": "a cloud's inner address: never asked, whatever links or redirects there",
+    "not_found": "the server says that there is no such page",
+    "retries_exhausted": "the server failed each time it was asked, with growing waits between",
+    "soft_not_found": "it says 200, and its text says that there is no page",
+    "redirected": "it leads elsewhere; its target is a URL like any other, asked (or refused) as such",
+}
 
-
-def _stack() -> dict[str, object]:
-    """Ask `strider status` where things are; not being all ready is an answer too."""
-    told = subprocess.run(
-        [".venv/bin/strider", "status", "--json"], capture_output=True, text=True, check=False
-    )
-    return dict(json.loads(told.stdout))
+Line = dict[str, Any]
 
 
-def _pid(name: str) -> int:
-    processes = _stack()["processes"]
-    assert isinstance(processes, list)
-    return int(next(each["pid"] for each in processes if each["name"] == name))
+def main() -> int:
+    """Run the demonstration; gives the command's exit code."""
+    console = Console(highlight=False, soft_wrap=True)
+    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
+    console.print(f"\n[bold]serving a demo site[/]: {', '.join(HOSTS)}, on loopback, nowhere else")
+    with serve() as url:
+        options = [url, "--scope", "any", "--allow-private", "--delay", "0.1", "-o", str(OUTPUT), "-q"]
+        console.print(f"[bold]$ strider crawl[/] {' '.join(options)}\n")
+        began = time.monotonic()
+        code = subprocess.run([STRIDER, "crawl", *options], check=False).returncode  # our own command
+        seconds = time.monotonic() - began
+    if code:
+        return code
+    lines = [json.loads(line) for line in OUTPUT.read_text(encoding="utf-8").splitlines()]
+    _show_found(console, lines, seconds)
+    _show_others(console, lines)
+    _show_next(console)
+    return 0
 
 
-async def _counts(bus: KafkaBus, codec: Codec, shards: int) -> Counter[str]:
-    """Read the table as any service would: the compacted topic, to its end."""
-    found: Counter[str] = Counter()
-
-    def keep(_key: bytes | None, value: bytes | None) -> None:
-        if value is not None:
-            tally: TallyKept = codec.decode(TALLIES, value)
-            found[tally.host] = tally.count
-
-    partitions = [TopicPartition(TALLIES.name, shard) for shard in range(shards)]
-    await TableReader(bus, clock=SystemClock()).read(partitions, keep)
-    return found
-
-
-async def _until_counted(bus: KafkaBus, codec: Codec, shards: int, *, expected: Counter[str]) -> Counter[str]:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while (found := await _counts(bus, codec, shards)).total() < expected.total():
-            await asyncio.sleep(0.3)
-    return found
-
-
-def _show(console: Console, before: Counter[str], sent: Counter[str], counted: Counter[str]) -> None:
-    table = Table("host", "sent", "counted", box=None, header_style="bold")
-    for host in sorted(sent):
-        table.add_row(host, str(sent[host]), str(counted[host] - before[host]))
+def _show_found(console: Console, lines: Sequence[Line], seconds: float) -> None:
+    pages = [line for line in lines if line["outcome"] == "page"]
+    console.print(f"[bold]{len(pages)} pages[/] in {seconds:.1f} s, one request at a time to each host:")
+    table = Table("host", "pages", "deepest", "words", "slowest", box=None, header_style="dim")
+    for host in HOSTS:
+        here = [line for line in pages if urlsplit(line["url"]).hostname == host]
+        words = sum(len(line["text"].split()) for line in here)
+        deepest = max((line["depth"] for line in here), default=0)
+        slowest = max((line["duration_ms"] for line in here), default=0.0)
+        table.add_row(host, str(len(here)), str(deepest), str(words), f"{slowest:.0f} ms")
     console.print(table)
+    console.print("the two stories of notes.localhost differ in two words; both are pages, with other hashes")
 
 
-async def main() -> int:
-    """Run the demonstration; 1 where a count is wrong."""
-    console = Console(highlight=False)
-    endpoints = _stack()["endpoints"]
-    assert isinstance(endpoints, dict)
-    bus = KafkaBus(KafkaConnection((str(endpoints["kafka"]),)))
-    codec, clock = Codec(SchemaBook.embedded()), SystemClock()
-    shards = await bus.partition_count(TALLIES.name) or 0
-    speaker = Speaker(bus, codec, service="demo", shards=shards, clock=clock)
-    before, sent = await _counts(bus, codec, shards), Counter[str]()
+def _show_others(console: Console, lines: Iterable[Line]) -> None:
+    counts: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], str] = defaultdict(str)
+    for line in lines:
+        if line["outcome"] != "page":
+            kind = line["outcome"], line["reason"]
+            counts[kind] += 1
+            examples[kind] = examples[kind] or _brief(line)
+    console.print(f"\n[bold]{counts.total()} URLs that are no pages[/], each with its reason:")
+    for (outcome, reason), count in sorted(counts.items()):
+        words = outcome if reason == outcome else f"{outcome}: {reason}"
+        console.print(f" {words:<28}{count:>3}   {examples[outcome, reason]}")
+        console.print(f"   {WHY.get(reason, 'see docs/crawl.md')}", style="dim")
+
+
+def _brief(line: Line) -> str:
+    """Give host and path, and where it redirects to."""
+    url = urlsplit(line["url"])
+    target = urlsplit(line["final_url"]).path if line["outcome"] == "redirected" else ""
+    return f"{url.hostname}{url.path}" + (f" → {target}" if target else "")
+
+
+def _show_next(console: Console) -> None:
+    console.print(f"\n[bold]every line is in {OUTPUT}[/]; to look at one:")
+    console.print(f"    head -1 {OUTPUT} | python3 -m json.tool")
+    console.print("[bold]next[/]")
+    console.print("    .venv/bin/strider crawl https://example.com -o pages.jsonl --contact you@example.com")
+    console.print("    .venv/bin/strider crawl --help        docs/crawl.md has the fields and the exit codes")
     console.print(
-        f"\nsending {REQUESTS} requests for {HOSTS} hosts; echo answers them, tally counts the answers"
+        "    make demo-kafka                       the same runtime on a real Kafka, through a kill -9"
     )
-    for begin in range(0, REQUESTS, 500):
-        batch = [
-            (f"{os.getpid()}-{number}", f"host{number % HOSTS}.test") for number in range(begin, begin + 500)
-        ]
-        await speaker.speak([Say(ECHO_REQUESTS, EchoRequested(name, host, "hello")) for name, host in batch])
-        sent.update(host for _, host in batch)
-        if begin == REQUESTS // 2:
-            pid = _pid("tally")
-            console.print(f"kill -9 {pid} (tally); the supervisor starts another")
-            os.kill(pid, signal.SIGKILL)
-    counted = await _until_counted(bus, codec, shards, expected=before + sent)
-    _show(console, before, sent, counted)
-    await speaker.close()
-    await bus.close()
-    exact = all(counted[host] - before[host] == sent[host] for host in sent)
-    console.print("every count is exact" if exact else "[bold red]a count is wrong[/]")
-    console.print("next: strider up --examples; strider topics tail tallies; examples/tally/README.md")
-    return 0 if exact else 1
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(main())

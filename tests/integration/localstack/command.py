@@ -22,6 +22,10 @@ from strider.localstack.state import READY, ProcessStatus, StackState, read_stat
 OF_OTHERS = {*VARIABLES.values(), "STRIDER_HOME", "PYTHONDONTWRITEBYTECODE"}
 
 
+SMALL = ("--only", "kafka,postgres,redis,echo,tally")
+"""Every server, and as services only those that start in no time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """`strider` in this directory, with nothing of the machine's own settings but what is given."""

@@ -8,7 +8,7 @@ import pytest
 
 from strider.testing.places import own_directory
 
-from .command import Command, a_stack
+from .command import SMALL, Command, a_stack
 
 
 @pytest.fixture(scope="module")
@@ -17,5 +17,5 @@ def whole() -> Iterator[Command]:
     with own_directory() as place:
         directory = place / "my päge, two"
         directory.mkdir()
-        with a_stack(directory, "--examples") as command:
+        with a_stack(directory, *SMALL) as command:
             yield command

@@ -39,6 +39,8 @@ def _environment(name: str, stack: Stack, dsn: str, place: Path) -> dict[str, st
         "STRIDER_HEALTH_HOST": "127.0.0.1",
         "STRIDER_HEALTH_PORT": str(choose_ports(("health",), place, remembered={})["health"]),
     }
+    if name == "api":
+        here |= {"STRIDER_API_HOST": "127.0.0.1", "STRIDER_API_PORT": "0", "STRIDER_API_TOKEN": "t"}
     assert said.keys() == here.keys()
     return {"PATH": os.environ["PATH"], **here}
 

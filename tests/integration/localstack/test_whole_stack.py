@@ -16,7 +16,7 @@ from strider.localstack.probes import run_now
 from strider.localstack.state import READY
 from strider.stores.redis import RedisOptions, connect
 
-from .command import Command, wait_for
+from .command import SMALL, Command, wait_for
 
 pytestmark = pytest.mark.timeout(300)
 """Starting Java three times on a machine that does other things as well."""
@@ -58,7 +58,7 @@ def test_a_second_up_changes_nothing_and_says_so(whole: Command) -> None:
     before = whole.pids()
     began = time.monotonic()
 
-    said = whole.must("up", "--examples")
+    said = whole.must("up", *SMALL)
 
     assert said.endswith("already up; nothing changed\n")
     assert whole.pids() == before
@@ -68,7 +68,7 @@ def test_a_second_up_changes_nothing_and_says_so(whole: Command) -> None:
 def test_two_at_once_change_nothing_either(whole: Command) -> None:
     before = whole.pids()
 
-    both = [whole.begin("up", "--examples") for _ in range(2)]
+    both = [whole.begin("up", *SMALL) for _ in range(2)]
     said = [each.communicate(timeout=60)[0] for each in both]
 
     assert [each.returncode for each in both] == [0, 0], said
@@ -178,7 +178,7 @@ def test_data_stays_over_down_and_up_at_the_same_addresses(whole: Command) -> No
     assert whole.must("down") == "nothing is running\n"
     assert whole.run("status").returncode == 1
     began = time.monotonic()
-    whole.must("up", "--examples")
+    whole.must("up", *SMALL)
     later_seconds = time.monotonic() - began
 
     assert whole.state().endpoints == before
@@ -195,12 +195,12 @@ def test_down_ends_what_a_killed_supervisor_left(whole: Command) -> None:
     whole.must("down")
 
     assert whole.living() == []
-    whole.must("up", "--examples")
+    whole.must("up", *SMALL)
 
 
 def test_attached_it_ends_with_ctrl_c(whole: Command) -> None:
     whole.must("down")
-    with whole.begin("up", "--examples", "--attach") as attached:
+    with whole.begin("up", *SMALL, "--attach") as attached:
         assert wait_for(whole.is_ready)
         # Until it follows the logs, Ctrl-C only ends the waiting.
         assert wait_for(lambda: "up in" in _read(attached))
@@ -209,7 +209,7 @@ def test_attached_it_ends_with_ctrl_c(whole: Command) -> None:
         attached.wait(90)
 
     assert whole.living() == []
-    whole.must("up", "--examples")
+    whole.must("up", *SMALL)
 
 
 def _read(process: subprocess.Popen[str]) -> str:

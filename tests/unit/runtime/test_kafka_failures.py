@@ -93,7 +93,10 @@ def test_cancellation_and_bugs_pass_untouched(error: BaseException) -> None:
 def test_where_nobody_answers_is_said_in_one_sentence(tried: list[object], address: str) -> None:
     """The library lists what it has tried as a program would, and with whatever stands before the host."""
     error = translate(library.KafkaConnectionError(f"Unable to bootstrap from {tried}"))
-    assert str(error) == f"kafka is unavailable: no broker answers at {address}"
+    assert (
+        str(error)
+        == f"kafka is unavailable: no broker answers at {address}, or it refuses our login or certificate"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 
 import pytest
 
-from strider.testing.site import Kind, Plan, Shape, make_plan
+from strider.testing.site import FORBIDDEN_ADDRESS, Kind, Plan, Shape, make_plan
 
 ORIGINS = ["http://one.localhost:80", "http://two.localhost:80", "http://three.localhost:80"]
 
@@ -30,11 +30,29 @@ def walk(plan: Plan) -> set[str]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_everything_that_is_expected_is_linked(seed):
     """A page that nobody links to would be awaited for ever."""
-    plan = make_plan(seed, ORIGINS)
+    plan = make_plan(seed, ORIGINS, Shape(trap_depth=4, has_busy=True, has_excluded=True))
 
-    asked = plan.pages | plan.redirects.keys() | plan.failures.keys() | plan.forbidden
+    known = plan.pages | plan.redirects.keys() | plan.failures.keys() | plan.forbidden | plan.refused.keys()
 
-    assert walk(plan) == asked
+    assert walk(plan) == known - {FORBIDDEN_ADDRESS}
+
+
+def test_nothing_has_two_endings():
+    """A URL that were a page and refused at once would fail every crawler."""
+    plan = make_plan(1, ORIGINS, Shape(trap_depth=4))
+
+    kinds = [plan.pages, plan.failures.keys(), plan.redirects.keys(), plan.forbidden, plan.refused.keys()]
+
+    assert len(frozenset().union(*kinds)) == sum(map(len, kinds))
+    assert plan.decided.keys() == frozenset().union(*kinds[1:])
+
+
+def test_what_is_asked_more_often_is_what_fails_at_first():
+    plan = make_plan(1, ORIGINS, Shape(has_busy=True))
+
+    often = {url.rpartition("/")[2]: count for url, count in plan.requests.items() if count > 1}
+
+    assert often == {"broken": 4, "flaky": 2, "busy": 2}
 
 
 def test_the_same_seed_makes_the_same_site():

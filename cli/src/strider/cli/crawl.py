@@ -1,32 +1,19 @@
 """strider crawl: crawl now, in this process, without a server; one line of output for each URL.
 
-Reads the command line and says what it comes to; `embedded` does it. Exit codes: 0 the crawl is
-complete, 1 nothing could be fetched or the output failed, 2 wrong usage, 130 interrupted (Ctrl-C)
+Says which options there are; `crawl_order` reads them and `embedded` does it. Exit codes: 0 the crawl
+is complete, 1 nothing could be fetched or the output failed, 2 wrong usage, 130 interrupted (Ctrl-C)
 with the state saved where --resume names a file.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.runtime.settings import CrawlSettings, ServiceSettings
-from strider.runtime.settings_sources import SettingsError, load
-
-from .embedded.members import Manners
-from .embedded.running import Order, run_crawl
-from .embedded.wish import BadWish, make_wish
-
-EXIT_USAGE: Final = 2
 MAX_DEPTH: Final = 10
-MAX_HEADER_BYTES: Final = 8 * 1024
 
 app = typer.Typer(add_completion=False)
 
@@ -52,7 +39,8 @@ def crawl(  # noqa: PLR0917  # each is an option
         list[str] | None, typer.Argument(help="Where to begin; - reads URLs from standard input.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; without it, standard output.")
+        Path | None,
+        typer.Option("--output", "-o", help="File to write (anew); without it or with -, standard output."),
     ] = None,
     form: Annotated[Form, typer.Option("--format", help="How lines are written.")] = Form.JSONL,
     from_file: Annotated[
@@ -103,98 +91,33 @@ def crawl(  # noqa: PLR0917  # each is an option
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")] = False,
 ) -> None:
     """Crawl from these URLs now, here, without any server, and write one line for each URL."""
-    try:
-        settings = _settings(contact=contact, user_agent=user_agent, allow_private=allow_private, delay=delay)
-        spec = CrawlSpecDeclared(
-            crawl_spec_id="",
-            scope=scope.value,
-            include=tuple(include or ()),
-            exclude=tuple(exclude or ()),
-            max_depth=max_depth,
-            max_pages=max_pages,
-            delay_seconds=settings.host_delay_seconds,
-            max_in_flight_per_group=per_host,
-            request_timeout_seconds=timeout,
-            host_patience_seconds=host_patience,
-            respect_robots=not ignore_robots,
-            headers=_headers(header or ()),
-        )
-        wish = make_wish(_seeds(urls or [], from_file), spec, allow_private=allow_private)
-        order = Order(
-            wish,
-            Manners(settings, concurrency=concurrency),
-            output=output,
-            form=form.value,
-            resume=resume,
-            max_seconds=max_seconds,
-            only_pages=only_pages,
-            as_json=as_json,
-            is_quiet=quiet,
-        )
-        code = run_crawl(order)
-    except BadWish as wrong:
-        typer.echo(f"strider crawl: {wrong}", err=True)
-        raise typer.Exit(EXIT_USAGE) from None
-    raise typer.Exit(code)
+    # Only now: whoever asks for --help does not wait for the services.
+    from .crawl_order import Asked, carry_out  # noqa: PLC0415
 
-
-def _settings(*, contact: str, user_agent: str, allow_private: bool, delay: float | None) -> CrawlSettings:
-    """Take what the environment says, and what was said here instead."""
-    try:
-        crawl = load(ServiceSettings, os.environ).settings.crawl
-    except SettingsError as failure:
-        raise BadWish(str(failure)) from failure
-    said: dict[str, object] = {
-        "contact": contact,
-        "user_agent": user_agent,
-        "allow_private": allow_private,
-        "host_delay_seconds": delay,
-    }
-    chosen = {name: value for name, value in said.items() if value not in ("", False, None)}
-    if delay is not None:
-        chosen["host_delay_seconds"] = delay
-    try:
-        return CrawlSettings(**{**crawl.model_dump(), **chosen})
-    except ValueError as failure:
-        raise BadWish(_first_line(failure)) from failure
-
-
-def _first_line(failure: ValueError) -> str:
-    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
-    return " ".join(lines[1:3]) if len(lines) > 1 else str(failure)
-
-
-def _seeds(urls: Sequence[str], from_file: Path | None) -> Iterator[str]:
-    for url in urls:
-        if url == "-":
-            yield from _urls_of(sys.stdin)
-        else:
-            yield url
-    if from_file is None:
-        return
-    try:
-        with from_file.open(encoding="utf-8") as lines:
-            yield from _urls_of(lines)
-    except (OSError, UnicodeDecodeError) as failure:
-        raise BadWish(f"--from {from_file}: {getattr(failure, 'strerror', None) or failure}") from failure
-
-
-def _urls_of(lines: Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        text = line.strip()
-        if text and not text.startswith("#"):
-            yield text
-
-
-def _headers(texts: Sequence[str]) -> Mapping[str, str]:
-    headers: dict[str, str] = {}
-    for text in texts:
-        name, colon, value = text.partition(":")
-        is_name = bool(name) and all(letter.isalnum() or letter in "!#$%&'*+-.^_`|~" for letter in name)
-        is_text = value.isprintable() and value.isascii() and len(text) <= MAX_HEADER_BYTES
-        if not (colon and is_name and name.isascii() and is_text):
-            raise BadWish(f"--header {text[:80]!r}: wanted is 'Name: value' in plain characters")
-        if name.lower() in {"host", "content-length", "transfer-encoding", "connection"}:
-            raise BadWish(f"--header {name}: this one belongs to the connection and cannot be set")
-        headers[name] = value.strip()
-    return headers
+    asked = Asked(
+        urls=tuple(urls or ()),
+        from_file=from_file,
+        output=None if output == Path("-") else output,
+        form=form.value,
+        max_pages=max_pages,
+        max_depth=max_depth,
+        max_seconds=max_seconds,
+        scope=scope.value,
+        include=tuple(include or ()),
+        exclude=tuple(exclude or ()),
+        delay_seconds=delay,
+        per_host=per_host,
+        concurrency=concurrency,
+        timeout_seconds=timeout,
+        host_patience_seconds=host_patience,
+        headers=tuple(header or ()),
+        user_agent=user_agent,
+        contact=contact,
+        allow_private=allow_private,
+        ignore_robots=ignore_robots,
+        resume=resume,
+        only_pages=only_pages,
+        as_json=as_json,
+        is_quiet=quiet,
+    )
+    raise typer.Exit(carry_out(asked))

@@ -1,8 +1,9 @@
 """One crawl from its seeds to its proven end.
 
 Decides the order: the crawl spec and the seeds go in by the front door like anyone's, the ring
-walks, looks are taken until completion is proven, and the output is closed. What is fetched and
-why is the services' matter.
+walks, looks are taken until completion is proven, and the output is closed. Told to stop, it lets
+go round what was fetched, so that nothing of it is fetched again. What is fetched and why is the
+services' matter.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.codec import KeepingCodec
 from strider.contracts.generated.topics import LINKS_DISCOVERED, SEEDS_SUBMITTED
 from strider.runtime.clocks import SystemChance, SystemClock
 from strider.runtime.effects import Say
@@ -27,19 +28,22 @@ from strider.scheduler.topology import Scheduler
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.objects import ObjectOptions, open_objects
 
-from .members import Manners, Place, all_members
+from .members import FETCHER, SEEDS_GROUP, STOP_SECONDS, Manners, Place, all_members
 from .output import Output
 from .ring import Ring, committed, ends, new_broker
 from .sink import GROUP, Sink
-from .state import TABLES, Saved, State
+from .state import COMPACTED, TABLES, State
 from .wish import Wish
 
 SHARDS: Final = 4
 """One owner has them all; a few keep the batches of one from waiting for those of another."""
 
-LOOK_SECONDS: Final = 0.05
+LOOK_SECONDS: Final = 0.03
 BUSY_LOOK_SECONDS: Final = 0.25
 SAVE_SECONDS: Final = 1.0
+
+HOLD_SECONDS: Final = 1.0
+"""After an interruption, what came before it is heard within this time; then the next is asked for."""
 
 
 class End(Enum):
@@ -49,17 +53,23 @@ class End(Enum):
     STOPPED = "stopped"
 
 
+class CrawlFailed(Exception):
+    """The crawl cannot go on; the message says why, in one line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a crawl is, for people."""
 
     pages: int
-    lines: int
     queued: int
     in_flight: int
     errors: int
     waiting: int
     """Hosts that have something queued or under way."""
+
+
+OnProgress = Callable[[Progress], None]
 
 
 class Crawl:
@@ -72,35 +82,39 @@ class Crawl:
         self._manners = manners
         self._clock = SystemClock()
         self._objects = open_objects(ObjectOptions(f"file://{objects_folder}"), clock=self._clock)
-        self._codec = Codec(SchemaBook.embedded())
+        self._codec = KeepingCodec(SchemaBook.embedded())
         self._output = output
         self.sink = Sink(output, self._objects, only_pages=only_pages)
         self.broker: Broker = new_broker(self._clock, shards=SHARDS)
+        self.dead_letters = 0
         self._stop = asyncio.Event()
-        self._scheduler: Scheduler | None = None
         self._frontier = MemoryFrontier(self._clock)
-        self._seeds_end: dict[int, int] = {}
+        self._keep_topics = COMPACTED
+        """What must stay in memory: until all shards are taken, what they are rebuilt from."""
 
     def request_stop(self) -> None:
         """End early, in order."""
         self._stop.set()
 
-    async def run(
-        self,
-        *,
-        state: State | None = None,
-        about: Saved | None = None,
-        on_progress: Callable[[Progress], None] = lambda _: None,
-    ) -> End:
+    async def run(self, *, state: State | None = None, on_progress: OnProgress = lambda _: None) -> End:
         """Crawl until there is nothing left, or until told to stop."""
+        if state is not None:
+            state.begin(self.broker)
+        is_new = not any(ends(self.broker, SEEDS_SUBMITTED.name).values())
         bus = InProcessBus(self.broker)
         specs = SpecShelf(bus, self._codec, clock=self._clock)
         place = Place(
-            bus, self._codec, self._clock, SystemChance(), self._frontier, specs, self._objects, SHARDS
+            bus,
+            self._codec,
+            self._clock,
+            SystemChance(),
+            self._frontier,
+            specs,
+            self._objects,
+            SHARDS,
+            hold_seconds=0.0 if is_new else HOLD_SECONDS,
         )
-        members, self._scheduler = all_members(place, self._manners)
-        if state is not None:
-            state.begin(self.broker)
+        members, owner = all_members(place, self._manners)
         ring = Ring(
             self.broker,
             (*members, self.sink.member()),
@@ -109,43 +123,10 @@ class Crawl:
             objects=self._objects,
             shards=SHARDS,
         )
-        is_new = not any(ends(self.broker, SEEDS_SUBMITTED.name).values())
         if is_new:
             await self._sow(bus, specs)
-        self._seeds_end = ends(self.broker, SEEDS_SUBMITTED.name)
-        if state is not None and about is not None:
-            await state.save(self.broker, self._output, self.sink, self._wish, about)
-        return await self._walk(ring, state, about, on_progress)
-
-    async def _walk(
-        self,
-        ring: Ring,
-        state: State | None,
-        about: Saved | None,
-        on_progress: Callable[[Progress], None],
-    ) -> End:
-        running = asyncio.create_task(ring.run(), name="ring")
-        proving = asyncio.create_task(self._prove(ring), name="completion")
-        stopping = asyncio.create_task(self._stop.wait(), name="stop")
-        keeping = asyncio.create_task(self._keep(state, about, on_progress), name="state")
-        try:
-            done, _ = await asyncio.wait(
-                (running, proving, stopping, keeping), return_when=asyncio.FIRST_COMPLETED
-            )
-            for task in done:
-                task.result()
-            end = End.COMPLETE if proving in done else End.STOPPED
-            await _cancelled(keeping)
-            ring.stop()
-            await running
-        finally:
-            await _cancelled(proving, stopping, keeping, running)
-        if end is End.COMPLETE:
-            self.sink.finish()
-        if state is not None and about is not None:
-            about = replace(about, is_complete=end is End.COMPLETE)
-            await state.save(self.broker, self._output, self.sink, self._wish, about)
-        return end
+        await self._save(state)
+        return await self._walk(ring, owner, state, on_progress)
 
     async def _sow(self, bus: InProcessBus, specs: SpecShelf) -> None:
         speaker = Speaker(bus, self._codec, service="crawl", shards=SHARDS, clock=self._clock)
@@ -154,58 +135,97 @@ class Crawl:
         await speaker.speak([Say(SEEDS_SUBMITTED, seed) for seed in self._wish.seed_events(now_ms)])
         await speaker.close()
 
-    async def _prove(self, ring: Ring) -> None:
+    async def _walk(self, ring: Ring, owner: Scheduler, state: State | None, on_progress: OnProgress) -> End:
+        self.sink.failed = asyncio.get_running_loop().create_future()
+        running = asyncio.create_task(ring.run(), name="ring")
+        proving = asyncio.create_task(self._prove(ring, owner), name="completion")
+        stopping = asyncio.create_task(self._stop.wait(), name="stop")
+        keeping = asyncio.create_task(self._keep(ring, state, on_progress), name="state")
+        watched = (running, proving, stopping, keeping, self.sink.failed)
+        try:
+            done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            if proving not in done:
+                await self._let_go_round(ring)
+            ring.stop()
+            await asyncio.wait((running, self.sink.failed), return_when=asyncio.FIRST_COMPLETED)
+            if self.sink.failed.done():
+                self.sink.failed.result()
+            await running
+        finally:
+            self.dead_letters = ring.dead_letters()
+            await _cancelled(proving, stopping, keeping, running)
+            _ = self.sink.failed.done() and self.sink.failed.exception()
+        is_complete = proving in done
+        if is_complete:
+            self.sink.finish()
+        await self._output.drain()
+        await self._save(state, is_complete=is_complete)
+        return End.COMPLETE if is_complete else End.STOPPED
+
+    async def _let_go_round(self, ring: Ring) -> None:
+        """Ask for nothing more, and let what was fetched become lines, for a few seconds at most."""
+        ring.stop(FETCHER)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                while not ring.is_drained(but=FETCHER):
+                    await self._clock.sleep(LOOK_SECONDS)
+
+    async def _prove(self, ring: Ring, owner: Scheduler) -> None:
         """Wait until the execution is complete, and all of it is written."""
-        completion = Completion(SHARDS, self._seeds_end)
-        while not completion.is_complete:
-            look = await self._look()
+        completion = Completion(SHARDS, ends(self.broker, SEEDS_SUBMITTED.name))
+        while not completion.is_complete or ring.lag(GROUP):
+            look = await self._look(owner)
+            if len(look.shards) == SHARDS and all(count.is_ready for count in look.shards.values()):
+                self._keep_topics = TABLES
             completion = completion.after(look)
             is_busy = any(count.open for count in look.shards.values())
-            await asyncio.sleep(BUSY_LOOK_SECONDS if is_busy else LOOK_SECONDS)
-        while ring.lag(GROUP):
-            await asyncio.sleep(LOOK_SECONDS)
+            await self._clock.sleep(BUSY_LOOK_SECONDS if is_busy else LOOK_SECONDS)
 
-    async def _look(self) -> Look:
-        assert self._scheduler is not None
+    async def _look(self, owner: Scheduler) -> Look:
         return Look(
-            shards=await self._scheduler.counts(self._wish.execution_id),
-            seeds_read=committed(self.broker, "link-ingestion-seeds", SEEDS_SUBMITTED.name),
+            shards=await owner.counts(self._wish.execution_id),
+            seeds_read=committed(self.broker, SEEDS_GROUP, SEEDS_SUBMITTED.name),
             links_end=ends(self.broker, LINKS_DISCOVERED.name),
             links_read=committed(self.broker, "scheduler", LINKS_DISCOVERED.name),
         )
 
-    async def _keep(
-        self, state: State | None, about: Saved | None, on_progress: Callable[[Progress], None]
-    ) -> None:
-        """Save and tell, once a second, for ever."""
+    async def _keep(self, ring: Ring, state: State | None, on_progress: OnProgress) -> None:
+        """Save and tell, once a second, for ever; raises when nothing will come of waiting."""
         while True:
-            await asyncio.sleep(SAVE_SECONDS)
-            if state is not None and about is not None:
-                await state.save(self.broker, self._output, self.sink, self._wish, about)
-            else:
-                self._output.flush()
-                self.broker.trim_read(keep=TABLES)
-            on_progress(await self.progress())
+            await self._clock.sleep(SAVE_SECONDS)
+            if state is None:
+                await self._output.drain()
+                self.broker.trim_read(keep=self._keep_topics)
+            await self._save(state)
+            if why := ring.flood():
+                raise CrawlFailed(f"stopped, because something is broken: {why}")
+            on_progress(self.progress())
 
-    async def progress(self) -> Progress:
+    async def _save(self, state: State | None, *, is_complete: bool = False) -> None:
+        if state is not None:
+            keep = self._keep_topics
+            await state.save(self.broker, self._output, self.sink, keep=keep, is_complete=is_complete)
+
+    def progress(self) -> Progress:
         """Say how far it is."""
         queued = in_flight = groups = 0
         for shard in range(SHARDS):
             figures = self._frontier.glance(shard)
             if figures is not None:
                 queued += figures.queued
-                in_flight += figures.leased + figures.in_ring
+                in_flight += figures.leased
                 groups += figures.groups
         tally = self.sink.tally
-        return Progress(tally.pages, tally.lines, queued, in_flight, tally.errors, groups)
+        return Progress(tally.pages, queued, in_flight, tally.errors, groups)
 
     async def close(self) -> None:
         """Close what it opened."""
-        self._output.close()
         await self._objects.close()
 
 
-async def _cancelled(*tasks: asyncio.Task[object]) -> None:
+async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[bool]) -> None:
     for task in tasks:
         task.cancel()
     for task in tasks:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from strider.contracts.codec import Codec
+from strider.contracts.codec import Codec, Encoded, Kept
+from strider.contracts.generated.events import PageParsed, PageValidated, Verdict
 from strider.fetcher import topology as fetching
 from strider.fetcher.adapters import allow_connections, open_asker, rules_of
 from strider.fetcher.settings import FetcherSettings
@@ -21,7 +22,7 @@ from strider.parser.adapters.bodies import ObjectBodies
 from strider.parser.adapters.inline import InlineParsers
 from strider.parser.core import Limits
 from strider.runtime.loop_settings import LoopSettings
-from strider.runtime.ports import Bus, Chance, Clock
+from strider.runtime.ports import Bus, Chance, Clock, Record
 from strider.runtime.service_wiring import Consumption, consume
 from strider.runtime.settings import CrawlSettings
 from strider.runtime.settings_crawl import user_agent_of
@@ -40,9 +41,15 @@ from .member import Member
 
 MIB: Final = 1024 * 1024
 
+FETCHER: Final = "fetcher"
+SEEDS_GROUP: Final = linking.SEEDS_GROUP
+
 COMMIT_SECONDS: Final = 0.02
 """How often offsets and truths are committed. Nothing is written to a disk for it, and the end of a
 crawl is proven by commits."""
+
+POLL_SECONDS: Final = 0.1
+"""Longest wait for messages, and so for the end."""
 
 STOP_SECONDS: Final = 5.0
 """How long what is in hand may take when the crawl is stopped."""
@@ -131,7 +138,7 @@ def fetcher(place: Place, manners: Manners) -> Member:
     )
     consumption = consume(fetching.GROUP, *service.reads(), settings=loop, on_given_up=service.on_given_up)
     return Member(
-        "fetcher",
+        FETCHER,
         (_quick(consumption),),
         fetching.DEAD_LETTERS,
         on_stop=(lambda: asker.finish_within(1.0),),
@@ -158,17 +165,33 @@ def validator(place: Place, manners: Manners) -> Member:
     del manners
     service = validating.Validator(
         validation_rules_of(ValidatorSettings()),
-        SplicedPages(place.codec),
+        KeptPages(SplicedPages(place.codec)),
         now_ms=lambda: round(place.clock.now().timestamp() * 1000),
     )
     consumption = consume(validating.GROUP, *service.reads(), on_given_up=service.on_given_up)
     return Member("validator", (_quick(consumption),), validating.DEAD_LETTERS)
 
 
+class KeptPages:
+    """Joined pages that need not be read again, since everybody is here."""
+
+    def __init__(self, pages: validating.Pages) -> None:
+        self._pages = pages
+
+    def join(self, page: PageParsed, record: Record, verdict: Verdict) -> Encoded | None:
+        """Give the bytes of both, with the event that they are."""
+        joined = self._pages.join(page, record, verdict)
+        # Only what was kept is as it was written; of other bytes the page may be another reading.
+        if joined is None or type(record.value) is not Kept:
+            return joined
+        return Encoded(Kept.of(joined.value, PageValidated(page=page, verdict=verdict)), joined.headers)
+
+
 def _quick(consumption: Consumption) -> Consumption:
     """Commit often: it costs nothing here."""
     settings: LoopSettings = replace(
         consumption.settings,
+        poll_seconds=POLL_SECONDS,
         commit_interval_seconds=COMMIT_SECONDS,
         stop_grace_seconds=STOP_SECONDS,
     )

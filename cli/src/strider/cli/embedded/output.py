@@ -146,11 +146,9 @@ def written(path: Path, form: str, length: int) -> Iterator[dict[str, object]]:
     try:
         with _failing(str(path)), path.open("rb") as stream:
             for line in _rows(stream, length) if form == CSV else _objects(stream, length):
-                if not isinstance(line, dict) or "url" not in line or "outcome" not in line:
-                    raise ValueError("a line without url and outcome")
-                yield line
-    except (ValueError, csv.Error) as failure:
-        raise OutputFailed(f"{path}: not what this crawl has written ({failure})") from failure
+                yield {**line, "url": line["url"], "outcome": line["outcome"]}
+    except (ValueError, TypeError, KeyError, csv.Error) as failure:
+        raise OutputFailed(f"{path}: not what this crawl has written ({failure!r:.100})") from failure
 
 
 def _objects(stream: io.BufferedReader, length: int) -> Iterator[dict[str, object]]:
@@ -160,6 +158,7 @@ def _objects(stream: io.BufferedReader, length: int) -> Iterator[dict[str, objec
 
 def _rows(stream: io.BufferedReader, length: int) -> Iterator[dict[str, object]]:
     csv.field_size_limit(1 << 30)
+
     def texts() -> Iterator[str]:
         while stream.tell() < length:
             yield stream.readline().decode("utf-8", "replace")

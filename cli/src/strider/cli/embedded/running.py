@@ -7,12 +7,16 @@ lines can be piped.
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
+import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Final, TextIO
@@ -20,20 +24,22 @@ from typing import Final, TextIO
 import uvloop
 
 from strider.runtime.logs import configure_logs
-from strider.urls import PUBLIC, host, host_kind
 
-from .crawl import Crawl, End, Progress
+from .crawl import Crawl, CrawlFailed, End
 from .members import Manners
 from .output import Output, OutputFailed, written
-from .state import Saved, State
+from .showing import Show, say, warnings
+from .state import Saved, State, StateFailed
 from .summary import render_json, render_text
 from .wish import BadWish, Wish
 
+GARBAGE_OBJECTS: Final = 100_000
+"""So many more objects than before are there before some are looked at."""
+
 EXIT_DONE: Final = 0
 EXIT_NOTHING: Final = 1
-EXIT_INTERRUPTED: Final = 130
-
-USUAL_DELAY_SECONDS: Final = 1.0
+EXIT_SIGNAL: Final = 128
+"""Plus the number of the signal: 130 for Ctrl-C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,57 +62,102 @@ class Order:
         return str(self.output.absolute()) if self.output else ""
 
 
+@dataclass(slots=True)
+class Desk:
+    """What a crawl works with besides its order."""
+
+    folder: str
+    state: State | None = None
+    saved: Saved | None = None
+    on_killed: Callable[[], object] = lambda: None
+    """Called before the process ends at once."""
+    stopped_by: int = 0
+    """The signal that has ended the crawl; 0 for none."""
+
+
 def run_crawl(order: Order) -> int:
     """Crawl, and give the exit code; raises BadWish before anything is done."""
     configure_logs("crawl", stream=sys.stderr, level="error", console=True, colors=sys.stderr.isatty())
-    if order.resume is not None and order.output is None:
-        raise BadWish("--resume needs an output file (-o), which is cut back to where the crawl was saved")
-    for warning in _warnings(order):
+    if order.resume is not None:
+        _check_resumable(order.resume, order.output)
+    for warning in warnings(order.wish, order.manners.crawl):
         say(f"warning: {warning}")
-    with ExitStack() as stack:
-        state = _opened(order, stack)
-        saved = state.saved() if state else None
+    if order.resume is None:
+        return _crawl_unsaved(order)
+    state = State(order.resume, order.wish, output=order.output_name, form=order.form)
+    is_complete = False
+    try:
+        saved = state.saved()
         if saved is not None:
             saved.check(order.wish, output=order.output_name, form=order.form)
             if saved.is_complete:
+                is_complete = True
                 say("this crawl is complete; nothing is left to do")
                 return EXIT_DONE
-        folder = str(state.objects_folder.absolute()) if state else _scratch(stack)
-        return _crawl(order, state, saved, folder)
+        code, is_complete = _crawl(order, Desk(str(state.objects_folder.absolute()), state, saved))
+    finally:
+        state.close(is_complete=is_complete)
+    return code
 
 
-def _opened(order: Order, stack: ExitStack) -> State | None:
-    if order.resume is None:
-        return None
-    state = State(order.resume)
-    stack.callback(state.close)
-    return state
+def _check_resumable(resume: Path, output: Path | None) -> None:
+    if output is None:
+        raise BadWish("--resume needs an output file (-o), which is cut back to where the crawl was saved")
+    if resume.resolve() == output.resolve():
+        raise BadWish("--resume and -o are one file; name two files")
+    if output.exists() and not output.is_file():
+        raise BadWish(f"-o: {output} cannot be cut back, so --resume cannot go on with it")
 
 
-def _scratch(stack: ExitStack) -> str:
-    return stack.enter_context(tempfile.TemporaryDirectory(prefix="strider-crawl-"))
+def _crawl_unsaved(order: Order) -> int:
+    folder = tempfile.mkdtemp(prefix="strider-crawl-")
+    remove = partial(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        return _crawl(order, Desk(folder, on_killed=remove))[0]
+    finally:
+        remove()
 
 
-def _crawl(order: Order, state: State | None, saved: Saved | None, folder: str) -> int:
+def _crawl(order: Order, desk: Desk) -> tuple[int, bool]:
+    """Give the exit code, and whether the crawl is complete."""
     began = monotonic()
     try:
-        output = _output(order, saved)
-        end, crawl = uvloop.run(_run(order, output, state, saved, folder))
+        output = _output(order, desk.saved)
     except OutputFailed as failure:
+        raise BadWish(f"-o: {failure}") from failure
+    _spare_the_collector()
+    try:
+        end, crawl = uvloop.run(_run(order, output, desk))
+        output.close()
+    except (OutputFailed, StateFailed, CrawlFailed) as failure:
         say(f"strider crawl: {failure}")
-        return EXIT_NOTHING
-    tally = crawl.sink.tally
-    if not order.is_quiet:
-        seconds = monotonic() - began
-        if order.as_json:
-            print(render_json(tally, seconds, end.value), file=_summary_stream(order))
-        else:
-            say(render_text(tally, seconds, is_complete=end is End.COMPLETE))
-    if end is End.STOPPED:
-        if state is not None:
-            say(f"saved; the same command goes on from here (--resume {state.path})")
-        return EXIT_INTERRUPTED
-    return EXIT_DONE if tally.pages or tally.outcomes["rejected"] else EXIT_NOTHING
+        if desk.state is not None:
+            say("what was saved before stays; the same command goes on from there")
+        return EXIT_NOTHING, False
+    _tell(order, crawl, end, monotonic() - began)
+    if end is End.STOPPED and desk.state is not None:
+        say(f"saved in {desk.state.path}; the same command goes on from here")
+    if desk.stopped_by:
+        return EXIT_SIGNAL + desk.stopped_by, False
+    return EXIT_NOTHING if crawl.sink.tally.is_fruitless else EXIT_DONE, end is End.COMPLETE
+
+
+def _spare_the_collector() -> None:
+    """Look for garbage rarely: nearly all of it goes by itself, and a look at all there is costs much."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS, 10, 50)
+
+
+def _tell(order: Order, crawl: Crawl, end: End, seconds: float) -> None:
+    if order.is_quiet:
+        return
+    tally, given_up = crawl.sink.tally, crawl.dead_letters
+    if order.as_json:
+        text = render_json(tally, seconds, end.value, given_up=given_up)
+        with suppress(BrokenPipeError):
+            print(text, file=_summary_stream(order), flush=True)
+    else:
+        say(render_text(tally, seconds, is_complete=end is End.COMPLETE, given_up=given_up))
 
 
 def _summary_stream(order: Order) -> TextIO:
@@ -115,25 +166,24 @@ def _summary_stream(order: Order) -> TextIO:
 
 def _output(order: Order, saved: Saved | None) -> Output:
     if order.output is None:
-        return Output.to_stream(sys.stdout.buffer, order.form)
+        return Output.to_stream(sys.stdout.fileno(), order.form)
     if saved is not None:
         return Output.resume(order.output, order.form, saved.length)
     return Output.create(order.output, order.form)
 
 
-async def _run(
-    order: Order, output: Output, state: State | None, saved: Saved | None, folder: str
-) -> tuple[End, Crawl]:
-    crawl = Crawl(order.wish, order.manners, output, objects_folder=folder, only_pages=order.only_pages)
-    if state is not None and saved is not None and order.output is not None:
-        for url, outcome, reason in written(order.output, order.form, saved.length):
-            crawl.sink.know(url, outcome, reason)
-        crawl.sink.remember(state.notes())
-    about = saved or Saved("", order.output_name, order.form, 0, "", is_complete=False)
-    show = _Show(is_wanted=not order.is_quiet and sys.stderr.isatty())
-    with _signals(crawl), _deadline(crawl, order.max_seconds):
+async def _run(order: Order, output: Output, desk: Desk) -> tuple[End, Crawl]:
+    crawl = Crawl(order.wish, order.manners, output, objects_folder=desk.folder, only_pages=order.only_pages)
+    if desk.state is not None and desk.saved is not None and order.output is not None:
+        for line in written(order.output, order.form, desk.saved.length):
+            crawl.sink.know(line)
+        desk.state.restore_sink(crawl.sink)
+    # Lines on the same terminal would run into it.
+    has_terminal = sys.stderr.isatty() and not (order.output is None and sys.stdout.isatty())
+    show = Show(is_wanted=has_terminal and not order.is_quiet)
+    with _signals(crawl, desk), _deadline(crawl, order.max_seconds):
         try:
-            end = await crawl.run(state=state, about=about, on_progress=show)
+            end = await crawl.run(state=desk.state, on_progress=show)
         finally:
             show.clear()
             await crawl.close()
@@ -141,16 +191,15 @@ async def _run(
 
 
 @contextmanager
-def _signals(crawl: Crawl) -> Iterator[None]:
+def _signals(crawl: Crawl, desk: Desk) -> Iterator[None]:
     """The first Ctrl-C ends in order, the second at once."""
     loop = asyncio.get_running_loop()
-    heard: list[int] = []
 
     def hear(number: int) -> None:
-        heard.append(number)
-        if len(heard) > 1:
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
+        if desk.stopped_by:
+            desk.on_killed()
+            os._exit(EXIT_SIGNAL + number)
+        desk.stopped_by = number
         say("stopping; what is in hand is finished first (again to end at once)")
         crawl.request_stop()
 
@@ -172,46 +221,3 @@ def _deadline(crawl: Crawl, seconds: int) -> Iterator[None]:
     finally:
         if timer is not None:
             timer.cancel()
-
-
-class _Show:
-    """The line of progress, on a terminal only."""
-
-    def __init__(self, *, is_wanted: bool) -> None:
-        self._is_wanted = is_wanted
-        self._began = monotonic()
-
-    def __call__(self, progress: Progress) -> None:
-        if not self._is_wanted:
-            return
-        rate = progress.pages / max(monotonic() - self._began, 0.001)
-        text = (
-            f"{progress.pages} pages  {rate:.1f}/s  {progress.queued} queued  "
-            f"{progress.in_flight} in flight  {progress.errors} errors  {progress.waiting} hosts waiting"
-        )
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._is_wanted:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-def _warnings(order: Order) -> Iterator[str]:
-    crawl = order.manners.crawl
-    is_public = any(host_kind(host(seed)) == PUBLIC for seed in order.wish.seeds)
-    names = {host(seed) for seed in order.wish.seeds}
-    is_outside = is_public or any(not name.endswith("localhost") and name[:1].isalpha() for name in names)
-    if not order.wish.spec.respect_robots:
-        yield "robots.txt is ignored (--ignore-robots); do this only on sites of your own"
-    if is_outside and crawl.host_delay_seconds < USUAL_DELAY_SECONDS:
-        yield f"{crawl.host_delay_seconds:g} s between two requests to a host is less than sites usually bear"
-    if is_outside and not (crawl.contact or crawl.user_agent):
-        yield "sites cannot tell whom to write to; say --contact"
-
-
-def say(text: str) -> None:
-    """Tell people."""
-    with suppress(BrokenPipeError):
-        print(text, file=sys.stderr, flush=True)

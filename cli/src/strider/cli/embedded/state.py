@@ -17,14 +17,14 @@ from typing import Any, Final
 from strider.contracts.generated.topics import CRAWL_SPECS, SCHEMAS, TOPICS
 from strider.runtime.inprocess import BadCut, Broker, CutFile, CutTaker
 
-from .output import Output
+from .output import Output, OutputFailed
 from .sink import Sink
 from .wish import BadWish, Wish
 
 COMPACTED: Final = frozenset(topic.name for topic in TOPICS.values() if topic.cleanup == "compact")
 
 TABLES: Final = frozenset({CRAWL_SPECS.name, SCHEMAS.name})
-"""Read as tables while the crawl runs."""
+"""Read as tables while the crawl runs; the other compacted ones only when a shard is taken."""
 
 _WISH: Final = "wish"
 """Name of the note that says what is crawled; written with the first cut."""
@@ -68,6 +68,7 @@ class State:
         self._taker: CutTaker | None = None
         self._saving = asyncio.Lock()
         self._is_new = True
+        self._failure: StateFailed | None = None
         try:
             self._file = CutFile(path)
         except BadCut as failure:
@@ -104,16 +105,22 @@ class State:
             except BadCut as failure:
                 raise BadWish(f"--resume: {failure}") from failure
 
-    async def save(self, broker: Broker, output: Output, sink: Sink, *, is_complete: bool = False) -> None:
-        """Write one cut, and let go of what need not be in memory any more.
+    async def save(
+        self, broker: Broker, output: Output, sink: Sink, *, keep: frozenset[str], is_complete: bool = False
+    ) -> None:
+        """Write one cut, and let go of what need not be in memory any more, but for the topics to keep.
 
         Whoever is cancelled meanwhile leaves no cut behind that was taken and not written.
         """
-        await asyncio.shield(self._save(broker, output, sink, is_complete=is_complete))
+        await asyncio.shield(self._save(broker, output, sink, keep=keep, is_complete=is_complete))
 
-    async def _save(self, broker: Broker, output: Output, sink: Sink, *, is_complete: bool) -> None:
+    async def _save(
+        self, broker: Broker, output: Output, sink: Sink, *, keep: frozenset[str], is_complete: bool
+    ) -> None:
         assert self._taker is not None
         async with self._saving:
+            if self._failure is not None:
+                raise self._failure  # a cut was taken and not written: what follows it is worth nothing
             kept = {
                 **self._about,
                 **sink.kept(),
@@ -125,12 +132,13 @@ class State:
                 notes[_WISH] = json.dumps(_in_json(self._wish))
                 self._is_new = False
             cut = self._taker.take(kept, notes=notes)
-            await asyncio.to_thread(output.sync)
             try:
+                await asyncio.to_thread(output.sync)
                 await asyncio.to_thread(self._file.write, cut)
-            except BadCut as failure:
-                raise StateFailed(str(failure)) from failure
-            broker.trim_read(keep=TABLES, ends=cut.ends)
+            except (BadCut, OutputFailed) as failure:
+                self._failure = StateFailed(str(failure))
+                raise self._failure from failure
+            broker.trim_read(keep=keep, ends=cut.ends)
 
     def close(self, *, is_complete: bool) -> None:
         """Give the file back; what only an unfinished crawl needs goes."""

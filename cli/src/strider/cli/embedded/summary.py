@@ -7,33 +7,34 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from .lines import OUTCOMES
-from .sink import Tally
+from .tally import Tally
 
 SLOWEST: Final = 5
 REASONS: Final = 12
 
 
-def render_json(tally: Tally, seconds: float, end: str) -> str:
+def render_json(tally: Tally, seconds: float, end: str, *, given_up: int = 0) -> str:
     """Give one JSON object on one line."""
     return json.dumps(
         {
             "end": end,
             "seconds": round(seconds, 3),
-            "lines": tally.lines,
+            "urls": tally.urls,
             "outcomes": {word: tally.outcomes[word] for word in OUTCOMES},
             "reasons": dict(tally.reasons.most_common()),
             "not_listed": tally.unlisted,
+            "messages_given_up": given_up,
             "slowest_hosts": slowest(tally),
         }
     )
 
 
-def render_text(tally: Tally, seconds: float, *, is_complete: bool) -> str:
+def render_text(tally: Tally, seconds: float, *, is_complete: bool, given_up: int = 0) -> str:
     """Give a few lines."""
-    return "\n".join(_lines(tally, seconds, is_complete=is_complete))
+    return "\n".join(_lines(tally, seconds, is_complete=is_complete, given_up=given_up))
 
 
-def _lines(tally: Tally, seconds: float, *, is_complete: bool) -> Iterator[str]:
+def _lines(tally: Tally, seconds: float, *, is_complete: bool, given_up: int) -> Iterator[str]:
     word = "complete" if is_complete else "stopped"
     yield f"{word}: {tally.pages} pages in {seconds:.1f} s"
     for outcome in OUTCOMES:
@@ -45,6 +46,8 @@ def _lines(tally: Tally, seconds: float, *, is_complete: bool) -> Iterator[str]:
             yield f"  {reason:<36}{count:>8}"
     if tally.unlisted:
         yield f"  and {tally.unlisted} refused links without a line of their own"
+    if given_up:
+        yield f"  and {given_up} messages were given up, which is a bug in strider: see the log above"
     if hosts := slowest(tally):
         yield "slowest hosts:"
         for name, milliseconds in hosts.items():

@@ -12,6 +12,9 @@ from strider.urls import BadPattern, Refused, as_found, compile_patterns
 
 JOB = "crawl"
 
+SHOWN_CHARACTERS = 200
+"""Of what somebody has typed and we quote."""
+
 
 class BadWish(Exception):
     """Something that cannot be crawled like this; the message is one line for a person."""
@@ -31,7 +34,7 @@ class Wish:
 
     @property
     def fingerprint(self) -> str:
-        """Tell whether a saved crawl is this one."""
+        """Tell crawls apart."""
         return sha256("\n".join((self.spec.crawl_spec_id, *self.seeds)).encode()).hexdigest()
 
     def seed_events(self, now_ms: int) -> Sequence[SeedSubmitted]:
@@ -51,29 +54,33 @@ class Wish:
         ]
 
 
-def make_wish(seeds: Iterable[str], spec: CrawlSpecDeclared, *, allow_private: bool) -> Wish:
-    """Check seeds and patterns; raises BadWish that names the first one that makes no sense."""
-    found: dict[str, None] = {}
-    for seed in seeds:
-        url = read_seed(seed)
-        found[url] = None
-    del allow_private  # a private seed is refused by the ring, with a line of its own
-    for patterns in (spec.include, spec.exclude):
+def make_wish(seeds: Iterable[str], spec: CrawlSpecDeclared) -> Wish:
+    """Check patterns, and that there is something to crawl; each URL counts once."""
+    found = tuple(dict.fromkeys(seeds))
+    for option, patterns in (("--include", spec.include), ("--exclude", spec.exclude)):
         compiled = compile_patterns(patterns)
         if isinstance(compiled, BadPattern):
-            raise BadWish(f"{compiled}")
+            raise BadWish(f"{option} {compiled.pattern!r}: {compiled.detail}")
     if not found:
         raise BadWish("no URL to begin with; name one, or give a file with --from, or - for standard input")
-    return Wish(tuple(found), replace(spec, crawl_spec_id=spec_id(spec)))
+    return Wish(found, replace(spec, crawl_spec_id=spec_id(spec)))
 
 
 def read_seed(text: str) -> str:
-    """Read a URL as people type it: a bare name gets https."""
+    """Read a URL as people type it: a bare name gets https. Raises BadWish for what is none."""
     wanted = text.strip()
     if "://" not in wanted.partition("?")[0]:
         wanted = f"https://{wanted.removeprefix('//')}"
     found = as_found(wanted)
     if isinstance(found, Refused):
         detail = f": {found.detail}" if found.detail else ""
-        raise BadWish(f"{text.strip()[:200]!r} is no URL to crawl ({found.reason}{detail})")
+        raise BadWish(f"{text.strip()[:SHOWN_CHARACTERS]!r} is no URL to crawl ({found.reason}{detail})")
     return found
+
+
+def read_listed(text: str) -> str:
+    """Read a URL of a list: what is none stays as it is, and gets a line that says so."""
+    try:
+        return read_seed(text)
+    except BadWish:
+        return text.strip()

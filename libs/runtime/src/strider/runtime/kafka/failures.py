@@ -81,7 +81,9 @@ def describe(error: BaseException) -> str:
     # The library's errors begin with their own name already.
     text = str(error).strip().removeprefix(f"{name}: ")
     if isinstance(error, library.KafkaConnectionError) and (tried := _TRIED.findall(text)):
-        return f"no broker answers at {address_of(f'{host}:{port}' for host, port in tried)}"
+        where = address_of(f"{host}:{port}" for host, port in tried)
+        # The library does not say which of these it was.
+        return f"no broker answers at {where}, or it refuses our login or certificate"
     return f"{name}: {text}" if text and text != name else name
 
 

@@ -29,6 +29,8 @@ class Kind(StrEnum):
     SLOW = "slow"
     FORBIDDEN = "forbidden"
     """A good page that robots.txt keeps away from crawlers: nobody may ever ask for it."""
+    REFUSED = "refused"
+    """What is there, but is left out by the rules of the crawl: nobody may ask for it either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,21 @@ class Shape:
     crawl_delay_seconds: float = 0.0
     """What robots.txt asks for; 0 for nothing."""
     slow_seconds: float = 1.0
+    """How long the slow page of each host takes."""
+    latency_seconds: float = 0.0
+    """How long every other answer takes."""
     filler_bytes: int = 1_000
     """Text of a page."""
     far_links: int = 0
     """Further links of a page to pages above it."""
+    cross_links: int = 0
+    """Links of a page to pages anywhere: for crawls in which it does not matter how deep a page is."""
+    trap_depth: int = 0
+    """A calendar without end on the first host, for crawls that go this deep; 0 for none."""
+    has_busy: bool = False
+    """A page that answers 429 with Retry-After before it answers."""
+    has_excluded: bool = False
+    """A page that the crawl is told to leave out, by the pattern EXCLUDED."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +87,7 @@ class Plan:
     pages: frozenset[str]
     """URLs that end as a page, once each."""
     redirects: Mapping[str, str]
-    """URLs that redirect to something that may be asked."""
+    """URLs that redirect, and where to; a target may be refused."""
     failures: Mapping[str, str]
     """URLs that are asked and end without a page, with a word for why."""
     forbidden: frozenset[str]
@@ -89,12 +102,35 @@ class Plan:
         """The one URL from which all is found."""
         return (f"{self.origins[0]}/",)
 
+    @property
+    def decided(self) -> Mapping[str, str]:
+        """URLs without a page, each with the word that has to be said about it."""
+        return {
+            **self.failures,
+            **self.refused,
+            **dict.fromkeys(self.redirects, "redirected"),
+            **dict.fromkeys(self.forbidden, "robots_denied"),
+        }
 
-_NOT_CRAWLED: Final = (
-    ("mailto:nobody@example.org", "refused_scheme"),
-    ("http://169.254.169.254/latest/meta-data", "policy_blocked"),
-    ("/files/archive.zip", "refused_file_type"),
-)
+    @property
+    def requests(self) -> Mapping[str, int]:
+        """How often each URL is asked in all, robots.txt included."""
+        asked = {*self.pages, *self.failures, *self.redirects}
+        robots = {f"{origin}/robots.txt": 1 for origin in self.origins}
+        return {url: self.retried.get(url, 1) for url in asked} | robots
+
+
+_STOCK: Final = 500
+_STOCK_CHARACTERS: Final = 1_000
+"""Paragraphs, and how long they are."""
+
+FORBIDDEN_ADDRESS: Final = "http://169.254.169.254/"
+"""Where clouds hand out credentials: no crawler may ask it, whoever points there."""
+EXCLUDED: Final = "/skipped/*"
+"""Part of the URLs that a crawl of a whole site is told to leave out."""
+
+_NO_PAGES: Final = ("mailto:nobody@example.org", "javascript:void(0)", "tel:+100", "http://not a host/")
+"""Links that lead to no page: nobody need tell about them."""
 
 
 def make_plan(seed: int, origins: Sequence[str], shape: Shape = Shape()) -> Plan:  # frozen
@@ -119,6 +155,7 @@ class _Builder:
         self._forbidden: set[str] = set()
         self._refused: dict[str, str] = {}
         self._retried: dict[str, int] = {}
+        self._stock: list[str] = []
 
     def plan(self) -> Plan:
         return Plan(
@@ -138,9 +175,11 @@ class _Builder:
         odd = [] if self._shape.is_plain else list(self._add_oddities(origin))
         neighbours = [f"{self._origins[child]}/" for child in self._hosts_below(at)]
         for number in range(self._shape.pages_per_host):
-            links = [_path(child) for child in self._below(number)] + self._above(number)
+            links = [_path(child) for child in self._below(number)] + self._above(number) + self._across()
             if number == 0:
                 links += neighbours + odd
+            if number == at == 0 and self._shape.trap_depth:
+                links.append(self._add_trap(origin))
             self._add_page(origin, _path(number), links, title=f"Page {number} of {origin[7:]}")
         self._put(origin, "/robots.txt", Answer(Kind.ROBOTS, body=self._robots(), content_type="text/plain"))
 
@@ -161,6 +200,13 @@ class _Builder:
         links = [_path(each) + self._chance.choice(("", "#top", "?utm_source=x")) for each in forebears]
         return links + [_path(self._chance.choice(forebears)) for _ in range(self._shape.far_links)]
 
+    def _across(self) -> list[str]:
+        chance, shape = self._chance, self._shape
+        return [
+            chance.choice(self._origins) + _path(chance.randrange(shape.pages_per_host))
+            for _ in range(shape.cross_links)
+        ]
+
     def _robots(self) -> bytes:
         delay = self._shape.crawl_delay_seconds
         lines = ["User-agent: *", "Disallow: /private/", "Allow: /"]
@@ -169,11 +215,20 @@ class _Builder:
     def _add_page(
         self, origin: str, path: str, links: Sequence[str], *, title: str, **answer: object
     ) -> None:
-        text = sentences(self._chance, self._shape.filler_bytes)
+        text = self._text()
         body = page_html(title, text, links)
         given: dict[str, object] = {"kind": Kind.PAGE, "body": body, **answer}
         self._put(origin, path, Answer(**given))  # type: ignore[arg-type]  # names are this module's own
         self._pages.add(origin + path)
+
+    def _text(self) -> str:
+        """Write a page's text; long ones are put together from a stock, because writing takes its time."""
+        length = self._shape.filler_bytes
+        if length <= _STOCK_CHARACTERS:
+            return sentences(self._chance, length)
+        if not self._stock:
+            self._stock = [sentences(self._chance, _STOCK_CHARACTERS) for _ in range(_STOCK)]
+        return " ".join(self._chance.choices(self._stock, k=length // _STOCK_CHARACTERS))
 
     def _put(self, origin: str, path: str, answer: Answer) -> None:
         self._answers[origin.removeprefix("http://"), path] = answer
@@ -193,9 +248,25 @@ class _Builder:
             self._put(origin, f"/twin/{name}", Answer(Kind.PAGE, body=body))
             self._pages.add(f"{origin}/twin/{name}")
             yield f"/twin/{name}"
-        for link, reason in _NOT_CRAWLED:
-            self._refused[origin + link if link.startswith("/") else link] = reason
-            yield link
+        yield from _NO_PAGES
+        yield from self._add_refused(origin)
+
+    def _add_refused(self, origin: str) -> Iterator[str]:
+        refused = [("/files/archive.zip", "refused_file_type")]
+        refused += [("/skipped/1", "excluded")] * self._shape.has_excluded
+        for path, reason in refused:
+            self._put(origin, path, Answer(Kind.REFUSED, body=b"not for crawlers"))
+            self._refused[origin + path] = reason
+            yield path
+
+    def _add_trap(self, origin: str) -> str:
+        """Add a page for each day that leads to the next, one day further than the crawl may go."""
+        last = self._shape.trap_depth
+        for day in range(1, last + 1):
+            self._add_page(origin, f"/day/{day}", [f"/day/{day + 1}"], title=f"Day {day}")
+        self._put(origin, f"/day/{last + 1}", Answer(Kind.REFUSED, body=b"another day"))
+        self._refused[f"{origin}/day/{last + 1}"] = "too_deep"
+        return "/day/1"
 
     def _add_forbidden(self, origin: str) -> Iterator[str]:
         for number in range(2):
@@ -210,7 +281,8 @@ class _Builder:
         self._add_page(origin, "/chain/3", (), title="The end of the chain")
         self._redirect(origin, "/loop/a", "/loop/b")
         self._redirect(origin, "/loop/b", "/loop/a", failure="redirect_loop")
-        self._redirect(origin, "/astray", "http://169.254.169.254/", failure="policy_blocked")
+        self._redirect(origin, "/astray", FORBIDDEN_ADDRESS)
+        self._refused[FORBIDDEN_ADDRESS] = "policy_blocked"
         yield from ("/chain/0", "/loop/a", "/astray")
 
     def _redirect(self, origin: str, path: str, target: str, *, failure: str = "") -> None:
@@ -218,17 +290,21 @@ class _Builder:
         if failure:
             self._failures[origin + path] = failure
         else:
-            self._redirects[origin + path] = origin + target
+            self._redirects[origin + path] = target if "://" in target else origin + target
 
     def _add_failing(self, origin: str) -> Iterator[str]:
         self._put(origin, "/gone", Answer(Kind.MISSING, status=404, body=b"<h1>Not here</h1>"))
         self._failures[f"{origin}/gone"] = "not_found"
         self._put(origin, "/broken", Answer(Kind.BROKEN, status=500, body=b"<h1>Oh</h1>"))
         self._failures[f"{origin}/broken"] = "retries_exhausted"
-        self._retried[f"{origin}/broken"] = 3
+        self._retried[f"{origin}/broken"] = 4
         self._add_page(origin, "/flaky", (), title="Flaky", kind=Kind.FLAKY, failures=1)
         self._retried[f"{origin}/flaky"] = 2
         yield from ("/gone", "/broken", "/flaky")
+        if self._shape.has_busy:
+            self._add_page(origin, "/busy", (), title="Busy", kind=Kind.BUSY, failures=1)
+            self._retried[f"{origin}/busy"] = 2
+            yield "/busy"
 
 
 def _path(number: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -64,6 +64,19 @@ class Site:
             hosts[line.host].append(line)
         return hosts
 
+    def asked(self) -> Counter[str]:
+        """Count how often each URL was asked."""
+        return Counter(line.url for line in self.access())
+
+    def overlaps(self) -> list[tuple[AccessLine, AccessLine]]:
+        """Find requests of one host that were begun while another one was answered."""
+        return [
+            (before, after)
+            for lines in self.by_host().values()
+            for before, after in pairwise(lines)
+            if after.started < before.ended
+        ]
+
     def least_distances(self) -> Mapping[str, float]:
         """Give, for each host, the least time between the starts of two requests to it."""
         return {
@@ -73,9 +86,9 @@ class Site:
         }
 
 
-def names_of(hosts: int) -> list[str]:
+def names_of(hosts: int, name: str) -> list[str]:
     """Name hosts as `siteN.localhost`."""
-    return [f"site{number}.localhost" for number in range(hosts)]
+    return [f"{name}{number}.localhost" for number in range(hosts)]
 
 
 def addresses_of(hosts: int) -> list[str]:
@@ -90,10 +103,15 @@ def serve_site(
     *,
     log: Path | None = None,
     own_addresses: bool = False,
+    name: str = "site",
     port: int = 0,
 ) -> Iterator[Site]:
-    """Serve a site for as long as the context lasts."""
-    names = addresses_of(shape.hosts) if own_addresses else names_of(shape.hosts)
+    """Serve a site for as long as the context lasts.
+
+    A `name` of its own keeps its hosts apart from those of other sites, of which a crawler may still know
+    something.
+    """
+    names = addresses_of(shape.hosts) if own_addresses else names_of(shape.hosts, name)
     order = {
         "seed": seed,
         "shape": asdict(shape),
