@@ -118,7 +118,7 @@ async def test_a_silent_server_does_not_hold_its_caller(postgres_dsn: str) -> No
         await postgres.ping()
         wire.hold()
         began = monotonic()
-        with pytest.raises(Unavailable):
+        with pytest.raises(Unavailable, match="postgres is unavailable"):
             await postgres.fetch("SELECT 1")
         took_seconds = monotonic() - began
         wire.release()

@@ -374,6 +374,12 @@ async def test_a_time_without_a_zone_is_utc(world: World, client: httpx.AsyncCli
         pytest.param("/api/v1/pages?cursor=abc", "cursor: ", id="cursor"),
         pytest.param("/api/v1/pages/abc", "key: ", id="key-in-path"),
         pytest.param("/api/v1/decisions?reason=%00", "reason: ", id="reason"),
+        pytest.param("/api/v1/pages?hots=a.test", "hots: no such parameter; did you mean host", id="typo"),
+        pytest.param("/api/v1/pages?reason=excluded", "reason: no such parameter", id="of-another-list"),
+        pytest.param(f"/api/v1/pages?{'x' * 70}=1", f"{'x' * 60}…: no such parameter; known", id="endless"),
+        pytest.param("/api/v1/pages?host=a.test&host=b.test", "host: it is there more than once", id="twice"),
+        pytest.param(f"/api/v1/pages/{KEY}?execution=x", "execution: no such parameter", id="of-a-list"),
+        pytest.param("/api/v1/decisions?limits=1", "limits: no such parameter; did you mean", id="near"),
     ],
 )
 async def test_a_filter_that_makes_no_sense_is_named(
@@ -385,6 +391,22 @@ async def test_a_filter_that_makes_no_sense_is_named(
     assert status == 422
     assert why in detail
     assert world.records.asked == []
+
+
+@pytest.mark.parametrize("path", ["/api/v1/pages", "/api/v1/pages/{key}", "/api/v1/decisions"])
+async def test_every_parameter_that_is_described_is_taken(client: httpx.AsyncClient, path: str) -> None:
+    """What is refused as unknown, and what the description names, must not drift apart."""
+    values = {"key": KEY, "url": "https://a.test/", "host": "a.test", "domain": "a.test", "status": "200"}
+    values |= {"since": "2026-11-18", "until": "2026-11-19", "limit": "1"}
+    described = (await client.get("/openapi.json")).json()["paths"][path]["get"]["parameters"]
+    names = [one["name"] for one in described if one["in"] == "query" and one["name"] != "cursor"]
+
+    answers = {
+        name: await client.get(path.format(key=KEY), params={name: values.get(name, "x")}) for name in names
+    }
+
+    assert names
+    assert [name for name, answer in answers.items() if answer.status_code == 422] == []
 
 
 async def test_a_database_that_is_away_is_told_with_a_time(world: World, client: httpx.AsyncClient) -> None:

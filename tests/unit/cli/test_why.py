@@ -180,6 +180,24 @@ def test_a_dead_letter_is_told() -> None:
     )
 
 
+def test_a_decision_without_a_run_names_none() -> None:
+    """A seed that was refused at the door never had one."""
+    refusal = decision_fact(a_decision(execution_id="", reason="bad_url"))
+
+    assert tell(SUBJECT, Answers((refusal,))).endswith("refused it: bad_url. It is no URL. [adhoc]")
+
+
+def test_what_is_no_url_is_told_of_all_the_same() -> None:
+    """Somebody may have sent it as one, and then it was refused with a reason."""
+    subject = subject_of("ftp://a.test/")
+    refusal = decision_fact(a_decision(execution_id="", reason="refused_scheme", detail="other"))
+
+    assert tell(subject, Answers((refusal,))).splitlines()[:2] == [
+        "'ftp://a.test/' is no URL that a crawler takes: refused_scheme. Its scheme is not crawled.",
+        "",
+    ]
+
+
 def test_where_the_frontier_has_it_is_told() -> None:
     entry = EntryRecorded(
         job_id="adhoc",
@@ -218,7 +236,8 @@ def test_where_the_frontier_has_it_is_told() -> None:
                 "robots_state": "fetched",
                 "robots_status": 200,
             },
-            "robots.txt of https://www.example.org: fetched. On a good answer. Status: 200.",
+            "robots.txt of https://www.example.org: fetched. What it allows rests on a good answer."
+            " Status: 200.",
             id="robots",
         ),
         pytest.param(
@@ -297,7 +316,14 @@ def test_machines_are_told_the_same() -> None:
     ("text", "says"),
     [
         pytest.param("example.org/x", "bad_url; did you mean https://example.org/x?", id="without-scheme"),
-        pytest.param("mailto:a@b.test", "refused_scheme (no_page)", id="no-page"),
+        pytest.param("ftp://b.test/", "refused_scheme. Its scheme is not crawled.", id="scheme"),
+        pytest.param("mailto:a@b.test", "refused_scheme. Its scheme is not crawled.", id="no-page"),
+        pytest.param(
+            f"https://b.test/{'x' * 9000}",
+            f"'https://b.test/{'x' * 185}…' is no URL that a crawler takes: url_too_long."
+            " It is longer than the limit.",
+            id="too-long",
+        ),
         pytest.param("", "bad_url", id="nothing"),
     ],
 )
@@ -305,7 +331,7 @@ def test_what_is_no_url_is_wrong_usage(text: str, says: str) -> None:
     """Said with the word by which the crawler would refuse it."""
     code, out, err = run(text)
 
-    assert (code, out) == (2, "")
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert err.rstrip().endswith(says)
 
 
@@ -329,6 +355,7 @@ LINES = [
     {"url": URL + "?utm_source=x", "outcome": "page", "status": 200, "fetched_at": "2026-11-18T12:00:01Z"},
     {"url": "https://www.example.org/old", "final_url": URL, "outcome": "redirected", "fetched_at": ""},
     {"url": "https://www.example.org/b", "outcome": "refused", "reason": "robots_denied"},
+    {"url": "ftp://www.example.org/", "outcome": "refused", "reason": "refused_scheme"},
 ]
 
 
@@ -340,6 +367,7 @@ def test_the_output_of_a_crawl_is_asked(tmp_path: Path) -> None:
     code, out, _ = run("https://www.example.org/a/#top", "--from", str(path), "--json")
     refused = run("https://www.example.org/b", "--from", str(path))
     nothing = run("https://www.example.org/c", "--from", str(path))
+    no_url = run("ftp://www.example.org/", "--from", str(path))
 
     document = json.loads(out)
     assert (code, [fact["says"] for fact in document["facts"]]) == (
@@ -350,6 +378,7 @@ def test_the_output_of_a_crawl_is_asked(tmp_path: Path) -> None:
     assert "robots.txt forbids it." in refused[1]
     assert nothing[0] == 1
     assert "nothing is known of this URL" in nothing[1]
+    assert (no_url[0], "Its scheme is not crawled." in no_url[1]) == (0, True)
 
 
 def test_a_table_is_asked_alike(tmp_path: Path) -> None:

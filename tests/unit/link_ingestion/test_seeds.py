@@ -132,18 +132,18 @@ def test_a_bad_url_has_its_word(url: str, reason: str, detail: str) -> None:
     ],
 )
 def test_a_wish_that_makes_no_sense_has_its_sentence(fields: dict[str, Any], detail: str) -> None:
-    """Also from Avro, where the JSON door has not looked; and never a dead letter."""
+    """Also from Avro, where the JSON door has not looked; never a dead letter, and found again by its key."""
     answer = sown(**fields)
 
     assert isinstance(answer, RefusedSeed)
-    assert (answer.reason, answer.detail) == ("bad_seed", detail)
+    assert (answer.url_key, answer.reason, answer.detail) == (hash_of("https://a.test/x"), "bad_seed", detail)
 
 
 def test_an_undeclared_spec_is_a_refusal() -> None:
     """Crawling by other settings than those that were meant would be worse than not crawling."""
     assert sown(crawl_spec_id="feed", job_id="j1") == RefusedSeed(
         url="https://a.test/x",
-        url_key="",
+        url_key=hash_of("https://a.test/x"),
         reason="unknown_spec",
         detail="no crawl spec feed was declared",
         job_id="j1",

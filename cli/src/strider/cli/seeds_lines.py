@@ -86,7 +86,7 @@ class SeedReader:
         if why := _fault_of(seed):
             return Bad(line.place, why)
         if not note and not self._allow_private and host_kind(_host_of(seed.url)) == PRIVATE:
-            note = f"{seed.url} is a private address: it is refused unless STRIDER_ALLOW_PRIVATE is set"
+            note = f"{seed.url} is a private address: services without STRIDER_ALLOW_PRIVATE refuse it"
         return Ready(seed.url, SEEDS_SUBMITTED.key_of(seed), value, note)
 
     def _wish_of(self, text: str) -> tuple[dict[str, Any], str]:

@@ -2,7 +2,7 @@
 
 Reads what is kept of it (tables, the frontier's and the hosts' log, or the output of a crawl) and
 tells it in order of time. Exit codes: 0 something is known, 1 nothing is, 2 that is no URL or wrong
-usage, 3 nobody could be asked.
+usage, 3 nobody could be asked. What is no URL may still have been sent as one: it is asked about too.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def why(
 ) -> None:
     """Say what was decided about a URL: by whom, when and why."""
     subject = subject_of(url)
-    if isinstance(subject, str):
-        _end(subject, EXIT_USAGE)
     answers = _from(from_file, subject) if from_file is not None else _asked(subject, job=job, quick=quick)
+    if subject.refusal and not answers.is_anything_known:
+        _end(subject.refusal, EXIT_USAGE)
     print(as_json(subject, answers) if json_wanted else tell(subject, answers))
     for line in answers.silent:
         print(f"strider: {line}", file=sys.stderr)
@@ -59,7 +59,7 @@ def why(
 
 def _from(path: Path, subject: Subject) -> Answers:
     try:
-        return Answers(read_output(path, subject.key))
+        return Answers(read_output(path, subject.key, subject.text))
     except OSError as failure:
         _end(f"--from {path}: {failure.strerror}", EXIT_USAGE)
     except ValueError as failure:

@@ -1,7 +1,8 @@
 """Asks everybody who may know something of a URL: the tables, then the frontier's and the hosts' log.
 
 Who does not answer is named, and costs nothing else: half a story is better than none. Of the log
-only the partition that the URL's host is in is read, and only what may concern it is decoded.
+only the partition that the URL's host is in is read, beside the dead letters of seeds, and only what
+may concern it is decoded. What is no URL has no key; it is looked for as it is written.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any, Final, Protocol
 from strider.contracts import DecodeError, Topic, UnknownSchema
 from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
-from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.contracts.generated.events import DeadLetter
+from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ
 from strider.contracts.partitioning import shard_of_host
 from strider.localstack.connections import common_settings, kafka_connection
 from strider.localstack.endpoints import read_endpoints
@@ -29,7 +31,17 @@ from strider.stores.errors import Rejected
 from strider.stores.postgres import Postgres, PostgresOptions
 
 from .topics_broker import PATIENCE_SECONDS, open_registry
-from .why_facts import Fact, decision_fact, entry_fact, failure_fact, host_fact, letter_fact, page_fact
+from .why_facts import (
+    Fact,
+    decision_fact,
+    entry_fact,
+    failure_fact,
+    host_fact,
+    letter_fact,
+    lost_seed_fact,
+    page_fact,
+)
+from .why_letters import is_letter_about, is_named_in
 
 MOST_ROWS: Final = 50
 """Of each table; the newest."""
@@ -45,13 +57,26 @@ _TABLES: Final = {
     ),
 }
 
+_KEYLESS: Final = {
+    "url_decisions": (
+        decision_fact,
+        """url_key = '' AND (url = $1 OR length(url) >= 500 AND starts_with($1, url))
+        AND ($2 = '' OR job_id = $2) ORDER BY decided_at DESC""",
+    ),
+}
+"""What is no URL is kept as it was sent, and long ones by their beginning."""
+
 
 class Known(Protocol):
     """What has to be known of a URL to ask about it."""
 
     @property
     def key(self) -> str:
-        """Its key."""
+        """Its key; empty where the crawler takes no such URL."""
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
 
     @property
     def origin(self) -> str:
@@ -118,9 +143,10 @@ async def _of_tables(dsn: str, known: Known, job: str) -> list[Fact]:
     postgres = Postgres(PostgresOptions(dsn, application="strider-why", max_connections=1))
     facts: list[Fact] = []
     try:
-        for table, (fact_of, condition) in _TABLES.items():
+        for table, (fact_of, condition) in (_TABLES if known.key else _KEYLESS).items():
             query = f"SELECT * FROM {table} WHERE {condition} LIMIT {MOST_ROWS}"  # noqa: S608  # our own texts
-            facts += [fact_of(dict(row)) for row in await postgres.fetch(query, known.key, job)]
+            rows = await postgres.fetch(query, known.key or known.text, job)
+            facts += [fact_of(dict(row)) for row in rows]
     except Rejected as refusal:
         raise Unavailable("postgres", f"{refusal.detail}; run: strider migrate up") from refusal
     finally:
@@ -143,7 +169,7 @@ async def _of_log(servers: str, environment: Mapping[str, str], known: Known, jo
 
 
 class Log:
-    """The frontier and the hosts as their compacted topics have them."""
+    """The frontier and the hosts as their topics have them, and the seeds that nobody could read."""
 
     def __init__(self, bus: Bus, codec: Codec, schemas: SchemaSource) -> None:
         self._bus = bus
@@ -151,7 +177,11 @@ class Log:
         self._schemas = schemas
 
     async def facts(self, known: Known, job: str) -> list[Fact]:
-        """Find the latest record of the URL in each job, and those of its host and origin."""
+        """Find seeds that name it and were given up, its latest record in each job, its host and origin."""
+        lost = [] if job else [lost_seed_fact(letter) for letter in await self._lost_seeds(known)]
+        return [*lost, *(await self._recorded(known, job) if known.key else ())]
+
+    async def _recorded(self, known: Known, job: str) -> list[Fact]:
         entries = await self._latest(FRONTIER, known.host, ends=(f"/{known.key}".encode(),))
         names = {known.origin.encode(), known.host.encode(), known.domain.encode()}
         hosts = await self._latest(HOSTS, known.host, ends=tuple(names))
@@ -160,11 +190,23 @@ class Log:
             *(host_fact(host) for name, host in hosts.items() if name in names),
         ]
 
+    async def _lost_seeds(self, known: Known) -> list[DeadLetter]:
+        """Find the dead letters of seeds that name it; which job they were for cannot be read."""
+        topic, found = LINK_INGESTION_DLQ, list[bytes]()
+
+        def keep(_key: bytes | None, value: bytes | None) -> None:
+            # Bytes stand in a letter as they are, so what does not name it here is not worth decoding.
+            if value is not None and is_named_in(value, known):
+                found.append(value)
+
+        places = [TopicPartition(topic.name, number) for number in range(await self._partitions(topic))]
+        await TableReader(self._bus, clock=SystemClock(), stall_seconds=PATIENCE_SECONDS).read(places, keep)
+        letters = [await self._decoded(topic, value) for value in found[-MOST_ROWS:]]
+        return [letter for letter in letters if is_letter_about(letter, known)]
+
     async def _latest(self, topic: Topic[Any], host: str, *, ends: tuple[bytes, ...]) -> dict[bytes, Any]:
         """Read one partition; keep the last value of each key that ends like one of these."""
-        count = await self._bus.partition_count(topic.name)
-        if count is None:
-            raise Unavailable("kafka", f"there is no topic {topic.name}; run: strider topics apply")
+        count = await self._partitions(topic)
         kept: dict[bytes, bytes | None] = {}
 
         def keep(key: bytes | None, value: bytes | None) -> None:
@@ -174,6 +216,12 @@ class Log:
         place = TopicPartition(topic.name, shard_of_host(host, count))
         await TableReader(self._bus, clock=SystemClock(), stall_seconds=PATIENCE_SECONDS).read([place], keep)
         return {key: await self._decoded(topic, value) for key, value in kept.items() if value is not None}
+
+    async def _partitions(self, topic: Topic[Any]) -> int:
+        count = await self._bus.partition_count(topic.name)
+        if count is None:
+            raise Unavailable("kafka", f"there is no topic {topic.name}; run: strider topics apply")
+        return count
 
     async def _decoded(self, topic: Topic[Any], value: bytes) -> Any:
         try:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, Final
 
-from strider.contracts.generated.events import EntryRecorded, HostRecorded
+from strider.contracts.generated.events import DeadLetter, EntryRecorded, HostRecorded
 from strider.contracts.generated.words import (
     BlockReason,
     DeadLetterReason,
@@ -89,6 +89,15 @@ def letter_fact(row: Mapping[str, Any]) -> Fact:
     return Fact(row["occurred_at"], row["service"], says, "dead_letter", job, row["execution_id"], dict(row))
 
 
+def lost_seed_fact(letter: DeadLetter) -> Fact:
+    """Tell of a seed that could not be read; its bytes are in the dead letter."""
+    says = f"could not read it as a seed: {letter.reason}." + _meaning(DeadLetterReason, letter.reason)
+    says += _also("error", letter.error_message.removeprefix(f"{letter.reason}: "))
+    says += f" ({letter.topic}[{letter.partition}]@{letter.offset})"
+    details = {**letter.to_record(), "value": _shown(letter.value), "key": _shown(letter.key)}
+    return Fact(moment(letter.occurred_at_ms), letter.service, says, "dead_letter", details=details)
+
+
 def entry_fact(entry: EntryRecorded) -> Fact:
     """Tell where the frontier has it."""
     says = f"has it as {entry.state}" + (f", {entry.reason}" if entry.reason else "") + "."
@@ -139,8 +148,14 @@ def _of_row(kind: str, row: Mapping[str, Any], *, by: str, at: datetime, says: s
     return Fact(at, by, says, kind, row["job_id"], row["execution_id"], dict(row))
 
 
+def _shown(value: bytes | None) -> str | None:
+    return value.decode("utf-8", "backslashreplace") if value is not None else None
+
+
 def _robots_says(host: HostRecorded) -> str:
-    says = f"robots.txt of {host.origin}: {host.robots_state}." + _meaning(RobotsState, host.robots_state)
+    rests = _meaning(RobotsState, host.robots_state)
+    rests = f" What it allows rests{rests.replace(' On', ' on', 1)}" if rests.startswith(" On ") else rests
+    says = f"robots.txt of {host.origin}: {host.robots_state}.{rests}"
     asked = moment(host.robots_asked_at_ms)
     says += _also("status", host.robots_status)
     return says + (_also("asked", moment_text(asked)) if asked else "")
@@ -155,7 +170,13 @@ def _group_says(host: HostRecorded) -> str:
 
 
 def _also(name: str, value: object) -> str:
-    return f" {name[0].upper()}{name[1:]}: {value}." if value else ""
+    end = "" if str(value).endswith((".", "?", "!")) else "."
+    return f" {name[0].upper()}{name[1:]}: {value}{end}" if value else ""
+
+
+def reason_text(reason: str) -> str:
+    """Say what a reason for a decision means; empty for one that nobody here knows."""
+    return _meaning(DecisionReason, reason).strip()
 
 
 def _meaning(words: type[StrEnum], word: str) -> str:

@@ -13,11 +13,14 @@ from strider.urls import Refused, as_found, key_of, url_hash
 from .why_facts import Fact, line_fact
 
 
-def read_output(path: Path, key: str) -> list[Fact]:
-    """Find the lines about a URL, and those that redirect to it; raises OSError and ValueError."""
+def read_output(path: Path, key: str, text: str) -> list[Fact]:
+    """Find the lines about a URL, and those that redirect to it; raises OSError and ValueError.
+
+    What has no key is found as it is written.
+    """
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file) if path.suffix == ".csv" else _objects(file)
-        return [line_fact(line) for line in lines if _is_about(line, key)]
+        return [line_fact(line) for line in lines if _is_about(line, key, text)]
 
 
 def _objects(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
@@ -38,7 +41,9 @@ def _objects(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
         raise ValueError("it is no output of a crawl: its line is no JSON object")
 
 
-def _is_about(line: Mapping[str, Any], key: str) -> bool:
+def _is_about(line: Mapping[str, Any], key: str, text: str) -> bool:
+    if not key:
+        return bool(text) and line.get("url") == text
     return any(_key(line.get(name)) == key for name in ("url", "final_url"))
 
 

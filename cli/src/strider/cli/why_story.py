@@ -13,10 +13,12 @@ from strider.contracts.generated.words import DecisionReason
 from strider.urls import Refused, as_found, host, key_of, origin, registrable_domain, url_hash
 
 from .why_asking import Answers
-from .why_facts import Fact, moment_text
+from .why_facts import Fact, moment_text, reason_text
 
 _WIDTH: Final = 110
 _INDENT: Final = " " * 21
+_TOLD_CHARACTERS: Final = 200
+"""Of a text that is no URL."""
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -25,25 +27,33 @@ class Subject:
     """The URL that is asked about, as the crawler knows it."""
 
     url: str
-    """As it would be fetched."""
-    key: str
-    origin: str
-    host: str
-    domain: str
+    """As it would be fetched; as it is written, where it would not be."""
+    key: str = ""
+    """Empty where no crawler takes it; so are the others."""
+    origin: str = ""
+    host: str = ""
+    domain: str = ""
+    refusal: str = ""
+    """Why no crawler takes it, in a sentence."""
+
+    @property
+    def text(self) -> str:
+        """What is looked for where there are no keys."""
+        return self.url
 
 
-def subject_of(text: str) -> Subject | str:
-    """Read a URL as the crawler reads it; a sentence where it would refuse it."""
+def subject_of(text: str) -> Subject:
+    """Read a URL as the crawler reads it, and say why where it would refuse it."""
     found = as_found(text.strip())
     if isinstance(found, Refused):
-        return _refusal(found, text.strip())
+        return Subject(text.strip(), refusal=_refusal(found, text.strip()))
     name = host(found)
     return Subject(found, url_hash(key_of(found)), origin(found), name, registrable_domain(name))
 
 
 def tell(subject: Subject, answers: Answers) -> str:
     """Tell the story."""
-    lines = [subject.url, f"key {subject.key}", ""]
+    lines = [subject.url, f"key {subject.key}", ""] if subject.key else [subject.refusal, ""]
     own = [fact for fact in answers.facts if fact.kind != "host"]
     about_host = [fact for fact in answers.facts if fact.kind == "host"]
     if not own:
@@ -77,15 +87,20 @@ def in_order(facts: Sequence[Fact]) -> list[Fact]:
 
 
 def _refusal(refused: Refused, text: str) -> str:
-    detail = f" ({refused.detail})" if refused.detail else ""
-    is_bare = refused.reason == DecisionReason.BAD_URL and "://" not in text
-    guess = as_found(f"https://{text}") if is_bare else refused
-    hint = "" if isinstance(guess, Refused) else f"; did you mean {guess}?"
-    return f"{text[:200]!r} is no URL that a crawler takes: {refused.reason}{detail}{hint}"
+    says = f"{_shortened(text)!r} is no URL that a crawler takes: {refused.reason}"
+    if refused.reason != DecisionReason.BAD_URL:
+        return f"{says}. {reason_text(refused.reason)}"
+    guess = as_found(f"https://{text}") if "://" not in text else refused
+    return says if isinstance(guess, Refused) else f"{says}; did you mean {guess}?"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _TOLD_CHARACTERS else f"{text[:_TOLD_CHARACTERS]}…"
 
 
 def _line(fact: Fact) -> str:
-    run = f" [{fact.job_id}, run {fact.execution_id}]" if fact.job_id else ""
+    names = (fact.job_id, f"run {fact.execution_id}" if fact.execution_id else "")
+    run = f" [{', '.join(filter(None, names))}]" if fact.job_id else ""
     text = f"{moment_text(fact.at):<19}  {fact.by} {fact.says}{run}"
     return textwrap.fill(
         text, _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False

@@ -7,9 +7,12 @@ what holds while there is none, is `robots_state`'s; nothing here waits or looks
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from protego import Protego
+
+from .robots_lines import narrowed, sitemaps_of
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
 """What is read of a robots.txt, as RFC 9309 §2.5 asks for at least; rules behind it do not exist."""
@@ -17,34 +20,55 @@ MAX_ROBOTS_BYTES: Final = 500 * 1024
 MAX_CRAWL_DELAY_SECONDS: Final = 300.0
 """Longest crawl-delay that is obeyed: a day between two pages means a slip, or that a site is never done."""
 
+_AGENTS_KEPT: Final = 4
+"""Agents for which a text is kept parsed; nearly always there is one."""
+
+_DELAY: Final = re.compile(r"crawl.delay", re.IGNORECASE)
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class Robots:
-    """The rules of one robots.txt."""
+    """The rules of one robots.txt: parsed for an agent when it first asks, and never for most texts."""
 
-    __slots__ = ("_rules",)
+    __slots__ = ("_by_agent", "_text")
 
     def __init__(self, text: str) -> None:
-        self._rules = Protego.parse(cut(text).removeprefix(_BYTE_ORDER_MARK))
+        self._text = cut(text).removeprefix(_BYTE_ORDER_MARK)
+        self._by_agent: dict[str, Protego] = {}
 
     def allows(self, url: str, agent: str) -> bool:
         """Say whether this agent may fetch a URL. robots.txt itself always may be."""
-        return self._rules.can_fetch(url, agent)
+        return not self._text or self._rules(agent).can_fetch(url, agent)
 
     def delay_seconds(self, agent: str) -> float:
         """Give the crawl-delay that is asked of this agent, clamped; 0 where none is."""
-        asked = self._rules.crawl_delay(agent)
+        if _DELAY.search(self._text) is None:
+            return 0.0
+        asked = self._rules(agent).crawl_delay(agent)
         return 0.0 if asked is None else min(max(asked, 0.0), MAX_CRAWL_DELAY_SECONDS)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """Sitemaps that are named, each once, in their order."""
-        return tuple(dict.fromkeys(self._rules.sitemaps))
+        return sitemaps_of(self._text)
+
+    def forget(self) -> None:
+        """Let go of what was parsed; it is parsed again when somebody asks."""
+        self._by_agent.clear()
+
+    def _rules(self, agent: str) -> Protego:
+        rules = self._by_agent.get(agent)
+        if rules is None:
+            if len(self._by_agent) >= _AGENTS_KEPT:
+                self._by_agent.clear()
+            rules = self._by_agent[agent] = Protego.parse(narrowed(self._text, agent))
+        return rules
 
 
-def cut(text: str) -> str:
-    """Give as much of a text as is read, up to the last whole line within the limit."""
+def cut(text: str, *, is_part: bool = False) -> str:
+    """Give as much of a text as is read, up to the last whole line within the limit, or of a part."""
+    if is_part:
+        return text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
     if len(text) <= MAX_ROBOTS_BYTES // 4:  # no character takes more than four bytes
         return text
     content = text.encode("utf-8", "replace")

@@ -83,7 +83,13 @@ class Postgres:
 
     async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Do some work in one transaction; done again from its beginning when the database falters."""
-        return await retry(self._ladder, lambda: self._once(work), clock=self._clock, chance=self._chance)
+        return await retry(
+            self._ladder,
+            lambda: self._once(work),
+            clock=self._clock,
+            chance=self._chance,
+            part="postgres",
+        )
 
     async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:
         """Read rows."""

@@ -55,13 +55,14 @@ def generation_of(consumer: Any) -> int:
     return int(consumer._coordinator.generation)
 
 
-def heed_group_errors(consumer: Any) -> None:
+def heed_group_errors(asker: Any) -> None:
     """Take an answer that a group's offsets are not loaded yet for what it is, and not for "there are none".
 
-    The library looks at the errors of partitions only, while the broker names the group's own beside
-    an empty list: just after a restart, each partition would seem to have no committed offset.
+    The library, consumer and admin alike, looks at the errors of partitions only, while the broker names
+    the group's own beside an empty list: just after a restart, each partition would seem to have no
+    committed offset.
     """
-    send = consumer._client.send
+    send = asker._client.send
 
     async def heedful(node_id: Any, request: Any, **more: Any) -> Any:
         response = await send(node_id, request, **more)
@@ -69,7 +70,7 @@ def heed_group_errors(consumer: Any) -> None:
             raise for_code(code)
         return response
 
-    consumer._client.send = heedful
+    asker._client.send = heedful
 
 
 def forget_missing_offsets(consumer: Any) -> None:

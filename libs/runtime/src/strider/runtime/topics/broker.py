@@ -20,6 +20,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from strider.runtime.errors import NotOwned, StartRefused, Unavailable
 from strider.runtime.kafka.connection import KafkaConnection
 from strider.runtime.kafka.failures import raise_for_code, translated
+from strider.runtime.kafka.insides import heed_group_errors
 from strider.runtime.ports import TopicPartition
 
 from .plans import Alteration, Declared, Found
@@ -58,6 +59,8 @@ class BrokerTopics:
     async def open(cls, connection: KafkaConnection) -> AsyncIterator[BrokerTopics]:
         """Connect; raises Unavailable when nobody answers within the connection's patience."""
         admin = _new_admin(**connection.client_arguments())
+        # Or else a broker that has just started would have every group begin again from the first message.
+        heed_group_errors(admin)
         try:
             with translated(at=connection.bootstrap_servers):
                 async with asyncio.timeout(connection.request_timeout_seconds):

@@ -75,7 +75,8 @@ class Groups:
         """Note that a request is started; its head may yet take its grace."""
         group = self.get(lease.group)
         group.unstarted -= 1
-        group.provisional_ms = max(group.provisional_ms, now_ms + START_GRACE_MS + group.delay_ms)
+        if group.delay_ms:  # without a delay nothing depends on when it begins
+            group.provisional_ms = max(group.provisional_ms, now_ms + START_GRACE_MS + group.delay_ms)
         self.refresh(group, now_ms)
 
     def end(self, lease: Held, *, began_at_ms: int, now_ms: int) -> None:

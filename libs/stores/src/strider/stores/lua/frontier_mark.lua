@@ -16,7 +16,9 @@ local function marked(sequence, epoch)
   moved[sequence] = true
   local g = group(l.group)
   g.unstarted = g.unstarted - 1
-  g.provisional = math.max(g.provisional, now + GRACE + g.delay)
+  if g.delay > 0 then -- without a delay nothing depends on when it begins
+    g.provisional = math.max(g.provisional, now + GRACE + g.delay)
+  end
   refresh(g)
   return now_us
 end

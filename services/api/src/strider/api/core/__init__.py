@@ -2,7 +2,7 @@
 
 from .addresses import is_loopback, is_own_name
 from .cursors import BadCursor, Cursor, read_cursor, write_cursor
-from .filters import BadFilter, Filters, host_filter, key_filter, key_of_url
+from .filters import BadFilter, Filters, check_names, host_filter, key_filter, key_of_url
 from .queries import DECISION_COLUMNS, PAGE_COLUMNS, Query, decisions_query, page_query, pages_query
 from .seeds import Answer, BadBody, Sent, judge, read_body, refused
 from .views import decision_view, page_view
@@ -18,6 +18,7 @@ __all__ = [
     "Filters",
     "Query",
     "Sent",
+    "check_names",
     "decision_view",
     "decisions_query",
     "host_filter",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Final
 
 from strider.urls import Refused, as_found, host, key_of, registrable_domain, url_hash
 
 _KEY: Final = re.compile(r"[0-9a-f]{64}")
+_SHOWN_CHARACTERS: Final = 60
+"""Of a name that is no parameter."""
 
 
 class BadFilter(ValueError):
@@ -35,6 +39,18 @@ class Filters:
     reason: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+
+def check_names(given: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse what would be passed over: a filter that is misspelt, or said twice, narrows nothing."""
+    for name in dict.fromkeys(given):
+        shown = name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…"
+        if name not in known:
+            near = get_close_matches(name[:_SHOWN_CHARACTERS], known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+            raise BadFilter(shown, f"no such parameter; {hint}")
+        if given.count(name) > 1:
+            raise BadFilter(shown, "it is there more than once")
 
 
 def key_of_url(url: str) -> str:

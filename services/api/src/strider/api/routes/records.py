@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Protocol
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 
 from strider.api import core
 from strider.api.core import Cursor, Filters
@@ -17,6 +17,9 @@ from .problems import Problem
 
 MAX_ITEMS: Final = 500
 MAX_CHARACTERS: Final = 4096
+
+FILTERS: Final = ("key", "url", "host", "domain", "job", "execution", "status", "since", "until")
+LISTING: Final = ("limit", "cursor")
 
 Text = Annotated[str | None, Query(max_length=MAX_CHARACTERS)]
 Name = Annotated[str | None, Query(max_length=300)]
@@ -61,6 +64,15 @@ async def _filters(  # noqa: PLR0917  # each is a parameter of the query string,
     return filters
 
 
+def _only(*names: str) -> Callable[[Request], Awaitable[None]]:
+    """Make what turns away a query string with other names in it: they would be passed over silently."""
+
+    async def check(request: Request) -> None:
+        core.check_names([name for name, _ in request.query_params.multi_items()], names)
+
+    return check
+
+
 Narrowed = Annotated[Filters, Depends(_filters)]
 
 
@@ -68,14 +80,24 @@ def page_routes(records: Records) -> APIRouter:
     """Make the routes of pages."""
     router = APIRouter(tags=["pages"])
 
-    @router.get("/api/v1/pages", response_model=Pages, responses=problems(401, 422, 503))
+    @router.get(
+        "/api/v1/pages",
+        response_model=Pages,
+        responses=problems(401, 422, 503),
+        dependencies=[Depends(_only(*FILTERS, *LISTING))],
+    )
     async def pages(filters: Narrowed, limit: Limit = 50, cursor: Text = None) -> dict[str, Any]:
         """List pages, newest first."""
         query = core.pages_query(filters, after=_place(cursor), limit=limit)
         rows = await records.find(query)
         return _listed([core.page_view(row) for row in rows], limit, "crawled_at", ("url_key", "job_id"))
 
-    @router.get("/api/v1/pages/{key}", response_model=WholePage, responses=problems(401, 404, 422, 503))
+    @router.get(
+        "/api/v1/pages/{key}",
+        response_model=WholePage,
+        responses=problems(401, 404, 422, 503),
+        dependencies=[Depends(_only("job"))],
+    )
     async def page(key: str, job: Name = None) -> dict[str, Any]:
         """Give a page with its text: that of the job, else the one that was crawled last."""
         rows = await records.find(core.page_query(core.key_filter(key), _plain("job", job)))
@@ -90,7 +112,12 @@ def decision_routes(records: Records) -> APIRouter:
     """Make the routes of decisions."""
     router = APIRouter(tags=["decisions"])
 
-    @router.get("/api/v1/decisions", response_model=Decisions, responses=problems(401, 422, 503))
+    @router.get(
+        "/api/v1/decisions",
+        response_model=Decisions,
+        responses=problems(401, 422, 503),
+        dependencies=[Depends(_only(*FILTERS, "decision", "reason", *LISTING))],
+    )
     async def decisions(
         filters: Narrowed,
         decision: Name = None,

@@ -65,17 +65,17 @@ def sow(
     allow_private: bool,
 ) -> Sown | RefusedSeed:
     """Take a seed, or say why not; `known` has the specs that seeds may refer to."""
+    found = as_found(seed.url)
     if fault := _fault_of(seed):
-        return _refuse(seed, seed.url, DecisionReason.BAD_SEED, fault)
+        return _refuse(seed, found, DecisionReason.BAD_SEED, fault)
     named = seed.crawl_spec_id
     if named and named not in known:
-        return _refuse(seed, seed.url, DecisionReason.UNKNOWN_SPEC, f"no crawl spec {named} was declared")
-    found = as_found(seed.url)
+        return _refuse(seed, found, DecisionReason.UNKNOWN_SPEC, f"no crawl spec {named} was declared")
     if isinstance(found, Refused):
-        return _refuse(seed, seed.url, found.reason, _detail_of(found, seed.url))
+        return _refuse(seed, found, found.reason, _detail_of(found, seed.url))
     url_host = host(found)
     if blocked := address_refusal(host_kind(url_host), allow_private=allow_private):
-        return _refuse(seed, found, blocked.reason, blocked.detail, url_key=url_hash(key_of(found)))
+        return _refuse(seed, found, blocked.reason, blocked.detail)
     spec = None if named else spec_of_seed(seed)
     spec_id = spec.crawl_spec_id if spec is not None else named or ""
     execution_id = execution_of(seed, spec_id, timestamp_ms)
@@ -141,10 +141,11 @@ def _detail_of(refused: Refused, text: str) -> str:
     return refused.detail if isinstance(guess, Refused) else f"without a scheme; did you mean {guess}?"
 
 
-def _refuse(seed: SeedSubmitted, text: str, reason: str, detail: str, *, url_key: str = "") -> RefusedSeed:
+def _refuse(seed: SeedSubmitted, found: str | Refused, reason: str, detail: str) -> RefusedSeed:
+    """Refuse a seed; by its key it is found again, whatever else was wrong with it."""
     return RefusedSeed(
-        url=text if url_key else text[:_TOLD_CHARACTERS],
-        url_key=url_key,
+        url=seed.url[:_TOLD_CHARACTERS] if isinstance(found, Refused) else found,
+        url_key="" if isinstance(found, Refused) else url_hash(key_of(found)),
         reason=reason,
         detail=detail[:_TOLD_CHARACTERS],
         job_id=job_of(seed)[:MAX_NAME_CHARACTERS],

@@ -1,0 +1,50 @@
+"""`strider why` and the tables: what has a key, and what never had one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strider.cli.why_asking import ask_everybody
+from strider.cli.why_story import subject_of
+from strider.indexer.adapters import PostgresTables
+from strider.indexer.core import Changes, decisions_of
+from strider.stores.migrations import upgrade
+from strider.stores.postgres import Postgres, PostgresOptions
+from tests.unit.indexer.events import a_decision, key
+
+GOOD = "https://www.example.org/a"
+LONG = f"https://www.example.org/{'x' * 9_000}"
+SENT = {GOOD: key(GOOD), "ftp://www.example.org/": "", LONG[:500]: "", "ftp://www.example.org/longer": ""}
+"""URLs as their refusals name them, and their keys: what is too long has only its beginning told."""
+
+
+@pytest.fixture
+async def dsn(postgres_dsn: str) -> str:
+    """A database in which each of these was refused, for a reason of its own."""
+    await upgrade(postgres_dsn)
+    postgres = Postgres(PostgresOptions(postgres_dsn, max_connections=1))
+    reasons = tuple(f"reason_{number}" for number in range(len(SENT)))
+    refusals = a_decision(*SENT, url_keys=tuple(SENT.values()), reasons=reasons)
+    await PostgresTables(postgres).keep(Changes(decisions=list(decisions_of(refusals))))
+    await postgres.close()
+    return postgres_dsn
+
+
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        pytest.param("HTTPS://www.example.org:443/a#top", ["reason_0"], id="by-its-key"),
+        pytest.param(" ftp://www.example.org/ ", ["reason_1"], id="as-it-was-sent"),
+        pytest.param(LONG, ["reason_2"], id="by-its-beginning"),
+        pytest.param("ftp://www.example.org/other", [], id="another"),
+        pytest.param("", [], id="nothing"),
+    ],
+)
+async def test_a_refusal_is_found(dsn: str, tmp_path: Path, text: str, reasons: list[str]) -> None:
+    """Each refusal has its reason, also that of a text which is no URL."""
+    answers = await ask_everybody(subject_of(text), {"POSTGRES_DSN": dsn}, tmp_path, job="", quick=True)
+
+    assert [fact.details["reason"] for fact in answers.facts] == reasons
+    assert (answers.silent, answers.asked) == ((), 1)

@@ -1,0 +1,129 @@
+"""Seeds that nobody could read: found by what their bytes name, and told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from strider.cli.why_asking import Log
+from strider.cli.why_facts import lost_seed_fact
+from strider.cli.why_letters import is_letter_about
+from strider.cli.why_story import subject_of
+from strider.contracts import UnknownSchema
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import DeadLetter
+from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ
+from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
+from strider.runtime.ports import Outgoing
+
+URL = "https://www.example.org/a"
+AT = datetime(2026, 11, 18, 12, 0, 1, tzinfo=UTC)
+AT_MS = int(AT.timestamp() * 1000)
+
+
+def a_letter(**fields: Any) -> DeadLetter:
+    standard: dict[str, Any] = {
+        "service": "link-ingestion",
+        "group": "link-ingestion-seeds",
+        "topic": "seeds-submitted",
+        "partition": 1,
+        "offset": 2,
+        "reason": "bad_json",
+        "category": "decode",
+        "occurred_at_ms": AT_MS,
+    }
+    return DeadLetter(**(standard | fields))
+
+
+@pytest.mark.parametrize(
+    ("raw", "url"),
+    [
+        pytest.param(f'{{"url": "{URL}", "max_dpeth": 2}}'.encode(), URL, id="json"),
+        pytest.param(b'{"url":"HTTPS://WWW.EXAMPLE.ORG:443/a#top","scope":"x"}', URL, id="written-otherwise"),
+        pytest.param(rb'{"url":"https:\/\/www.example.org\/a"', URL, id="slashes-escaped"),
+        pytest.param(b"\xc3\x01\x04" + URL.encode() + b"\x00\x02", URL, id="in-some-framing"),
+        pytest.param(b"url=www.example.org", "www.example.org", id="no-url-at-all"),
+        pytest.param(b'{"url": "ftp://a.test/x", "scope": 1}', "ftp://a.test/x", id="no-url-of-ours"),
+    ],
+)
+def test_a_seed_that_nobody_could_read_is_found(raw: bytes, url: str) -> None:
+    """It has no key: its bytes are all there is."""
+    assert is_letter_about(a_letter(value=raw), subject_of(url))
+
+
+@pytest.mark.parametrize(
+    ("fields", "url"),
+    [
+        pytest.param({"value": f'{{"url": "{URL}/b"}}'.encode()}, URL, id="a-longer-url"),
+        pytest.param({"value": b"ftp://a.test/x/y"}, "ftp://a.test/x", id="a-longer-text"),
+        pytest.param({"value": b'{"url": ""}'}, "", id="nothing"),
+        pytest.param({"value": None}, URL, id="a-tombstone"),
+        pytest.param({"value": URL.encode(), "topic": "pages-validated"}, URL, id="no-seed"),
+    ],
+)
+def test_a_dead_letter_about_something_else_is_not_told(fields: dict[str, Any], url: str) -> None:
+    assert not is_letter_about(a_letter(**fields), subject_of(url))
+
+
+def test_a_seed_that_nobody_could_read_is_told() -> None:
+    """With its sentence once, where it lies, and its bytes as text for machines."""
+    letter = a_letter(
+        value=b"{\xff",
+        reason="unknown_field",
+        error_message="unknown_field: 'max_dpeth'; did you mean 'max_depth'?",
+    )
+
+    fact = lost_seed_fact(letter)
+
+    assert (fact.at, fact.by, fact.kind, fact.says, fact.details["value"]) == (
+        AT,
+        "link-ingestion",
+        "dead_letter",
+        (
+            "could not read it as a seed: unknown_field. A field is not known."
+            " Error: 'max_dpeth'; did you mean 'max_depth'? (seeds-submitted[1]@2)"
+        ),
+        "{\\xff",
+    )
+
+
+class NoSchemas:
+    """Where no schema is that did not ship with the code."""
+
+    async def find(self, unknown: UnknownSchema) -> bool:
+        """Find nothing."""
+        return False
+
+
+async def told_by_the_log(url: str, *letters: DeadLetter, job: str = "") -> list[str]:
+    """Ask a log that has these dead letters, and nothing else."""
+    broker, codec = Broker(clock=LoopClock()), Codec(SchemaBook.embedded())
+    for topic in (LINK_INGESTION_DLQ, FRONTIER, HOSTS):
+        broker.create_topic(topic.name, 1)
+    bus = InProcessBus(broker)
+    producer = await bus.producer()
+    for letter in letters:
+        encoded = codec.encode(LINK_INGESTION_DLQ, letter)
+        await (await producer.send(Outgoing(LINK_INGESTION_DLQ.name, None, encoded.value)))
+    await producer.close()
+    return [fact.says for fact in await Log(bus, codec, NoSchemas()).facts(subject_of(url), job)]
+
+
+def test_the_log_is_asked_for_seeds_that_nobody_could_read() -> None:
+    """Those that name the URL, and no others; none where a job is asked about, which they cannot name."""
+    mine = a_letter(value=f'{{"url": "{URL}"'.encode(), offset=7)
+    other = a_letter(value=b'{"url": "https://b.test/"')
+    no_url = a_letter(value=b"ftp://b.test/", reason="bad_magic", offset=9)
+
+    async def scenario() -> None:
+        keyed = await told_by_the_log(URL, mine, other, no_url)
+        keyless = await told_by_the_log("ftp://b.test/", mine, other, no_url)
+
+        assert [says[-22:] for says in keyed] == ["(seeds-submitted[1]@7)"]
+        assert [says[-22:] for says in keyless] == ["(seeds-submitted[1]@9)"]
+        assert await told_by_the_log(URL, mine, job="news") == []
+
+    simulate(scenario())
