@@ -71,6 +71,22 @@ async def test_where_no_hop_may_lead_is_an_outcome(location: str, refused: str) 
     assert (told.outcome, told.redirect_refused, told.robots_text) == ("redirected", refused, "")
 
 
+@pytest.mark.parametrize(
+    ("target", "outcome"),
+    [
+        pytest.param("http://b.localhost:1/robots.txt", "network_failed", id="nobody-there"),
+        pytest.param("/stuck", "protocol_error", id="nonsense"),
+    ],
+)
+async def test_a_failure_behind_a_redirect_says_that_it_is_behind_one(target: str, outcome: str) -> None:
+    """A site whose robots.txt leads to a dead host is not dead itself; what it says counts as unreachable."""
+    plays = {"/robots.txt": says(redirect(target)), "/stuck": says(b"nonsense\r\n\r\n")}
+
+    told, _ = await _ask(plays)
+
+    assert (told.outcome, told.robots_hops, told.robots_text) == (outcome, 1, "")
+
+
 async def test_another_host_is_asked_once_for_all_who_point_to_it() -> None:
     async with running({"/shared": says(answer(RULES))}) as shared, asking() as asker:
         there = shared.url("/shared", host="shared.localhost")

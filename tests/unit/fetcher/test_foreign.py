@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from strider.fetcher.adapters.foreign import ForeignRobots
+from strider.fetcher.adapters.foreign import MOST_BYTES_KEPT, ForeignRobots
 from strider.fetcher.core import Answer, Failed
 from strider.runtime.inprocess import LoopClock, simulate
 from strider.runtime.ports import Clock
@@ -67,3 +68,23 @@ async def test_a_servers_trouble_is_not_remembered() -> None:
 
     assert len(site.asked_at) == 2
     assert site.asked_at[1] - site.asked_at[0] >= 1.0
+
+
+async def test_the_longest_files_are_not_kept_by_the_thousand() -> None:
+    """Whoever owns many domains could otherwise fill the memory with half a gigabyte."""
+    clock = Hand()
+    foreign = ForeignRobots(clock)
+    asked: list[int] = []
+
+    def ask(number: int) -> Callable[[], Awaitable[Answer | Failed]]:
+        async def asking() -> Answer | Failed:
+            asked.append(number)
+            return answer(b"x" * 500_000)
+
+        return asking
+
+    for number in [*range(40), 39, 0]:
+        await foreign.answer(f"https://h{number}.test/robots.txt", ask(number))
+
+    assert asked == [*range(40), 0]
+    assert foreign._kept_bytes <= MOST_BYTES_KEPT

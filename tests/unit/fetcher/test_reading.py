@@ -28,6 +28,9 @@ from .values import head, request
             id="long-robots",
         ),
         pytest.param(
+            200, {"content_encoding": "br"}, {"kind": "robots"}, "bad_encoding", id="robots-that-are-noise"
+        ),
+        pytest.param(
             200, {"content_encoding": "gzip," * 5 + "gzip"}, {}, "too_many_encodings", id="six-encodings"
         ),
         pytest.param(

@@ -66,6 +66,12 @@ def test_a_redirect_to_the_same_key_keeps_the_entry() -> None:
             "refused_scheme",
             id="refused-by-the-fetcher",
         ),
+        pytest.param(
+            an_entry(),
+            a_redirect(URL + "/", redirect_refused="too_many_redirects"),
+            "too_many_redirects",
+            id="same-key-refused-by-the-fetcher",
+        ),
     ],
 )
 def test_redirects_that_lead_nowhere_close_the_entry(entry: Any, outcome: Any, reason: str) -> None:

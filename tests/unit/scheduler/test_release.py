@@ -102,8 +102,8 @@ def test_a_run_never_fetches_more_than_it_may() -> None:
     budgets = PageBudgets()
 
     assert [reserve(budgets, n) for n in range(3)] == [Grant.GIVEN, Grant.GIVEN, Grant.FULL]
-    budgets.use("run", "entry-0", lease_id="lease-0")
-    budgets.use("run", "entry-1", lease_id="lease-1")
+    budgets.use("run", "entry-0", most=2, lease_id="lease-0")
+    budgets.use("run", "entry-1", most=2, lease_id="lease-1")
     assert reserve(budgets, 2) is Grant.USED_UP
     assert budgets.is_used_up("run", most=2)
 
@@ -124,15 +124,29 @@ def test_repeats_count_once() -> None:
     budgets = PageBudgets()
     for _ in range(3):
         reserve(budgets, 0)
-        budgets.use("run", "entry-0", lease_id="lease-0")
+        budgets.use("run", "entry-0", most=2, lease_id="lease-0")
 
     assert reserve(budgets, 1) is Grant.GIVEN
 
 
-def test_no_number_is_no_limit() -> None:
+def test_no_number_is_no_limit_and_nothing_is_kept_of_it() -> None:
+    """Such a run may go on for years: a name for each of its pages would fill the memory."""
     budgets = PageBudgets()
     for number in range(9):
-        budgets.use("run", f"entry-{number}")
+        budgets.use("run", f"entry-{number}", most=0)
 
     assert budgets.reserve("run", "lease", "entry", most=0) is Grant.GIVEN
     assert not budgets.is_used_up("run", most=0)
+    assert not budgets.is_used_up("run", most=1)
+
+
+def test_leases_of_a_shard_that_goes_give_their_places_back() -> None:
+    """Their outcomes come to somebody else, or never; a place that stays taken holds up the run for ever."""
+    budgets = PageBudgets()
+    assert budgets.reserve("run", "1-a-1", "entry-0", most=2) is Grant.GIVEN
+    assert budgets.reserve("run", "11-a-1", "entry-1", most=2) is Grant.GIVEN
+
+    budgets.give_back_shard(1)
+
+    grants = [budgets.reserve("run", f"2-a-{number}", f"entry-{number}", most=2) for number in (3, 4)]
+    assert grants == [Grant.GIVEN, Grant.FULL]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from strider.contracts.generated.events import EntryRecorded
 from strider.scheduler.core import Licence, fetch_request, robots_entry
 
 from .builders import a_spec, an_entry
@@ -43,3 +44,34 @@ def test_certificates_are_let_pass_for_named_hosts_only() -> None:
 
     assert fetch_request(an_entry(), spec, LICENCE).insecure_tls
     assert not fetch_request(an_entry("http://b.test/"), spec, LICENCE).insecure_tls
+
+
+@pytest.mark.parametrize(
+    ("entry", "scope", "is_told"),
+    [
+        pytest.param(an_entry(), "host", True, id="within-bounds"),
+        pytest.param(an_entry(is_start=True), "any", True, id="start"),
+        pytest.param(an_entry(), "any", False, id="anybodys-link"),
+        pytest.param(an_entry("http://listed.test/"), "any", True, id="named-host"),
+        pytest.param(an_entry("http://x.mine.test/"), "any", True, id="named-domain"),
+        pytest.param(
+            an_entry(is_start=True, redirect_chain=("http://www.a.test/login",)),
+            "any",
+            True,
+            id="moved-at-home",
+        ),
+        pytest.param(
+            an_entry(is_start=True, redirect_chain=("http://b.test/",)), "any", False, id="moved-abroad"
+        ),
+    ],
+)
+def test_credentials_go_to_the_sites_that_they_are_for(
+    entry: EntryRecorded, scope: str, is_told: bool
+) -> None:
+    """A crawl without bounds follows anybody's link: whoever is linked to must not learn a password."""
+    headers = {"Authorization": "Bearer x", "cookie": "a=b", "X-A": "1"}
+    spec = a_spec(scope=scope, headers=headers, hosts=("listed.test",), domains=("mine.test",))
+
+    names = fetch_request(entry, spec, LICENCE).header_names
+
+    assert names == (("Authorization", "cookie", "X-A") if is_told else ("X-A",))

@@ -147,3 +147,13 @@ def test_an_outcome_is_an_answer() -> None:
     asked = asked_of(outcome)
 
     assert (asked.answer, asked.text, asked.sequence) == ("good", "User-agent: *", 5)
+
+
+def test_half_a_rule_is_no_rule() -> None:
+    """Cut in its middle, `Disallow: /private` would close the whole site."""
+    text = "User-agent: *\nDisallow: /a\nDisallow: /"
+
+    whole = asked_of(an_outcome("fetched", kind="robots", robots_text=text))
+    part = asked_of(an_outcome("fetched", kind="robots", robots_text=text, robots_truncated=True))
+
+    assert (whole.text, part.text) == (text, "User-agent: *\nDisallow: /a\n")

@@ -157,6 +157,31 @@ def test_a_host_that_was_pushed_back_stays_so_through_a_crash() -> None:
     simulate(scenario())
 
 
+def test_hosts_that_memory_has_no_room_for_are_held_after_a_rebuild_too() -> None:
+    """What was under way when the working set was lost is known to nobody, for any host that waits."""
+    hosts = {f"h{n}.test": Host(f"h{n}.test") for n in range(6)}
+    pages = {f"http://{name}/{n}": Page(f"http://{name}/{n}", "late") for name in hosts for n in range(3)}
+
+    async def scenario() -> None:
+        options = Options(shards=SHARDS, agent="Strider", groups_kept=1)
+        world = World(Web(hosts, pages, tuple(pages)), options=options)
+        await world.begin()
+        scheduler = world.start()
+        while sum(url in pages for url in world.web.tries) < len(hosts):
+            await asyncio.sleep(0.1)
+        world.frontier._shards.clear()
+        lost_at = world.clock.monotonic()
+        await world.until_complete(scheduler)
+        await scheduler.stop()
+
+        deadline_seconds = SPEC.request_timeout_seconds
+        later = {visit.host: visit.began for visit in reversed(world.web.log) if visit.began > lost_at}
+        assert later.keys() == hosts.keys()
+        assert min(later.values()) >= lost_at + deadline_seconds
+
+    simulate(scenario())
+
+
 @pytest.mark.req("S3.8.1", "S3.8.2", "S3.8.6")
 def test_robots_are_asked_for_once_an_hour_and_remembered_over_restarts() -> None:
     async def restart(world: World, scheduler: Instance) -> None:

@@ -56,6 +56,8 @@ class Course:
     head_at: float = 0.0
     """When a head was written, last."""
     has_connected: bool = False
+    came_by: tuple[str, ...] = ()
+    """The URLs that redirected to the one that is asked now."""
     is_draining: bool = False
     _last_chunk_at: float = 0.0
     _is_floored: bool = False

@@ -19,6 +19,8 @@ from strider.urls import host
 
 KEEP_SECONDS: Final = 3600.0
 MOST_KEPT: Final = 1_000
+MOST_BYTES_KEPT: Final = 8 * 1024 * 1024
+"""Of their bodies together, the latest always; a thousand of the longest would take half a gigabyte."""
 PACE_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 10.0
 """Longest wait for a turn."""
@@ -32,6 +34,7 @@ class ForeignRobots:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._known: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
+        self._kept_bytes = 0
         self._free_at: OrderedDict[str, float] = OrderedDict()
         self._turns: dict[str, asyncio.Lock] = {}
 
@@ -59,11 +62,17 @@ class ForeignRobots:
         await self._clock.sleep(wait_seconds)
         answer = await ask()
         if isinstance(answer, Answer) and answer.head.status < 500:  # noqa: PLR2004  # a server's trouble passes
-            self._known[url] = (self._clock.monotonic() + KEEP_SECONDS, answer)
-            self._known.move_to_end(url)
-            while len(self._known) > MOST_KEPT:
-                self._known.popitem(last=False)
+            self._keep(url, answer)
         return answer
+
+    def _keep(self, url: str, answer: Answer) -> None:
+        if (before := self._known.pop(url, None)) is not None:
+            self._kept_bytes -= len(before[1].body)
+        self._known[url] = (self._clock.monotonic() + KEEP_SECONDS, answer)
+        self._kept_bytes += len(answer.body)
+        while len(self._known) > MOST_KEPT or (self._kept_bytes > MOST_BYTES_KEPT and len(self._known) > 1):
+            _, (_, gone) = self._known.popitem(last=False)
+            self._kept_bytes -= len(gone.body)
 
     def _reserve(self, name: str) -> float:
         """Take the next turn of a host where it comes soon enough; says how long to wait."""

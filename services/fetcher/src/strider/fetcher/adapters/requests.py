@@ -120,25 +120,27 @@ class Requests:
         finally:
             course.end_exchange()
         course.holding.release()
-        return Failed(found.error, found.message, course.head, course.body_bytes)
+        return Failed(found.error, found.message, course.head, course.body_bytes, course.came_by)
 
     async def _follow(self, course: Course) -> Answer | Failed:
         """Ask; of a robots.txt also those that it points to."""
         request, url = course.request, course.request.url
-        came_by: tuple[str, ...] = ()
         while True:
+            came_by = course.came_by
             refused = url_refusal(url, allow_private=self._rules.allow_private)
             if refused is not None:
-                return refused
+                return replace(refused, came_by=came_by)
             answer = await self._ask_paced(course, url)
-            if request.kind != RequestKind.ROBOTS or isinstance(answer, Failed):
+            if isinstance(answer, Failed):
+                return replace(answer, came_by=came_by)
+            if request.kind != RequestKind.ROBOTS:
                 return answer
             if not is_redirect(answer.head):
                 return replace(answer, url=url, came_by=came_by)
             redirect = redirect_of(answer.head, url=url, came_by=came_by, hop=len(came_by), rules=self._rules)
             if redirect.refused:
                 return replace(answer, url=url, came_by=came_by)
-            came_by, url = (*came_by, url), redirect.target
+            course.came_by, url = (*came_by, url), redirect.target
 
     async def _ask_paced(self, course: Course, url: str) -> Answer | Failed:
         """Ask where we were sent to; where that is another host, only as often as it bears."""

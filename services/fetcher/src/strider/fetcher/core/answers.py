@@ -78,6 +78,8 @@ class Failed:
     head: Head | None = None
     """Where the answer had begun."""
     body_bytes: int = 0
+    came_by: tuple[str, ...] = ()
+    """The URLs that redirected to where it failed, where they were followed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,8 @@ def _told_of_place(
             wish, date=head.field("date"), now_us=made.completed_at_us
         )
     if isinstance(came, Failed):
-        return told
+        # Whose fault it is hangs on whether it was still the site that was asked.
+        return told | {"robots_hops": len(came.came_by)} if came.came_by else told
     url = came.url or request.url
     if verdict.outcome == FetchOutcome.REDIRECTED:
         came_by = (*request.redirect_chain, *came.came_by)

@@ -21,6 +21,9 @@ MAX_ENCODINGS: Final = 5
 ROBOTS_BYTES: Final = 500 * 1024
 """Of a robots.txt (RFC 9309, 2.5): what comes later is not read."""
 
+UNDONE: Final = frozenset({"gzip", "x-gzip", "deflate"})
+"""Encodings of a robots.txt that we can undo; in any other its rules are noise, and noise denies nothing."""
+
 DRAIN_BYTES: Final = 64 * 1024
 """Of a body that nobody wants: reading it costs less than another connection."""
 
@@ -50,7 +53,7 @@ def reading_of(request: FetchRequested, head: Head) -> Reading | Failed:
         message = f"{len(encodings(head))} stacked encodings"
         return Failed(ErrorClass.TOO_MANY_ENCODINGS, message, head)
     if request.kind == RequestKind.ROBOTS:
-        return Reading(ROBOTS_BYTES, may_cut=True)
+        return _reading_of_robots(head)
     announced = content_length(head)
     if announced > request.max_body_bytes:
         return Failed(ErrorClass.BODY_TOO_LARGE, f"{announced} bytes are announced", head)
@@ -58,6 +61,12 @@ def reading_of(request: FetchRequested, head: Head) -> Reading | Failed:
     if is_suspect and encodings(head):
         return unread(head)
     return Reading(request.max_body_bytes, is_suspect=is_suspect)
+
+
+def _reading_of_robots(head: Head) -> Reading | Failed:
+    if unknown := [word for word in encodings(head) if word not in UNDONE]:
+        return Failed(ErrorClass.BAD_ENCODING, f"{unknown[0][:40]} was not asked for", head)
+    return Reading(ROBOTS_BYTES, may_cut=True)
 
 
 def looks_like_text(first: bytes) -> bool:

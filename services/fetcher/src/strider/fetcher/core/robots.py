@@ -95,7 +95,8 @@ def _inflated(content: bytes, window: int) -> tuple[bytes, bool]:
             if len(text) > ROBOTS_BYTES:
                 return text, True
     except zlib.error:
-        return text, True
+        # What was never packed, whatever its label says, are the rules themselves.
+        return (text, True) if text else (content, False)
     return text, False
 
 

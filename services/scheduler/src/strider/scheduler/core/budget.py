@@ -53,8 +53,10 @@ class PageBudgets:
         run = self._runs.get(execution_id)
         return most > 0 and run is not None and len(run.used) >= most
 
-    def use(self, execution_id: str, entry_id: str, *, lease_id: str = "") -> None:
-        """Note that a page came."""
+    def use(self, execution_id: str, entry_id: str, *, most: int, lease_id: str = "") -> None:
+        """Note that a page came; of runs without a limit nothing is kept, since they may never end."""
+        if most <= 0:
+            return
         run = self._runs.get(execution_id)
         if run is None:
             run = self._runs[execution_id] = _Run()
@@ -66,6 +68,13 @@ class PageBudgets:
         run = self._runs.get(execution_id)
         if run is not None:
             run.reserved.pop(lease_id, None)
+
+    def give_back_shard(self, shard: int) -> None:
+        """Note that nobody here will hear any more how the leases of a shard end."""
+        mark = f"{shard}-"
+        for run in self._runs.values():
+            for lease_id in [lease_id for lease_id in run.reserved if lease_id.startswith(mark)]:
+                del run.reserved[lease_id]
 
     def forget(self, execution_id: str) -> None:
         """Let go of a run that is over."""

@@ -57,6 +57,8 @@ def redirected(  # noqa: PLR0911  # one a case of the table above
         detail = f"more than {most}"
         return Redirected(closed(named, DecisionReason.TOO_MANY_REDIRECTS, now_ms=now_ms), detail=detail)
     if key == entry.url_key:
+        if outcome.redirect_refused:
+            return Redirected(closed(named, _reason(outcome.redirect_refused), now_ms=now_ms))
         return Redirected(moved(entry, target, now_ms=now_ms))
     candidate = _target(entry, outcome, by_domain=by_domain)
     ending = closed(named, DecisionReason.REDIRECTED, now_ms=now_ms)

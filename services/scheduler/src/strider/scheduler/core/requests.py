@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchRequested
-from strider.contracts.generated.words import RequestKind
-from strider.urls import host, origin
+from strider.contracts.generated.words import RequestKind, Scope
+from strider.urls import host, origin, registrable_domain
 
 from .robots import JOB
+
+_PERSONAL: Final = frozenset({"authorization", "cookie"})
+"""Headers that were meant for the site of the seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class Licence:
 def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, licence: Licence) -> FetchRequested:
     """Make the request for an entry, or for the robots.txt that goes before one."""
     is_robots = entry.kind == RequestKind.ROBOTS
-    names = tuple(spec.headers)
+    names = _header_names(entry, spec)
     return FetchRequested(
         url=entry.url,
         url_key=entry.url_key,
@@ -60,3 +64,23 @@ def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, licence: Licenc
         insecure_tls=host(entry.url) in spec.insecure_tls_hosts,
         earlier_error=entry.error_class if entry.tries else "",
     )
+
+
+def _header_names(entry: EntryRecorded, spec: CrawlSpecDeclared) -> tuple[str, ...]:
+    if is_at_home(entry, spec):
+        return tuple(spec.headers)
+    return tuple(name for name in spec.headers if name.lower() not in _PERSONAL)
+
+
+def is_at_home(entry: EntryRecorded, spec: CrawlSpecDeclared) -> bool:
+    """Say whether an entry belongs to the sites that a crawl is about, and may see its credentials.
+
+    A scope with bounds leads nowhere else. Without bounds anybody's link leads anywhere: then only start
+    URLs are known to be meant, as long as no redirect takes them to another host, and what the spec names.
+    """
+    if spec.scope != Scope.ANY:
+        return True
+    name = host(entry.url)
+    if name in spec.hosts or registrable_domain(name) in spec.domains:
+        return True
+    return entry.is_start and all(host(url) == name for url in entry.redirect_chain)

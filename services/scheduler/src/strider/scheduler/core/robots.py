@@ -143,7 +143,7 @@ def asked_of(outcome: FetchCompleted) -> Asked:
     return Asked(
         answer,
         outcome.fetch_sequence,
-        text=cut(outcome.robots_text),
+        text=cut(outcome.robots_text, is_part=outcome.robots_truncated),
         status=outcome.status,
         url=outcome.robots_url or outcome.url,
         error_class=outcome.error_class,

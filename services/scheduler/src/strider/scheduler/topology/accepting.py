@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from strider.contracts import EncodeError
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, LinksDiscovered
-from strider.contracts.generated.topics import URLS_DECIDED
+from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
 from strider.contracts.generated.words import DecisionReason, EntryReason
 from strider.runtime.effects import Effects, Say
 from strider.runtime.ports import RawRecord
@@ -36,6 +37,10 @@ FOR_GOOD = frozenset(
     {DecisionReason.POLICY_BLOCKED, DecisionReason.REFUSED_PORT, DecisionReason.REFUSED_SCHEME}
 )
 """Refused for these reasons, a URL is not looked at again when the next page links to it."""
+
+MAX_RECORD_BYTES: Final = FRONTIER.max_bytes - 24 * 1024
+"""Of a new entry. Its record grows (redirects, validators, hashes), and one that has outgrown its topic could
+never be written again: its entry would stay open for ever."""
 
 
 @dataclass(slots=True)
@@ -129,11 +134,17 @@ class Accepting:
             intake.joined.append(entry)
             return
         try:
-            intake.records.append(shard.truth.entry(entry))
+            record = shard.truth.entry(entry)
         except EncodeError as failure:
             intake.refuse(candidate, DecisionReason.BAD_SEED, str(failure))
-        else:
-            intake.opened.append(entry)
+            return
+        if len(record.value or b"") > MAX_RECORD_BYTES:
+            intake.refuse(
+                candidate, DecisionReason.BAD_SEED, f"more than {MAX_RECORD_BYTES} bytes with all it has"
+            )
+            return
+        intake.records.append(record)
+        intake.opened.append(entry)
 
     async def _remember(self, shard: Shard, intake: Intake, specs: Mapping[str, CrawlSpecDeclared]) -> None:
         for entry in intake.opened:

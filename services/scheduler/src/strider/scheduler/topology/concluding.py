@@ -85,6 +85,8 @@ class Concluding:
         # A group that is to rest must know so before it is free: its next request may go at once.
         await shard.tell_groups(outcome.group for outcome in outcomes)
         freed = await shard.free([_freed(outcome) for outcome in outcomes])
+        for outcome in outcomes:
+            self._settle_budget(outcome, specs.get(outcome.crawl_spec_id, DEFAULT_SPEC))
         current = self._current(outcomes, freed, endings)
         known = await shard.look(
             [question_of(each.job_id, each.url_key, each.crawl_spec_id) for each in current]
@@ -130,7 +132,6 @@ class Concluding:
         """Leave out what is stale, and end the requests that no entry waits for."""
         current = []
         for outcome, ending in zip(outcomes, freed, strict=True):
-            self._settle_budget(outcome)
             if outcome.kind == RequestKind.ROBOTS:
                 endings.words[f"robots_{outcome.outcome}"] += 1
                 endings.conclusions.append(conclusion_of(robots_ended(outcome), outcome.lease_id))
@@ -140,10 +141,10 @@ class Concluding:
                 endings.words["stale"] += 1
         return current
 
-    def _settle_budget(self, outcome: FetchCompleted) -> None:
+    def _settle_budget(self, outcome: FetchCompleted, spec: CrawlSpecDeclared) -> None:
         if outcome.has_page:
-            name = entry_id(outcome.job_id, outcome.url_key)
-            self._budgets.use(outcome.execution_id, name, lease_id=outcome.lease_id)
+            name, most = entry_id(outcome.job_id, outcome.url_key), self._options.pages_of(spec)
+            self._budgets.use(outcome.execution_id, name, most=most, lease_id=outcome.lease_id)
         else:
             self._budgets.give_back(outcome.execution_id, outcome.lease_id)
 

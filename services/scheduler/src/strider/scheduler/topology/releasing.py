@@ -126,9 +126,8 @@ class Releasing:
             await self._rebuild(shard)
         await self._send_again()
         room = await self._count_room()
-        if room <= 0:
-            return FIGURES_SECONDS
-        release = await shard.release(limit=min(room, self._options.release_batch))
+        # Also where there is no room: what ran out is under way until somebody has looked at it.
+        release = await shard.release(limit=min(max(room, 0), self._options.release_batch))
         self._room -= len(release.leases)
         harvest = await self._decide(release)
         await self._request(harvest)
@@ -138,7 +137,7 @@ class Releasing:
             self._meter.decided(word, count)
         if release.leases or release.expired:
             return 0.0
-        return _until(release)
+        return _until(release) if room > 0 else FIGURES_SECONDS
 
     async def _decide(self, release: Release) -> Harvest:
         leases = (*release.leases, *release.expired)

@@ -130,6 +130,7 @@ class Scheduler:
                 await asyncio.wait(late)
         for shard, _ in held:
             self._meter.full(shard.number, None)
+            self._budgets.give_back_shard(shard.number)
             try:
                 await shard.truth.close()
             finally:

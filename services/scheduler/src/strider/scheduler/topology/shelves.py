@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
 from strider.scheduler.core import NO_RULES, Group, Rules, group_record, new_group, with_spec
 from strider.stores.frontier.ports import GroupState
+
+LOOKED_AT: Final = 8
+"""Groups that one new group may cost a look: so its price does not grow with how many there are."""
+
+PARSED_PART: Final = 16
+"""Of the texts kept, one in so many (by length) is kept parsed."""
 
 Told = tuple[int, int, int]
 Recorded = tuple[int, int, int]
@@ -86,20 +93,28 @@ class GroupShelf:
                 self._recorded[name] = _recorded(self._groups[name])
 
     def _let_go(self) -> None:
-        for name, group in self._groups.items():
+        """Look at the few oldest; those that matter longer become the youngest."""
+        for _ in range(LOOKED_AT):
+            name, group = next(iter(self._groups.items()))
             if group.is_plain and name not in self._recorded:
                 del self._groups[name]
                 self._told.pop(name, None)
-                return
+                if len(self._groups) <= self._most:
+                    return
+            else:
+                self._groups.move_to_end(name)
 
 
 class RobotsShelf:
-    """Robots rules by origin."""
+    """Robots rules by origin: the texts of many, the parsed rules of those that were asked about last."""
 
     def __init__(self, *, most_characters: int) -> None:
         self._most_characters = most_characters
         self._characters = 0
         self._rules: OrderedDict[str, Rules] = OrderedDict()
+        self._open: OrderedDict[str, int] = OrderedDict()
+        """Origins whose text may be parsed, with what that costs; the latest last."""
+        self._open_characters = 0
 
     def get(self, origin: str) -> Rules:
         """Give what is known of an origin."""
@@ -107,6 +122,7 @@ class RobotsShelf:
         if rules is None:
             return NO_RULES
         self._rules.move_to_end(origin)
+        self._use(origin, rules)
         return rules
 
     def put(self, origin: str, rules: Rules) -> None:
@@ -115,9 +131,20 @@ class RobotsShelf:
             self._characters -= before.cost
         self._rules[origin] = rules
         self._characters += rules.cost
+        self._use(origin, rules)
         while self._characters > self._most_characters and len(self._rules) > 1:
-            _, gone = self._rules.popitem(last=False)
+            name, gone = self._rules.popitem(last=False)
             self._characters -= gone.cost
+            self._open_characters -= self._open.pop(name, 0)
+
+    def _use(self, origin: str, rules: Rules) -> None:
+        """Have the parsed rules of others go: they take a dozen times their text, which can be read again."""
+        self._open_characters += rules.cost - self._open.pop(origin, 0)
+        self._open[origin] = rules.cost
+        while self._open_characters > self._most_characters // PARSED_PART and len(self._open) > 1:
+            name, cost = self._open.popitem(last=False)
+            self._open_characters -= cost
+            self._rules[name].robots.forget()
 
 
 def state_of(group: Group, *, now_ms: int, rebuilt_at_ms: int = 0) -> GroupState:

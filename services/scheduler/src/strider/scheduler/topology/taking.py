@@ -37,6 +37,9 @@ from .shelves import state_of
 LOAD: Final = 500
 """Entries put back by one call: small enough that others get their turn."""
 
+TEXTS_A_TURN: Final = 50
+"""Of robots.txt, that are read again without a pause."""
+
 HOLD_MARGIN_MS: Final = 5_000
 """Beyond the longest deadline: how long a fetcher may take to notice that its request is over."""
 
@@ -77,7 +80,7 @@ class Taking:
             time = ShardTime(self._clock, taken.now_ms)
             shard = Shard(number, truth, self._working_set, options=self._options, time=time)
             if taken.is_ready:
-                self._remember_hosts(shard, await self._archive.hosts(number), keeps_specs=True)
+                await self._remember_hosts(shard, await self._archive.hosts(number), keeps_specs=True)
                 shard.is_ready = True
                 _log.info("Shard Taken", shard=number, epoch=shard.epoch)
             else:
@@ -92,6 +95,7 @@ class Taking:
         began = self._clock.monotonic()
         shard.is_ready = False
         shard.groups.untold()
+        self._budgets.give_back_shard(shard.number)
         try:
             await self._working_set.take(shard.number, shard.epoch)
             await self._working_set.begin(shard.number, shard.epoch)
@@ -106,6 +110,8 @@ class Taking:
         _log.info("Shard Rebuilt", shard=shard.number, entries=len(entries), seconds=seconds)
 
     async def _load(self, shard: Shard, entries: Sequence[EntryRecorded]) -> None:
+        pages = {entry.crawl_spec_id for entry in entries if entry.reason in _PAGE_CAME}
+        specs = await self._specs.known(pages)
         for start in range(0, len(entries), LOAD):
             queued: list[Accepted] = []
             in_ring: list[Accepted] = []
@@ -113,7 +119,7 @@ class Taking:
             places = {Fate.QUEUE: queued, Fate.RING: in_ring, Fate.CLOSE: closed}
             for entry in entries[start : start + LOAD]:
                 shard.met(entry.fetch_sequence)
-                self._count_page(entry)
+                self._count_page(entry, specs.get(entry.crawl_spec_id))
                 if (place := places.get(fate_of(entry))) is not None:
                     place.append(accepted_of(entry))
             await self._working_set.load(
@@ -124,7 +130,7 @@ class Taking:
     async def _open(
         self, shard: Shard, hosts: Sequence[HostRecorded], entries: Sequence[EntryRecorded]
     ) -> None:
-        self._remember_hosts(shard, hosts, keeps_specs=False)
+        await self._remember_hosts(shard, hosts, keeps_specs=False)
         waiting = [entry for entry in entries if fate_of(entry) in {Fate.QUEUE, Fate.RING}]
         specs = await self._specs.known({entry.crawl_spec_id for entry in waiting})
         for entry in waiting:
@@ -135,7 +141,9 @@ class Taking:
         shard.rebuilt_at_ms = now_ms
         asked = {entry.group for entry in waiting if fate_of(entry) is Fate.QUEUE}
         hold_until_ms = now_ms + self._hold_ms(specs)
-        states = [_held(shard, name, until_ms=hold_until_ms if name in asked else 0) for name in shard.groups]
+        # Memory may have no room for all that wait; each of them is held all the same.
+        names = dict.fromkeys([*shard.groups, *sorted(asked)])
+        states = [_held(shard, name, until_ms=hold_until_ms if name in asked else 0) for name in names]
         await self._working_set.ready(shard.number, shard.epoch, groups=states, sequence=shard.sequence)
         shard.groups.told(states)
 
@@ -145,7 +153,9 @@ class Taking:
         deadlines = [spec.request_timeout_seconds for spec in specs.values()]
         return round(max(deadlines, default=30.0) * 1000) + HOLD_MARGIN_MS
 
-    def _remember_hosts(self, shard: Shard, hosts: Iterable[HostRecorded], *, keeps_specs: bool) -> None:
+    async def _remember_hosts(
+        self, shard: Shard, hosts: Iterable[HostRecorded], *, keeps_specs: bool
+    ) -> None:
         """Put groups and robots rules into memory, groups first: a delay of an origin is its group's."""
         robots = []
         for record in hosts:
@@ -159,16 +169,19 @@ class Taking:
                 )
                 shard.groups.recorded([record.group])
         token = product_token(self._options.agent)
-        for record in sorted(robots, key=lambda record: record.robots_asked_at_ms):
+        for number, record in enumerate(sorted(robots, key=lambda record: record.robots_asked_at_ms)):
+            if number % TEXTS_A_TURN == 0:
+                await asyncio.sleep(0)  # texts that ask for a delay are parsed: others want their turn
             rules = rules_of(known_of_record(record))
             shard.robots.put(record.origin, rules)
             if (delay_seconds := rules.robots.delay_seconds(token)) > 0:
                 group = shard.groups.get(record.group)
                 shard.groups.put(with_robots(group, record.origin, delay_seconds))
 
-    def _count_page(self, entry: EntryRecorded) -> None:
-        if entry.reason in _PAGE_CAME:
-            self._budgets.use(entry.execution_id, entry_id(entry.job_id, entry.url_key))
+    def _count_page(self, entry: EntryRecorded, spec: CrawlSpecDeclared | None) -> None:
+        if spec is not None and entry.reason in _PAGE_CAME:
+            name, most = entry_id(entry.job_id, entry.url_key), self._options.pages_of(spec)
+            self._budgets.use(entry.execution_id, name, most=most)
 
 
 def _held(shard: Shard, name: str, *, until_ms: int) -> GroupState:

@@ -1,0 +1,57 @@
+"""What a shard's owner keeps in memory stays bounded, and so does what keeping it costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.politeness.robots_state import OriginRobots
+from strider.scheduler.core import Group, rules_of
+from strider.scheduler.core.groups import new_group
+from strider.scheduler.topology.shelves import LOOKED_AT, PARSED_PART, GroupShelf, RobotsShelf
+
+
+def a_shelf(*, most: int) -> GroupShelf:
+    return GroupShelf(delay_seconds=1.0, most=most)
+
+
+def test_groups_that_can_be_learnt_again_go_first() -> None:
+    shelf = a_shelf(most=2)
+    shelf.put(Group("slow.test", 1000, robots_ms={"http://slow.test": 9000}))
+    for number in range(5):
+        shelf.put(new_group(f"h{number}.test", delay_seconds=1.0))
+
+    assert set(shelf) == {"slow.test", "h4.test"}
+
+
+def test_groups_that_must_stay_cost_no_look_at_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where many hosts have a delay of their own, each page would cost a walk past all of them."""
+    looks = 0
+
+    def is_plain(group: Group) -> bool:
+        nonlocal looks
+        looks += 1
+        return not group.robots_ms
+
+    monkeypatch.setattr(Group, "is_plain", property(is_plain))
+    shelf = a_shelf(most=10)
+    for number in range(500):
+        shelf.put(Group(f"h{number}.test", 1000, robots_ms={"http://h.test": 9000}))
+
+    assert len(list(shelf)) == 500
+    assert looks <= 490 * LOOKED_AT
+
+
+def test_only_the_rules_that_were_asked_about_last_stay_parsed() -> None:
+    """Parsed they take a dozen times their text: a crawl of many hosts would fill the memory with them."""
+    text = "User-agent: *\n" + "\n".join(f"Disallow: /{number}" for number in range(100))
+    cost = rules_of(OriginRobots(text=text)).cost
+    shelf = RobotsShelf(most_characters=cost * PARSED_PART * 2)
+    names = [f"http://h{number}.test" for number in range(20)]
+    kept = {name: rules_of(OriginRobots(text=text)) for name in names}
+    for name, rules in kept.items():
+        shelf.put(name, rules)
+
+    verdicts = [shelf.get(name).robots.allows(f"{name}/1", "Strider") for name in [*names, names[0]]]
+
+    assert verdicts == [False] * 21
+    assert [name for name in names if kept[name].robots._by_agent] == [names[0], names[19]]
