@@ -147,6 +147,18 @@ async def test_a_lease_that_was_never_started_runs_out(frontier: FrontierWorld) 
     assert (await frontier.look(page("x"))).entry == lease.entry
 
 
+async def test_what_ran_out_is_named_also_where_nothing_more_may_go(frontier: FrontierWorld) -> None:
+    """A shard that is full of leases that ran out gets room again only by being told of them."""
+    await frontier.open()
+    await frontier.accept(page("x"), page("y"))
+    lease = await frontier.release_one(lease_ms=20)
+    await frontier.pass_ms(30)
+
+    release = await frontier.release(limit=0)
+
+    assert (release.leases, release.expired) == ([], [lease])
+
+
 async def test_a_started_lease_lasts_for_its_deadline_and_a_margin(frontier: FrontierWorld) -> None:
     await frontier.open()
     await frontier.accept(page("x"))

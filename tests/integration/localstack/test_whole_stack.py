@@ -78,9 +78,9 @@ def test_two_at_once_change_nothing_either(whole: Command) -> None:
 def test_more_of_one_and_less_again(whole: Command) -> None:
     before = whole.pids()
 
-    whole.must("up", "--scale", "echo=2")
+    whole.must("up", *SMALL, "--scale", "echo=2")
     more = whole.pids()
-    whole.must("up", "--scale", "echo=1")
+    whole.must("up", *SMALL, "--scale", "echo=1")
 
     assert {name: pid for name, pid in more.items() if name != "echo-2"} == before
     assert "echo-2" in more
@@ -134,7 +134,7 @@ def test_up_takes_over_what_a_killed_supervisor_left(whole: Command) -> None:
     assert wait_for(lambda: not is_alive(supervisor))
     assert whole.status()["state"] == "orphaned"
 
-    whole.must("up")
+    whole.must("up", *SMALL)
 
     after = whole.pids()
     assert {name: after[name] for name in PARTS} == {name: before[name] for name in PARTS}

@@ -7,6 +7,7 @@ with the state saved where --resume names a file.
 
 from __future__ import annotations
 
+import gc
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
@@ -91,6 +92,7 @@ def crawl(  # noqa: PLR0917  # each is an option
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")] = False,
 ) -> None:
     """Crawl from these URLs now, here, without any server, and write one line for each URL."""
+    gc.disable()  # reading all the libraries makes much and drops nothing; the crawl enables it again
     # Only now: whoever asks for --help does not wait for the services.
     from .crawl_order import Asked, carry_out  # noqa: PLC0415
 

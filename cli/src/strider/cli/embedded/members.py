@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from strider.contracts.codec import Codec, Encoded, Kept
-from strider.contracts.generated.events import PageParsed, PageValidated, Verdict
+from strider.contracts.codec import Codec
+from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.fetcher import topology as fetching
 from strider.fetcher.adapters import allow_connections, open_asker, rules_of
 from strider.fetcher.settings import FetcherSettings
@@ -22,7 +22,7 @@ from strider.parser.adapters.bodies import ObjectBodies
 from strider.parser.adapters.inline import InlineParsers
 from strider.parser.core import Limits
 from strider.runtime.loop_settings import LoopSettings
-from strider.runtime.ports import Bus, Chance, Clock, Record
+from strider.runtime.ports import Bus, Chance, Clock
 from strider.runtime.service_wiring import Consumption, consume
 from strider.runtime.settings import CrawlSettings
 from strider.runtime.settings_crawl import user_agent_of
@@ -37,6 +37,7 @@ from strider.validator.__main__ import rules_of as validation_rules_of
 from strider.validator.adapters import SplicedPages
 from strider.validator.settings import ValidatorSettings
 
+from .kept import KeptPages, Named
 from .member import Member
 
 MIB: Final = 1024 * 1024
@@ -156,7 +157,8 @@ def parser(place: Place, manners: Manners) -> Member:
         now_ms=lambda: round(place.clock.now().timestamp() * 1000),
     )
     loop = parsing.loop_settings(workers=1, page_seconds=2.0)
-    consumption = consume(parsing.GROUP, *service.reads(), settings=loop, on_given_up=service.on_given_up)
+    given_up = Named(service.on_given_up, PAGES_FETCHED, place.codec)
+    consumption = consume(parsing.GROUP, *service.reads(), settings=loop, on_given_up=given_up)
     return Member("parser", (_quick(consumption),), parsing.DEAD_LETTERS)
 
 
@@ -168,23 +170,9 @@ def validator(place: Place, manners: Manners) -> Member:
         KeptPages(SplicedPages(place.codec)),
         now_ms=lambda: round(place.clock.now().timestamp() * 1000),
     )
-    consumption = consume(validating.GROUP, *service.reads(), on_given_up=service.on_given_up)
+    given_up = Named(service.on_given_up, PAGES_PARSED, place.codec)
+    consumption = consume(validating.GROUP, *service.reads(), on_given_up=given_up)
     return Member("validator", (_quick(consumption),), validating.DEAD_LETTERS)
-
-
-class KeptPages:
-    """Joined pages that need not be read again, since everybody is here."""
-
-    def __init__(self, pages: validating.Pages) -> None:
-        self._pages = pages
-
-    def join(self, page: PageParsed, record: Record, verdict: Verdict) -> Encoded | None:
-        """Give the bytes of both, with the event that they are."""
-        joined = self._pages.join(page, record, verdict)
-        # Only what was kept is as it was written; of other bytes the page may be another reading.
-        if joined is None or type(record.value) is not Kept:
-            return joined
-        return Encoded(Kept.of(joined.value, PageValidated(page=page, verdict=verdict)), joined.headers)
 
 
 def _quick(consumption: Consumption) -> Consumption:

@@ -146,6 +146,7 @@ def _spare_the_collector() -> None:
     """Look for garbage rarely: nearly all of it goes by itself, and a look at all there is costs much."""
     gc.freeze()
     gc.set_threshold(GARBAGE_OBJECTS, 10, 50)
+    gc.enable()
 
 
 def _tell(order: Order, crawl: Crawl, end: End, seconds: float) -> None:
@@ -175,9 +176,9 @@ def _output(order: Order, saved: Saved | None) -> Output:
 async def _run(order: Order, output: Output, desk: Desk) -> tuple[End, Crawl]:
     crawl = Crawl(order.wish, order.manners, output, objects_folder=desk.folder, only_pages=order.only_pages)
     if desk.state is not None and desk.saved is not None and order.output is not None:
+        desk.state.restore_sink(crawl.sink)
         for line in written(order.output, order.form, desk.saved.length):
             crawl.sink.know(line)
-        desk.state.restore_sink(crawl.sink)
     # Lines on the same terminal would run into it.
     has_terminal = sys.stderr.isatty() and not (order.output is None and sys.stdout.isatty())
     show = Show(is_wanted=has_terminal and not order.is_quiet)

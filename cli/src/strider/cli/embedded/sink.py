@@ -179,7 +179,7 @@ class Sink:
                 self._waiting[name.removeprefix(_REFUSED)] = Line(**{**line, "links": tuple(line["links"])})
 
     def know(self, line: Mapping[str, Any]) -> None:
-        """Take a line that is in the file already."""
+        """Take a line that is in the file already and was counted."""
         url = str(line["url"])
         if key := key_of(url):
             self._told.add(key_fingerprint(url_hash(key)))
