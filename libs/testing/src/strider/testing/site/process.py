@@ -17,7 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from .plan import Plan, Shape, make_plan
+from .plan import make_plan
+from .shape import Plan, Shape
 
 _STOP_SECONDS: Final = 5.0
 

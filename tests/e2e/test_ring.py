@@ -1,0 +1,106 @@
+"""One seed goes in, and a whole site comes out: every page once, every refusal with its reason."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strider.testing.site import Shape, Site, serve_site
+
+from .checks import (
+    asked_too_often,
+    assert_only_known_urls_were_asked,
+    assert_polite,
+    assert_robots_came_first,
+)
+from .ring import DELAY_SECONDS, Ring
+
+SHAPE = Shape(hosts=4, pages_per_host=12, slow_seconds=1.0, trap_depth=10, has_excluded=True)
+CRAWL_SECONDS = 120.0
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """A crawl that has ended, and all that is known of it."""
+
+    site: Site
+    pages: list[dict[str, Any]]
+    decisions: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def crawl(ring: Ring, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
+    log: Path = tmp_path_factory.mktemp("site") / "access.log"
+    with serve_site(2026, SHAPE, log=log, name="whole") as site:
+        ring.sow(site)
+
+        async def read() -> Crawl:
+            await ring.until_told(site, "adhoc", seconds=CRAWL_SECONDS)
+            pages, decisions = await ring.pages("adhoc"), await ring.decisions("adhoc")
+            return Crawl(site, [dict(row) for row in pages], [dict(row) for row in decisions])
+
+        yield asyncio.run(read())
+
+
+@pytest.mark.req("S3.1.1", "S3.1.2", "S3.2.5", "S3.4.10")
+def test_every_reachable_page_is_one_row(crawl: Crawl) -> None:
+    """What the site's own seed says is there, and nothing else."""
+    stored = Counter(row["url"] for row in crawl.pages)
+
+    assert stored == Counter(crawl.site.plan.pages)
+
+
+@pytest.mark.req("S3.2.2")
+def test_every_url_without_a_page_has_its_reason(crawl: Crawl) -> None:
+    told = {row["url"]: row["reason"] for row in crawl.decisions}
+
+    assert told == crawl.site.plan.decided
+
+
+@pytest.mark.req("S3.2.5", "S3.10.9")
+def test_no_url_is_asked_twice(crawl: Crawl) -> None:
+    """Failures are tried again as often as the ladder says, and everything else is asked once."""
+    assert crawl.site.asked() == Counter(crawl.site.plan.requests)
+
+
+@pytest.mark.req("S3.1.3", "S3.2.4", "S3.4.5")
+def test_the_rules_of_each_host_come_first_and_are_kept(crawl: Crawl) -> None:
+    assert_robots_came_first(crawl.site)
+    assert_only_known_urls_were_asked(crawl.site)
+    assert asked_too_often(crawl.site) == {}
+
+
+@pytest.mark.req("S3.1.3", "S3.2.4")
+def test_the_delay_is_kept_and_one_request_at_a_time(crawl: Crawl) -> None:
+    assert_polite(crawl.site, delay_seconds=DELAY_SECONDS)
+
+
+@pytest.mark.req("S3.1.4", "S3.2.3", "S3.9.2", "S3.9.4")
+def test_pages_carry_what_they_say(crawl: Crawl) -> None:
+    """Title, text and depth of a page in the middle, and where it was found."""
+    origin = crawl.site.plan.origins[0]
+    (page,) = (row for row in crawl.pages if row["url"] == f"{origin}/p/5")
+
+    assert (page["title"], page["depth"], page["referrer"], page["status_code"]) == (
+        f"Page 5 of {origin[7:]}",
+        2,
+        f"{origin}/p/1",
+        200,
+    )
+    assert page["text_length"] > SHAPE.filler_bytes
+
+
+def test_a_redirected_page_knows_its_way(crawl: Crawl) -> None:
+    origin = crawl.site.plan.origins[0]
+    (page,) = (row for row in crawl.pages if row["url"] == f"{origin}/chain/3")
+
+    assert json.loads(page["redirect_chain"]) == [f"{origin}/chain/{step}" for step in range(3)]
