@@ -1,0 +1,92 @@
+"""Looks after Faust from outside: says how far behind it is, and ends the process where it is stuck.
+
+The runtime's watchdog knows the runtime's own loops only. The rule is the same: work waits, nothing
+has moved for the threshold, and nobody outside is the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from strider.runtime.errors import RuntimeFailure
+from strider.runtime.logs import logger
+from strider.runtime.metrics import LAG
+from strider.runtime.ports import Clock, TopicPartition
+from strider.runtime.service import Process
+
+from .application import APP
+
+LOOK_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 5.0
+
+_log = logger("insights")
+
+
+class TablesStuck(RuntimeFailure):
+    """Messages wait, and Faust does not get on."""
+
+
+class Watched(Protocol):
+    """What is looked after."""
+
+    def waits(self) -> Iterable[str]:
+        """Say what it waits for before it can count."""
+
+    def remaining(self) -> int:
+        """Say how much there is to be read before it can count."""
+
+    async def lag(self, topics: Iterable[str]) -> Mapping[TopicPartition, int]:
+        """Say how much of topics waits in each partition."""
+
+
+class Watch:
+    """Looks again and again."""
+
+    def __init__(self, watched: Watched, process: Process[Any], *, topics: Iterable[str]) -> None:
+        self._watched = watched
+        self._topics = tuple(topics)
+        self._metrics = process.metrics
+        self._clock = process.clock
+        self._heartbeat = process.heartbeat
+        self._excuses = process.readiness.excuses
+        self._threshold_seconds = process.settings.run.stall_threshold_seconds
+        self._told: set[TopicPartition] = set()
+
+    async def run(self) -> None:
+        """Look until cancelled; raises TablesStuck."""
+        quiet_since, remaining = self._clock.monotonic(), 0
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            lag = await self._lag()
+            now, remained, remaining = self._clock.monotonic(), remaining, self._watched.remaining()
+            has_work = lag is None or any(lag.values()) or any(self._watched.waits())
+            if not has_work or remaining != remained or self._excuses():
+                quiet_since = now
+            quiet_seconds = now - max(quiet_since, self._heartbeat.last_activity)
+            if quiet_seconds >= self._threshold_seconds:
+                waiting = "unknown" if lag is None else sum(lag.values())
+                raise TablesStuck(f"nothing was counted for {quiet_seconds:.0f} s; waiting: {waiting}")
+
+    async def _lag(self) -> Mapping[TopicPartition, int] | None:
+        """Learn what waits; None where Faust cannot say, whatever its reason is."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                lag = await self._watched.lag(self._topics)
+        except Exception as failure:  # noqa: BLE001  # its client's errors are many; each means that nobody knows
+            _log.debug("Lag Unknown", why=repr(failure))
+            return None
+        for place in self._told - lag.keys():
+            self._metrics.forget(LAG, APP, place.topic, str(place.partition))
+        for place, waiting in lag.items():
+            self._metrics.set(LAG, APP, place.topic, str(place.partition), value=waiting)
+        self._told = set(lag)
+        return lag
+
+
+async def repeat(work: Callable[[], Awaitable[None]], *, clock: Clock, seconds: float) -> None:
+    """Do something every so often, until cancelled."""
+    while True:
+        await clock.sleep(seconds)
+        await work()

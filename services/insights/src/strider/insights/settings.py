@@ -1,0 +1,18 @@
+"""What can be set about insights."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from strider.runtime.settings import ServiceSettings
+
+
+class InsightsSettings(ServiceSettings):
+    """insights: what it counts, and for how long."""
+
+    PREFIX: ClassVar[str] = "INSIGHTS_"
+
+    keep_hours: Annotated[int, Field(ge=2, le=87_600)] = 168
+    """Hours without anything from a host after which its counts are forgotten."""

@@ -1,0 +1,38 @@
+"""A broker with the topics of insights, and the process as an operator would run it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED, SCHEMAS
+from strider.runtime.kafka import KafkaConnection
+from strider.runtime.topics import apply_topics
+from strider.testing.places import own_directory
+from strider.testing.stack import RunningPart, start_kafka
+from tests.faults.services import Yard
+
+SHARDS = 4
+
+
+@pytest.fixture(scope="package")
+def broker() -> Iterator[RunningPart]:
+    """One of our own: the group and the topic of the table have fixed names, and a test stops the broker."""
+    with own_directory() as directory:
+        running = start_kafka(directory)
+        try:
+            connection = KafkaConnection((running.address,))
+            asyncio.run(apply_topics(connection, [FETCHES_COMPLETED, PAGES_SETTLED, SCHEMAS], shards=SHARDS))
+            yield running
+        finally:
+            running.close()
+
+
+@pytest.fixture
+def yard(broker: RunningPart, tmp_path: Path) -> Iterator[Yard]:
+    started = Yard(broker.address, tmp_path, shards=SHARDS)
+    yield started
+    started.close()

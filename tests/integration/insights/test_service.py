@@ -1,0 +1,206 @@
+"""insights on a real broker: Faust counts, keeps its table through kills, loses only counts, and stops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import AdminClient
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED
+from strider.insights.adapters.application import APP
+from strider.insights.adapters.tables import CHANGELOG
+from strider.runtime.clocks import SystemClock
+from strider.runtime.effects import Say
+from strider.runtime.exits import ExitCode
+from strider.runtime.kafka import KafkaBus, KafkaConnection
+from strider.runtime.ports import TopicPartition
+from strider.runtime.speaking import Speaker
+from strider.runtime.tables import TableReader
+from strider.runtime.topics.broker import BrokerTopics
+from strider.testing.stack import RunningPart
+from tests.faults.services import GRACE_SECONDS, Service, Yard
+from tests.faults.waiting import until
+from tests.unit.insights.events import a_fetch, a_settlement
+
+from .conftest import SHARDS
+
+INSIGHTS = ("-m", "strider.insights")
+CODEC = Codec(SchemaBook.embedded())
+
+pytestmark = pytest.mark.timeout(180)
+
+
+class Ring:
+    """What stands before insights, and what can be read of it on the broker."""
+
+    def __init__(self, address: str) -> None:
+        self._connection = KafkaConnection((address,))
+        self._admin = AdminClient({"bootstrap.servers": address})
+        self._bus = KafkaBus(self._connection)
+        self._speaker = Speaker(self._bus, CODEC, service="fetcher", shards=SHARDS, clock=SystemClock())
+
+    async def fetch(self, host: str, *, times: int = 1, **changes: Any) -> None:
+        await self._speaker.speak([Say(FETCHES_COMPLETED, a_fetch(group=host, **changes))] * times)
+
+    async def settle(self, host: str) -> None:
+        await self._speaker.speak([Say(PAGES_SETTLED, a_settlement(group=host))])
+
+    async def table(self) -> dict[str, dict[str, int]]:
+        """Read the table's log: the totals of each host, as they were written last."""
+        places = [TopicPartition(CHANGELOG, number) for number in range(SHARDS)]
+        found = await TableReader(self._bus, clock=SystemClock()).load(
+            places, key=json.loads, value=json.loads
+        )
+        return {host: counts["total"] for host, counts in found.items()}
+
+    async def waiting(self) -> int:
+        """Count what is behind the group's committed offsets."""
+        places = [TopicPartition(FETCHES_COMPLETED.name, number) for number in range(SHARDS)]
+        async with BrokerTopics.open(self._connection) as broker:
+            committed = await broker.committed(APP)
+        reader = await self._bus.reader(places)
+        ends = await reader.end_offsets(places)
+        await reader.close()
+        return sum(ends[place] - committed[place] for place in places)
+
+    async def cut(self) -> None:
+        """Take everything that is in the topic by now, as retention does."""
+        places = [Place(FETCHES_COMPLETED.name, number, -1) for number in range(SHARDS)]
+        for cut in self._admin.delete_records(places).values():
+            await asyncio.wrap_future(cut)
+
+    async def wipe(self) -> None:
+        """Delete the table's log, and wait until it is gone."""
+        await asyncio.wrap_future(self._admin.delete_topics([CHANGELOG])[CHANGELOG])
+
+        async def is_gone() -> bool:
+            return await self._bus.partition_count(CHANGELOG) is None
+
+        await until(is_gone, what="the table's log is gone")
+
+    async def close(self) -> None:
+        await self._speaker.close()
+        await self._bus.close()
+
+
+@pytest.fixture
+async def ring(broker: RunningPart) -> AsyncIterator[Ring]:
+    opened = Ring(broker.address)
+    yield opened
+    await opened.close()
+
+
+async def until_counted(service: Service, word: str, count: int) -> None:
+    await service.until_ready()
+
+    async def is_counted() -> bool:
+        return await service.metric("strider_insights_outcomes_total", outcome=word) >= count
+
+    await service.until(is_counted, what=f"counts {count} × {word}")
+
+
+async def until_written(ring: Ring, service: Service, host: str, counts: dict[str, int]) -> None:
+    async def is_written() -> bool:
+        return (await ring.table()).get(host) == counts
+
+    await until(is_written, what=f"the table has {counts}", tell=service.last_words)
+
+
+async def until_committed(ring: Ring, service: Service) -> None:
+    async def is_committed() -> bool:
+        return await ring.waiting() == 0
+
+    await until(is_committed, what="everything is committed", tell=service.last_words)
+
+
+def a_host() -> str:
+    """A host of this test's own: the table is that of all tests here."""
+    return f"{uuid.uuid4().hex[:8]}.test"
+
+
+async def test_counts_outlive_their_process(ring: Ring, yard: Yard) -> None:
+    """In order or by a kill: what was counted, written and committed is not counted again."""
+    host = a_host()
+    await ring.fetch(host, times=5)
+    await ring.settle(host)
+    first = yard.start(INSIGHTS)
+    await ring.fetch(host, outcome="timed_out", times=50)  # while it starts
+    await until_counted(first, "timed_out", 50)
+    await until_committed(ring, first)
+    first.ask_to_stop()
+    assert await first.until_ended() == 0
+    known = (await ring.table())[host]
+    # A rebalance may repeat what is in hand; what is committed stays exact from here on.
+    assert known["settled:valid"] == 1
+    assert known["fetched"] >= 5
+    assert known["timed_out"] >= 50
+
+    second = yard.start(INSIGHTS)
+    await second.until_ready()
+    await ring.fetch(host, outcome="not_found", times=3)
+    await until_written(ring, second, host, known | {"not_found": 3})
+    await until_committed(ring, second)
+    second.kill()
+    third = yard.start(INSIGHTS)
+    await third.until_ready()
+    await ring.fetch(host, outcome="server_error", times=2)
+    await until_written(ring, third, host, known | {"not_found": 3, "server_error": 2})
+
+
+async def test_a_wiped_table_costs_nothing_but_its_counts(ring: Ring, yard: Yard) -> None:
+    """The group stands where it stood, and the topic is made again."""
+    host = a_host()
+    first = yard.start(INSIGHTS)
+    await ring.fetch(host)
+    await until_counted(first, "fetched", 1)
+    await until_committed(ring, first)
+    first.ask_to_stop()
+    assert await first.until_ended() == 0
+    await ring.wipe()
+
+    second = yard.start(INSIGHTS)
+    await second.until_ready()
+    await ring.fetch(host, outcome="not_found")
+
+    await until_written(ring, second, host, {"not_found": 1})
+    assert set(await ring.table()) == {host}
+
+
+async def test_what_retention_took_leaves_a_hole_and_no_stop(ring: Ring, yard: Yard) -> None:
+    """Counts are nothing to stop for; and behind the hole it commits on."""
+    host = a_host()
+    await ring.fetch(host, times=20)
+    await ring.cut()
+    service = yard.start(INSIGHTS)
+    await service.until_ready()
+
+    await ring.fetch(host, outcome="not_found", times=4)
+
+    await until_written(ring, service, host, {"not_found": 4})
+    await until_committed(ring, service)
+
+
+async def test_it_ends_in_time_although_the_broker_does_not_answer(
+    broker: RunningPart, ring: Ring, yard: Yard
+) -> None:
+    """Faust waits for its threads on our event loop, and they for the broker."""
+    service = yard.start(INSIGHTS)
+    await ring.fetch(a_host())
+    await until_counted(service, "fetched", 1)
+    broker.freeze()
+    try:
+        service.ask_to_stop()
+
+        code = await service.until_ended(seconds=GRACE_SECONDS)
+    finally:
+        broker.thaw()
+
+    assert code == ExitCode.TERMINATED
