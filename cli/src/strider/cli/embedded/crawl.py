@@ -40,7 +40,7 @@ SHARDS: Final = 4
 
 LOOK_SECONDS: Final = 0.03
 BUSY_LOOK_SECONDS: Final = 0.25
-SAVE_SECONDS: Final = 1.0
+SAVE_SECONDS: Final = 0.5
 
 HOLD_SECONDS: Final = 1.0
 """After an interruption, what came before it is heard within this time; then the next is asked for."""
@@ -192,7 +192,7 @@ class Crawl:
         )
 
     async def _keep(self, ring: Ring, state: State | None, on_progress: OnProgress) -> None:
-        """Save and tell, once a second, for ever; raises when nothing will come of waiting."""
+        """Save and tell, twice a second, for ever; raises when nothing will come of waiting."""
         while True:
             await self._clock.sleep(SAVE_SECONDS)
             if state is None:

@@ -247,6 +247,8 @@ def check_size(
     topic: TopicLogs, key: bytes | None, value: bytes | None, headers: Sequence[Header] = ()
 ) -> None:
     """Refuse a message that a real broker would refuse: before it is sent, so that no neighbour suffers."""
-    size = len(key or b"") + len(value or b"") + sum(len(name) + len(content) for name, content in headers)
+    size = len(key or b"") + len(value or b"")
+    for name, content in headers:
+        size += len(name) + len(content)
     if size + WIRE_OVERHEAD_BYTES > topic.message_bytes:
         raise EncodeError(f"{size} bytes for {topic.name} are over the limit of {topic.message_bytes}")

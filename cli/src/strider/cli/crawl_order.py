@@ -1,0 +1,161 @@
+"""What the options of `strider crawl` come to: seeds, a crawl spec, manners.
+
+Decides what is wrong usage, and says so in one line; everything else is `embedded`'s.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.runtime.settings import CrawlSettings, ServiceSettings
+from strider.runtime.settings_sources import SettingsError, load
+
+from .embedded.members import Manners
+from .embedded.running import Order, run_crawl
+from .embedded.showing import say
+from .embedded.wish import BadWish, make_wish, read_listed, read_seed
+
+EXIT_USAGE: Final = 2
+MAX_HEADER_BYTES: Final = 8 * 1024
+
+_NAME_MARKS: Final = frozenset("!#$%&'*+-.^_`|~")
+_OURS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The command line, read."""
+
+    urls: tuple[str, ...]
+    from_file: Path | None
+    output: Path | None
+    form: str
+    max_pages: int
+    max_depth: int
+    max_seconds: int
+    scope: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    delay_seconds: float | None
+    per_host: int
+    concurrency: int
+    timeout_seconds: float
+    host_patience_seconds: int
+    headers: tuple[str, ...]
+    user_agent: str
+    contact: str
+    allow_private: bool
+    ignore_robots: bool
+    resume: Path | None
+    only_pages: bool
+    as_json: bool
+    is_quiet: bool
+
+
+def carry_out(asked: Asked) -> int:
+    """Crawl; gives the exit code."""
+    try:
+        return run_crawl(_order(asked))
+    except BadWish as wrong:
+        say(f"strider crawl: {wrong}")
+        return EXIT_USAGE
+
+
+def _order(asked: Asked) -> Order:
+    settings = _settings(asked)
+    return Order(
+        make_wish(_seeds(asked.urls, asked.from_file), _spec(asked, settings)),
+        Manners(settings, concurrency=asked.concurrency),
+        output=asked.output,
+        form=asked.form,
+        resume=asked.resume,
+        max_seconds=asked.max_seconds,
+        only_pages=asked.only_pages,
+        as_json=asked.as_json,
+        is_quiet=asked.is_quiet,
+    )
+
+
+def _spec(asked: Asked, settings: CrawlSettings) -> CrawlSpecDeclared:
+    return CrawlSpecDeclared(
+        crawl_spec_id="",
+        scope=asked.scope,
+        include=asked.include,
+        exclude=asked.exclude,
+        max_depth=asked.max_depth,
+        max_pages=asked.max_pages,
+        delay_seconds=settings.host_delay_seconds,
+        max_in_flight_per_group=asked.per_host,
+        request_timeout_seconds=asked.timeout_seconds,
+        host_patience_seconds=asked.host_patience_seconds,
+        respect_robots=not asked.ignore_robots,
+        headers=_headers(asked.headers),
+    )
+
+
+def _settings(asked: Asked) -> CrawlSettings:
+    """Take what the environment says, and what was said here instead."""
+    try:
+        crawl = load(ServiceSettings, os.environ).settings.crawl
+    except SettingsError as failure:
+        raise BadWish(str(failure)) from failure
+    chosen: dict[str, object] = {}
+    if asked.contact:
+        chosen["contact"] = asked.contact
+    if asked.user_agent:
+        chosen["user_agent"] = asked.user_agent
+    if asked.allow_private:
+        chosen["allow_private"] = True
+    if asked.delay_seconds is not None:
+        chosen["host_delay_seconds"] = asked.delay_seconds
+    try:
+        return CrawlSettings(**{**crawl.model_dump(), **chosen})
+    except ValueError as failure:
+        raise BadWish(_first_line(failure)) from failure
+
+
+def _first_line(failure: ValueError) -> str:
+    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
+    return " ".join(lines[1:3]) if len(lines) > 1 else str(failure)
+
+
+def _seeds(urls: Sequence[str], from_file: Path | None) -> Iterator[str]:
+    for url in urls:
+        if url == "-":
+            yield from _urls_of(sys.stdin)
+        else:
+            yield read_seed(url)
+    if from_file is None:
+        return
+    try:
+        with from_file.open(encoding="utf-8") as lines:
+            yield from _urls_of(lines)
+    except (OSError, UnicodeDecodeError) as failure:
+        raise BadWish(f"--from {from_file}: {getattr(failure, 'strerror', None) or failure}") from failure
+
+
+def _urls_of(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        text = line.strip()
+        if text and not text.startswith("#"):
+            yield read_listed(text)
+
+
+def _headers(texts: Sequence[str]) -> Mapping[str, str]:
+    headers: dict[str, str] = {}
+    for text in texts:
+        name, colon, value = text.partition(":")
+        is_name = bool(name) and all(letter.isalnum() or letter in _NAME_MARKS for letter in name)
+        is_text = value.isprintable() and value.isascii() and len(text) <= MAX_HEADER_BYTES
+        if not (colon and is_name and name.isascii() and is_text):
+            raise BadWish(f"--header {text[:80]!r}: wanted is 'Name: value' in plain characters")
+        if name.lower() in _OURS:
+            raise BadWish(f"--header {name}: this one belongs to the connection and cannot be set")
+        headers[name] = value.strip()
+    return headers

@@ -1,0 +1,121 @@
+"""What these tests share: the real command as a process, a generated site, and what must hold in the end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from strider.testing.site import Plan, Site
+
+COMMAND: Final = (sys.executable, "-m", "strider.cli", "crawl")
+LONGEST_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def start(*arguments: str, **more: Any) -> subprocess.Popen[str]:
+    """Start the command."""
+    return subprocess.Popen(  # our own interpreter and our own command
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
+    )
+
+
+def end_of(process: subprocess.Popen[str]) -> Ended:
+    """Wait for the end of a command."""
+    try:
+        out, err = process.communicate(timeout=LONGEST_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        raise AssertionError(f"still running after {LONGEST_SECONDS} s; it said: {err[-2000:]}") from None
+    return Ended(process.returncode, out, err)
+
+
+def run(*arguments: str, **more: Any) -> Ended:
+    """Run the command to its end."""
+    return end_of(start(*arguments, **more))
+
+
+def wait_until(condition: Callable[[], bool], what: str, *, process: subprocess.Popen[str]) -> None:
+    """Wait for something to be so while the command runs."""
+    until = time.monotonic() + LONGEST_SECONDS
+    while not condition():
+        if process.poll() is not None:
+            return
+        assert time.monotonic() < until, what
+        time.sleep(0.01)
+
+
+def interrupt_when(process: subprocess.Popen[str], condition: Callable[[], bool], number: int) -> Ended:
+    """Send a signal once something is so."""
+    wait_until(condition, "nothing came of it", process=process)
+    process.send_signal(number)
+    return end_of(process)
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Read an output; every line must be whole."""
+    content = path.read_text(encoding="utf-8")
+    assert content == "" or content.endswith("\n")
+    return [json.loads(line) for line in content.splitlines()]
+
+
+def by_outcome(lines: Sequence[dict[str, Any]], outcome: str) -> set[str]:
+    """Give the URLs that ended in one way."""
+    return {line["url"] for line in lines if line["outcome"] == outcome}
+
+
+QUICK: Final = ("--exclude", "/broken")
+"""Leaves out the page whose retries take ten seconds."""
+
+
+def check_lines(lines: Sequence[dict[str, Any]], plan: Plan, *, is_quick: bool = False) -> None:
+    """Hold an output to what was built: every URL once, each as what it is."""
+    doubled = [url for url, count in Counter(line["url"] for line in lines).items() if count > 1]
+    assert doubled == []
+    pages, denied = (
+        by_outcome(lines, "page"),
+        {line["url"] for line in lines if line["reason"] == "robots_denied"},
+    )
+    ended = by_outcome(lines, "redirected") | by_outcome(lines, "failed")
+    failures = {url for url in plan.failures if not (is_quick and url.endswith("/broken"))}
+    expected = {"page": plan.pages, "ended": {*plan.redirects, *failures}, "denied": plan.forbidden}
+    found = {"page": pages, "ended": ended, "denied": denied}
+    missing = {name: sorted(urls - found[name]) for name, urls in expected.items()}
+    beyond = {name: sorted(urls - expected[name]) for name, urls in found.items()}
+    assert not any((*missing.values(), *beyond.values())), f"missing {missing}, beyond {beyond}"
+
+
+def asked_of(site: Site) -> Counter[str]:
+    """Count how often each URL was asked for."""
+    return Counter(line.url for line in site.access())
+
+
+def check_access(site: Site) -> None:
+    """Hold the site's own log to politeness: robots.txt came first, and what it forbids never."""
+    assert {lines[0].path for lines in site.by_host().values()} == {"/robots.txt"}
+    assert asked_of(site).keys() & site.plan.forbidden == set()
+
+
+def asked_too_often(site: Site) -> dict[str, int]:
+    """Give what was asked for more often than its own answers made necessary."""
+    return {url: count for url, count in asked_of(site).items() if count > site.plan.retried.get(url, 1)}
+
+
+INTERRUPT: Final = signal.SIGINT
+KILL: Final = signal.SIGKILL

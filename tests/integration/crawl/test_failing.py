@@ -1,0 +1,215 @@
+"""What goes wrong around a crawl ends in one clear line and a code, never in a traceback or half a line."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from strider.testing.site import Shape, Site, serve_site
+
+from .scene import asked_of, by_outcome, check_lines, end_of, lines_of, run, start, wait_until
+
+SHAPE = Shape(hosts=2, pages_per_host=40, is_plain=True)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with serve_site(13, SHAPE, log=tmp_path / "access.log") as served:
+        yield served
+
+
+def crawl(site: Site, *more: str) -> tuple[str, ...]:
+    return (*site.plan.seeds, "--allow-private", "--scope", "any", "--delay", "0", "--max-depth", "10", *more)
+
+
+def limited_to(size: int) -> Callable[[], None]:
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def told(err: str) -> list[str]:
+    assert "Traceback" not in err
+    return err.splitlines()
+
+
+def test_a_full_disk_ends_in_one_line_and_whole_lines(site: Site, tmp_path: Path) -> None:
+    """What was written before stays, and nothing of what was not."""
+    output = tmp_path / "out"
+
+    ended = run(*crawl(site, "-o", str(output)), preexec_fn=limited_to(60_000))
+
+    assert ended.code == 1
+    assert told(ended.err)[-1] == f"strider crawl: {output}: File too large"
+    lines_of(output)
+
+
+def test_after_a_full_disk_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
+    """The state is that of the last time when both could be written."""
+    output, order = tmp_path / "out", ("-o", str(tmp_path / "out"), "--resume", str(tmp_path / "state"))
+
+    ended = run(*crawl(site, *order), preexec_fn=limited_to(100_000))
+    again = run(*crawl(site, *order))
+
+    assert (ended.code, again.code) == (1, 0)
+    assert told(ended.err)[-1] == "what was saved before stays; the same command goes on from there"
+    check_lines(lines_of(output), site.plan)
+
+
+def test_a_reader_that_goes_away_ends_the_crawl(site: Site) -> None:
+    """As in `strider crawl … | head -1`."""
+    process = start(*crawl(site, "--max-pages", "60"))
+    assert process.stdout is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    process.stdout = None
+
+    ended = end_of(process)
+
+    line = "strider crawl: standard output: the reader has gone"
+    assert (ended.code, told(ended.err)[-1]) == (1, line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        pytest.param((), "no URL to begin with", id="no-url"),
+        pytest.param(("ht!tp://x",), "is no URL to crawl", id="no-url-at-all"),
+        pytest.param(("ftp://example.com/",), "is no URL to crawl", id="another-scheme"),
+        pytest.param(("http://a.test/", "-o", "/nowhere/out"), "/nowhere/out: No such file", id="no-folder"),
+        pytest.param(("http://a.test/", "-o", "/"), "/: Is a directory", id="a-folder"),
+        pytest.param(("http://a.test/", "--resume", "/tmp/x"), "--resume needs an output file", id="no-file"),
+        pytest.param(
+            ("http://a.test/", "-o", "/dev/null", "--resume", "STATE"), "cut back", id="no-file-to-cut"
+        ),
+        pytest.param(
+            ("http://a.test/", "-o", "OUT", "--resume", "OUT"), "name two files", id="one-file-for-both"
+        ),
+        pytest.param(("http://a.test/", "--include", "re:a("), "--include 're:a(': ", id="bad-pattern"),
+        pytest.param(("http://a.test/", "-H", "no colon"), "'Name: value'", id="bad-header"),
+        pytest.param(("http://a.test/", "-H", "Host: b"), "belongs to the connection", id="header-of-ours"),
+        pytest.param(("--from", "/nowhere/urls"), "--from /nowhere/urls: No such file", id="no-list"),
+        pytest.param(("http://a.test/", "--per-host", "0"), "--per-host", id="no-places"),
+        pytest.param(("http://a.test/", "--user-agent", "a\nb"), "", id="bad-agent"),
+    ],
+)
+def test_a_wish_that_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...], line: str) -> None:
+    """Before anything is written or asked."""
+    names = {"STATE": str(tmp_path / "state"), "OUT": str(tmp_path / "out")}
+
+    ended = run(*(names.get(argument, argument) for argument in arguments))
+
+    assert ended.code == 2
+    assert line in " ".join(told(ended.err))
+    assert ended.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_state_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """A slip on the command line must not cost a file; nor must it cost the output."""
+    state, output = tmp_path / "photos.db", tmp_path / "out"
+    with sqlite3.connect(state) as base:
+        base.execute("CREATE TABLE photos (name TEXT)")
+    base.close()
+    output.write_text("precious\n")
+    before = state.read_bytes()
+
+    ended = run("http://a.test/", "-o", str(output), "--resume", str(state))
+
+    assert ended.code == 2
+    assert "not a file of this program" in " ".join(told(ended.err))
+    assert (state.read_bytes(), output.read_text()) == (before, "precious\n")
+
+
+def test_a_list_of_urls_is_crawled_and_what_is_none_gets_a_line(site: Site, tmp_path: Path) -> None:
+    """One bad line of a thousand must not cost the others."""
+    output = tmp_path / "out"
+    origin = site.plan.origins[0]
+    urls = f"# begin here\n\n{origin}/p/1\nno url at all\n{origin}/p/1\n"
+    listed = tmp_path / "urls"
+    listed.write_text(urls)
+
+    by_file = run("--from", str(listed), "--allow-private", "--max-depth", "0", "-o", str(output), "-q")
+    from_file = {(line["url"], line["outcome"], line["reason"]) for line in lines_of(output)}
+    order = ("-", "--allow-private", "--max-depth", "0", "-o", str(output), "-q")
+    process = start(*order, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(urls)
+    process.stdin.close()
+    process.stdin = None
+    by_stdin = end_of(process)
+
+    assert (by_file.code, by_stdin.code) == (0, 0)
+    expected = {(f"{origin}/p/1", "page", ""), ("no url at all", "refused", "bad_url")}
+    assert {each for each in from_file if each[2] != "too_deep"} == expected
+    assert {line["url"] for line in lines_of(output)} == {url for url, _, _ in from_file}
+
+
+def test_where_nothing_can_be_fetched_the_code_says_so(tmp_path: Path) -> None:
+    """A port where nobody listens, and a private address that was not allowed: each has its line."""
+    output = tmp_path / "out"
+    seeds = ("http://127.0.0.1:9/", "http://nobody.localhost:9/")
+
+    refused = run(*seeds, "-o", str(output), "-q")
+    why = [(line["outcome"], line["reason"]) for line in lines_of(output)]
+    unreachable = run(*seeds, "--allow-private", "--host-patience", "1", "--delay", "0", "-o", str(output))
+
+    assert (refused.code, why) == (1, [("refused", "policy_blocked")] * 2)
+    assert unreachable.code == 1
+    assert by_outcome(lines_of(output), "failed") == set(seeds)
+
+
+def test_a_second_ctrl_c_ends_at_once(site: Site, tmp_path: Path) -> None:
+    """Also where what is in hand would take long; and no scratch folder stays behind."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    order = crawl(site, "-o", str(tmp_path / "out"), "--delay", "3")
+    process = start(*order, env={**os.environ, "TMPDIR": str(scratch)})
+    wait_until(lambda: bool(asked_of(site)), "it asks", process=process)
+
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    ended = end_of(process)
+
+    assert ended.code == 130
+    assert time.monotonic() - began < 5
+    assert "Traceback" not in ended.err
+    assert list(scratch.iterdir()) == []
+
+
+def test_two_crawls_do_not_write_one_file(site: Site, tmp_path: Path) -> None:
+    """Their lines would be mixed."""
+    order = crawl(site, "-o", str(tmp_path / "out"), "--delay", "1")
+    first = start(*order)
+    try:
+        wait_until(lambda: bool(asked_of(site)), "it asks", process=first)
+
+        second = run(*order)
+
+        assert second.code == 2
+        assert "another crawl is writing it" in second.err
+    finally:
+        first.kill()
+        first.communicate()
+
+
+def test_a_slow_reader_holds_up_only_the_lines(site: Site) -> None:
+    """Somebody pages through the output: the requests do not time out for that."""
+    process = start(*crawl(site, "--timeout", "2", "--json"))
+    wait_until(lambda: sum(asked_of(site).values()) >= len(site.plan.pages), "all is asked", process=process)
+
+    ended = end_of(process)
+
+    assert ended.code == 0
+    assert len(ended.out.splitlines()) == len(site.plan.pages)

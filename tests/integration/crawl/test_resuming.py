@@ -1,0 +1,145 @@
+"""Interrupted at any moment, a crawl goes on: nothing lost, no line doubled, nothing done fetched again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from strider.testing.site import Shape, Site, serve_site
+
+from .scene import (
+    INTERRUPT,
+    KILL,
+    QUICK,
+    asked_of,
+    asked_too_often,
+    check_access,
+    check_lines,
+    interrupt_when,
+    lines_of,
+    run,
+    start,
+    wait_until,
+)
+
+SHAPE = Shape(hosts=3, pages_per_host=16, slow_seconds=0.3)
+CONCURRENCY = 8
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with serve_site(12, SHAPE, log=tmp_path / "access.log") as served:
+        yield served
+
+
+def crawl(site: Site, tmp_path: Path, *more: str) -> tuple[str, ...]:
+    return (
+        *(*site.plan.seeds, "--allow-private", "--scope", "any", "--delay", "0.05"),
+        *("-o", str(tmp_path / "pages.jsonl"), "--resume", str(tmp_path / "state")),
+        *("--concurrency", str(CONCURRENCY), *QUICK, *more),
+    )
+
+
+def requests(site: Site) -> int:
+    return sum(asked_of(site).values())
+
+
+def test_after_ctrl_c_the_same_command_goes_on_without_a_second_fetch(site: Site, tmp_path: Path) -> None:
+    """What was fetched has become lines before the process ended."""
+    order = crawl(site, tmp_path)
+
+    first = interrupt_when(start(*order), lambda: requests(site) >= 20, INTERRUPT)
+    between = lines_of(tmp_path / "pages.jsonl")
+    second = run(*order)
+
+    assert (first.code, second.code) == (130, 0)
+    assert "saved in" in first.err
+    lines = lines_of(tmp_path / "pages.jsonl")
+    assert lines[: len(between)] == between
+    check_lines(lines, site.plan, is_quick=True)
+    check_access(site)
+    assert asked_too_often(site) == {}
+
+
+def test_a_crawl_that_is_interrupted_again_and_again_comes_to_its_end(site: Site, tmp_path: Path) -> None:
+    """Whatever it was doing each time."""
+    order = crawl(site, tmp_path)
+
+    for most in (4, 25, 45):
+        ended = interrupt_when(start(*order), lambda most=most: requests(site) >= most, INTERRUPT)
+        assert ended.code in {130, 0}
+    assert run(*order).code == 0
+
+    check_lines(lines_of(tmp_path / "pages.jsonl"), site.plan, is_quick=True)
+    assert asked_too_often(site) == {}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_after_a_kill_nothing_is_lost_and_no_line_is_doubled(site: Site, tmp_path: Path, seed: int) -> None:
+    """At random moments; what the last second had fetched is fetched once more, and nothing else."""
+    order, chance = crawl(site, tmp_path), Random(seed)
+    kills = 0
+    for most in sorted(chance.sample(range(1, 75), 3)):
+        ended = interrupt_when(start(*order), lambda most=most: requests(site) >= most, KILL)
+        kills += ended.code == -KILL
+
+    last = run(*order)
+
+    assert (last.code, kills > 0) == (0, True)
+    check_lines(lines_of(tmp_path / "pages.jsonl"), site.plan, is_quick=True)
+    check_access(site)
+
+
+def test_what_is_complete_is_not_begun_again(site: Site, tmp_path: Path) -> None:
+    """The same command twice asks nobody anything the second time."""
+    order = crawl(site, tmp_path, "--max-pages", "5")
+    assert run(*order).code == 0
+    lines, asked = lines_of(tmp_path / "pages.jsonl"), requests(site)
+
+    again = run(*order)
+
+    assert (again.code, again.err) == (0, "this crawl is complete; nothing is left to do\n")
+    assert (lines_of(tmp_path / "pages.jsonl"), requests(site)) == (lines, asked)
+
+
+def test_another_crawl_is_refused_the_state_and_told_why(site: Site, tmp_path: Path) -> None:
+    """And both files stay as they are."""
+    assert run(*crawl(site, tmp_path, "--max-pages", "3")).code == 0
+    before = (tmp_path / "pages.jsonl").read_bytes()
+
+    other = run(*crawl(site, tmp_path, "--max-pages", "4"))
+
+    assert other.code == 2
+    assert "a crawl with other max pages" in other.err
+    assert (tmp_path / "pages.jsonl").read_bytes() == before
+
+
+def test_a_second_process_on_the_same_state_is_refused(site: Site, tmp_path: Path) -> None:
+    """Two that write one file would each lose what the other has."""
+    order = crawl(site, tmp_path)
+    first = start(*order)
+    try:
+        wait_until(lambda: requests(site) >= 2, "it asks", process=first)
+
+        second = run(*order)
+
+        assert second.code == 2
+        assert "in use by another process" in second.err
+    finally:
+        first.kill()
+        first.communicate()
+
+
+def test_an_output_that_was_cut_short_since_is_refused(site: Site, tmp_path: Path) -> None:
+    """Lines that are gone cannot be made up."""
+    order = crawl(site, tmp_path)
+    assert interrupt_when(start(*order), lambda: requests(site) >= 20, INTERRUPT).code == 130
+    (tmp_path / "pages.jsonl").write_bytes(b"")
+
+    ended = run(*order)
+
+    assert ended.code == 2
+    assert "shorter than when the state was saved" in ended.err

@@ -1,0 +1,118 @@
+"""`strider crawl` on a generated site, from its first URL to its proven end."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strider.cli.embedded.lines import FIELDS
+from strider.testing.site import Shape, Site, serve_site
+
+from .scene import QUICK, asked_too_often, by_outcome, check_access, check_lines, lines_of, run
+
+SHAPE = Shape(hosts=3, pages_per_host=12, slow_seconds=0.3)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with serve_site(11, SHAPE, log=tmp_path / "access.log") as served:
+        yield served
+
+
+def crawl(site: Site, *more: str) -> tuple[str, ...]:
+    return (*site.plan.seeds, "--allow-private", "--scope", "any", *more)
+
+
+@pytest.mark.req("S3.17.3")
+def test_every_page_is_a_line_and_everything_else_says_why(site: Site, tmp_path: Path) -> None:
+    """The expected sets come from how the site was built; the access log is the site's own."""
+    output = tmp_path / "pages.jsonl"
+
+    ended = run(*crawl(site, "--delay", "0.05", "-o", str(output), "--json"))
+
+    assert (ended.code, ended.err) == (0, "")
+    lines = lines_of(output)
+    check_lines(lines, site.plan)
+    check_access(site)
+    assert asked_too_often(site) == {}
+    assert {tuple(line) for line in lines} == {FIELDS}
+    summary = json.loads(ended.out)
+    assert (summary["end"], summary["urls"], summary["messages_given_up"]) == ("complete", len(lines), 0)
+    assert summary["outcomes"]["page"] == len(site.plan.pages)
+
+
+@pytest.mark.req("S3.17.2")
+def test_the_delay_is_kept_between_any_two_requests_to_a_host(site: Site, tmp_path: Path) -> None:
+    """Redirect targets, retries and robots.txt are requests like others."""
+    order = crawl(site, *QUICK, "--delay", "0.5", "--max-pages", "18", "-q", "-o", str(tmp_path / "out"))
+
+    ended = run(*order)
+
+    assert ended.code == 0
+    # The site notes a request when it gets round to it: on a busy machine that is not at once.
+    assert min(site.least_distances().values()) >= 0.42
+
+
+def test_a_host_gets_as_many_requests_at_a_time_as_was_said(site: Site, tmp_path: Path) -> None:
+    """One by default; the slow page keeps its place while others are asked for."""
+    ended = run(*crawl(site, *QUICK, "--delay", "0", "--per-host", "3", "-q", "-o", str(tmp_path / "out")))
+
+    assert ended.code == 0
+    most = max(_at_a_time(lines) for lines in site.by_host().values())
+    assert 1 < most <= 3
+
+
+def _at_a_time(lines: list) -> int:
+    return max(
+        sum(other.started <= line.started < other.ended for other in lines if other is not line) + 1
+        for line in lines
+    )
+
+
+@pytest.mark.parametrize("most", [1, 7])
+def test_no_more_pages_are_fetched_than_was_said(site: Site, tmp_path: Path, most: int) -> None:
+    """What was known and not fetched says so."""
+    output = tmp_path / "out"
+
+    ended = run(*crawl(site, "--delay", "0", "--max-pages", str(most), "-q", "-o", str(output)))
+
+    assert ended.code == 0
+    lines = lines_of(output)
+    assert len(by_outcome(lines, "page")) == most
+    assert "budget" in {line["reason"] for line in lines}
+
+
+def test_only_pages_means_only_pages(site: Site, tmp_path: Path) -> None:
+    """The summary still counts the rest."""
+    output = tmp_path / "out"
+
+    ended = run(*crawl(site, *QUICK, "--delay", "0", "--only-pages", "--json", "-o", str(output)))
+
+    assert {line["url"] for line in lines_of(output)} == site.plan.pages
+    assert json.loads(ended.out)["outcomes"]["refused"] > 0
+
+
+def test_csv_has_the_same_columns(site: Site, tmp_path: Path) -> None:
+    """Texts with line ends in them are one field."""
+    output = tmp_path / "out.csv"
+
+    ended = run(*crawl(site, *QUICK, "--delay", "0", "--format", "csv", "-q", "-o", str(output)))
+
+    assert ended.code == 0
+    with output.open(newline="", encoding="utf-8") as rows:
+        lines = list(csv.DictReader(rows))
+    assert tuple(lines[0]) == FIELDS
+    assert {line["url"] for line in lines if line["outcome"] == "page"} == site.plan.pages
+
+
+def test_lines_go_to_standard_output_where_no_file_is_named(site: Site) -> None:
+    """And nothing else does, so that they can be piped."""
+    ended = run(*crawl(site, "--delay", "0", "--max-pages", "3"))
+
+    lines = [json.loads(line) for line in ended.out.splitlines()]
+    assert len(by_outcome(lines, "page")) == 3
+    assert "complete: 3 pages" in ended.err

@@ -1,0 +1,175 @@
+"""Lines of a crawl: whole, once, and cut back to where they were recorded to end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strider.cli.embedded.lines import FIELDS, Line
+from strider.cli.embedded.output import CSV, JSONL, Output, OutputFailed, written
+
+PLAIN = Line(url="http://a.test/", title="One", links=("http://a.test/b", "http://a.test/c"))
+ODD = Line(url="http://a.test/b", text='two\nlines, "quoted"; \ud800 and é', outcome="failed", reason="why")
+
+
+@pytest.fixture(params=[JSONL, CSV])
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def outcomes(path: Path, form: str, length: int | None = None) -> list[tuple[object, object, object]]:
+    read = written(path, form, path.stat().st_size if length is None else length)
+    return [(line["url"], line["outcome"], line["reason"]) for line in read]
+
+
+def test_what_was_written_can_be_read_again(tmp_path: Path, form: str) -> None:
+    """Line ends, quotes and characters that are none included."""
+    path = tmp_path / "out"
+    output = Output.create(path, form)
+
+    output.write(PLAIN)
+    output.write(ODD)
+    length = output.flush()
+    output.close()
+
+    assert length == path.stat().st_size
+    assert outcomes(path, form) == [("http://a.test/", "page", ""), ("http://a.test/b", "failed", "why")]
+
+
+def test_a_line_has_the_documented_fields_in_their_order(tmp_path: Path) -> None:
+    """People's scripts rely on it."""
+    path = tmp_path / "out"
+    output = Output.create(path, JSONL)
+    output.write(PLAIN)
+    output.flush()
+    output.close()
+
+    line = json.loads(path.read_text())
+
+    expected = """
+        url final_url status depth referrer fetched_at title description canonical text links content_type
+        content_hash raw_hash length duration_ms parser_version outcome reason
+    """
+    assert tuple(line) == FIELDS == tuple(expected.split())
+    assert line["links"] == ["http://a.test/b", "http://a.test/c"]
+
+
+def test_going_on_cuts_off_what_was_written_after_the_record(tmp_path: Path, form: str) -> None:
+    """Also half of a line."""
+    path = tmp_path / "out"
+    output = Output.create(path, form)
+    output.write(PLAIN)
+    length = output.flush()
+    output.write(ODD)
+    output.flush()
+    output.close()
+    with path.open("ab") as more:
+        more.write(b'{"url": "half')
+
+    again = Output.resume(path, form, length)
+    again.write(ODD)
+    again.flush()
+    again.close()
+
+    assert [url for url, _, _ in outcomes(path, form)] == ["http://a.test/", "http://a.test/b"]
+
+
+def test_a_file_that_has_become_shorter_is_refused(tmp_path: Path) -> None:
+    """Its lines are gone, and nobody would write them again."""
+    path = tmp_path / "out"
+    path.write_bytes(b"short")
+
+    with pytest.raises(OutputFailed, match="shorter than when the state was saved"):
+        Output.resume(path, JSONL, 6)
+
+    assert path.read_bytes() == b"short"
+
+
+@pytest.mark.parametrize("content", ["[]\n", "{}\n", "no json\n", '{"url": "x"}\n'])
+def test_lines_of_somebody_else_are_told(tmp_path: Path, content: str) -> None:
+    """In one sentence."""
+    path = tmp_path / "out"
+    path.write_text(content)
+
+    with pytest.raises(OutputFailed, match="not what this crawl has written"):
+        outcomes(path, JSONL)
+
+
+@pytest.fixture
+def size_limit() -> Iterator[int]:
+    """Let no file grow beyond a size: what a full disk does to a write, and it may take half of it."""
+    before, kept = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (700, before[1]))
+    yield 700
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, kept)
+
+
+@pytest.mark.usefixtures("size_limit")
+def test_a_write_that_fails_leaves_no_half_line(tmp_path: Path) -> None:
+    """The file ends where it ended before."""
+    path = tmp_path / "out"
+    output = Output.create(path, JSONL)
+    output.write(PLAIN)
+    length = output.flush()
+    output.write(ODD)
+
+    with pytest.raises(OutputFailed, match="File too large"):
+        output.flush()
+
+    assert path.stat().st_size == length
+    output.close()
+
+
+async def test_a_reader_that_is_slow_does_not_stop_the_loop() -> None:
+    """Only whoever waits for the lines waits."""
+    reading, writing = os.pipe()
+    output = Output.to_stream(writing, JSONL)
+    output.write(Line(url="http://a.test/", text="x" * 300_000))
+    draining = asyncio.create_task(output.drain())
+
+    await asyncio.sleep(0)
+    assert not draining.done()
+    content = b""
+    while not content.endswith(b"\n"):
+        content += await asyncio.to_thread(os.read, reading, 65_536)
+    await draining
+
+    assert json.loads(content)["url"] == "http://a.test/"
+    output.close()
+    os.close(reading)
+
+
+async def test_a_reader_that_has_gone_is_told_in_one_sentence() -> None:
+    """As after `| head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    output = Output.to_stream(writing, JSONL)
+    output.write(PLAIN)
+
+    with pytest.raises(OutputFailed, match="standard output: the reader has gone"):
+        await output.drain()
+
+    output.close()
+
+
+def test_two_cannot_write_one_file(tmp_path: Path) -> None:
+    """Their lines would be mixed; the first one goes on."""
+    path = tmp_path / "out"
+    first = Output.create(path, JSONL)
+    first.write(PLAIN)
+    first.flush()
+
+    with pytest.raises(OutputFailed, match="another crawl is writing it"):
+        Output.create(path, JSONL)
+
+    first.close()
+    assert outcomes(path, JSONL) == [("http://a.test/", "page", "")]

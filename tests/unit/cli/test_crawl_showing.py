@@ -1,0 +1,66 @@
+"""What is said to people before and during a crawl."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from strider.cli.embedded.crawl import Progress
+from strider.cli.embedded.showing import Show, warnings
+from strider.cli.embedded.wish import make_wish
+from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.runtime.settings import CrawlSettings
+
+POLITE = {"contact": "https://example.org/bot", "host_delay_seconds": 1.0}
+
+
+@pytest.mark.req("S1.15.6")
+@pytest.mark.parametrize(
+    ("seed", "settings", "spec", "expected"),
+    [
+        pytest.param("https://example.com/", POLITE, {}, [], id="polite"),
+        pytest.param("https://example.com/", {}, {}, ["say --contact"], id="nameless"),
+        pytest.param(
+            "https://example.com/", {**POLITE, "host_delay_seconds": 0.1}, {}, ["0.1 s between"], id="hurried"
+        ),
+        pytest.param(
+            "https://example.com/", POLITE, {"respect_robots": False}, ["sites of your own"], id="no-robots"
+        ),
+        pytest.param("https://example.com/", POLITE, {"max_depth": 5}, [], id="deep"),
+        pytest.param("https://example.com/", POLITE, {"max_depth": 6}, ["6 links deep"], id="too-deep"),
+        pytest.param("http://127.0.0.1/", {}, {}, ["127.0.0.1 is no public address"], id="private"),
+        pytest.param(
+            "http://shop.localhost/", {"allow_private": True, "host_delay_seconds": 0.0}, {}, [], id="own"
+        ),
+        pytest.param("no url at all", {}, {}, [], id="no-url"),
+    ],
+)
+def test_what_sites_would_mind_is_said_before(
+    seed: str, settings: dict[str, object], spec: dict[str, object], expected: list[str]
+) -> None:
+    """Loudly where it concerns others; not at all on a machine of one's own."""
+    wish = make_wish([seed], CrawlSpecDeclared(**{"crawl_spec_id": "", "max_depth": 3, **spec}))
+
+    said = list(warnings(wish, CrawlSettings(**settings)))
+
+    assert len(said) == len(expected)
+    assert all(part in sentence for part, sentence in zip(expected, said, strict=True))
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_progress_is_one_line_that_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, is_wanted: bool
+) -> None:
+    """And there is none where nobody looks."""
+    terminal = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    show = Show(is_wanted=is_wanted)
+
+    show(Progress(pages=3, queued=5, in_flight=2, errors=1, waiting=2))
+    show.clear()
+
+    written = terminal.getvalue()
+    assert ("3 pages" in written, "5 queued" in written, written.endswith("\r\x1b[K")) == (is_wanted,) * 3
+    assert "\n" not in written

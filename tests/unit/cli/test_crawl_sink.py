@@ -1,0 +1,230 @@
+"""Events become lines: each URL once, however often and in whatever order its events come."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strider.cli.embedded.output import JSONL, Output, OutputFailed
+from strider.cli.embedded.sink import LISTED_REFUSALS, Sink
+from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, UrlsDecided, Verdict
+from strider.contracts.generated.topics import PAGES_REJECTED, PAGES_VALIDATED, URLS_DECIDED
+from strider.runtime.clocks import SystemClock
+from strider.runtime.errors import Unavailable
+from strider.runtime.inprocess.log import Stored
+from strider.stores.objects import ObjectOptions, open_objects
+from strider.urls import key_of, url_hash
+
+A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
+
+
+def key(url: str) -> str:
+    return url_hash(key_of(url))
+
+
+def record(topic: Any, offset: int) -> Stored:
+    return Stored(topic.name, 0, offset, 0, None, b"", ())
+
+
+def page(url: str, **fields: Any) -> PageValidated:
+    parsed = PageParsed(
+        url=url,
+        url_key=key(url),
+        origin="http://a.test",
+        group="a.test",
+        job_id="crawl",
+        execution_id="e",
+        crawl_spec_id="s",
+        fetch_sequence=1,
+        outcome="parsed",
+        parser="html",
+        parser_version="1",
+        fetched_at_ms=1_700_000_000_000,
+        **{"status": 200, "text": "words", "total_us": 2_500, **fields},
+    )
+    return PageValidated(parsed, Verdict("valid", "1", 0))
+
+
+def rejected(url: str) -> PageRejected:
+    return PageRejected(
+        key(url), "a.test", "crawl", "e", 1, "rejected", "soft_not_found", "quality", "validator", 0, url=url
+    )
+
+
+def decided(*what: tuple[str, str, str], page_url: str = "", not_listed: int = 0) -> UrlsDecided:
+    urls, decisions, reasons = zip(*what, strict=True) if what else ((), (), ())
+    keys = tuple(key(url) if "://" in url else "" for url in urls)
+    return UrlsDecided(
+        "k", "scheduler", 0, urls, keys, decisions, reasons, page_url=page_url, not_listed=not_listed
+    )
+
+
+class Scene:
+    """A sink, and the file that it writes."""
+
+    def __init__(self, path: Path, *, only_pages: bool = False) -> None:
+        self.path = path
+        self.output = Output.create(path, JSONL)
+        self._only_pages = only_pages
+        self._objects = open_objects(ObjectOptions("memory:///"), clock=SystemClock())
+        self.sink = Sink(self.output, self._objects, only_pages=only_pages)
+        self._offset = 0
+
+    async def hear(self, *events: Any, at: int | None = None) -> None:
+        for event in events:
+            offset = self._offset if at is None else at
+            self._offset = max(self._offset, offset + 1)
+            if isinstance(event, PageValidated):
+                await self.sink.on_validated([(event, record(PAGES_VALIDATED, offset))])
+            elif isinstance(event, PageRejected):
+                await self.sink.on_rejected([(event, record(PAGES_REJECTED, offset))])
+            else:
+                await self.sink.on_decided([(event, record(URLS_DECIDED, offset))])
+
+    def lines(self) -> Sequence[tuple[str, str, str]]:
+        self.output.flush()
+        read = map(json.loads, self.path.read_text().splitlines())
+        return [(line["url"], line["outcome"], line["reason"]) for line in read]
+
+    async def put(self, content: bytes) -> str:
+        return await self._objects.put(content)
+
+    def resumed(self) -> Scene:
+        """Give what a new process makes of what was saved now."""
+        kept, notes, length = self.sink.kept(), self.sink.notes(), self.output.flush()
+        self.output.close()
+        again = Scene.__new__(Scene)
+        again.path, again._offset, again._objects = self.path, self._offset, self._objects
+        again.output = Output.resume(self.path, JSONL, length)
+        again.sink = Sink(again.output, self._objects, only_pages=self._only_pages)
+        again.sink.restore(kept, notes)
+        for line in self.path.read_text().splitlines():
+            again.sink.know(json.loads(line))
+        return again
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "out")
+
+
+async def test_each_way_to_end_is_a_line(scene: Scene) -> None:
+    """Content, none, elsewhere, failed, not asked."""
+    await scene.hear(
+        page(A),
+        rejected(B),
+        decided((C, "closed", "redirected")),
+        decided(("http://a.test/d", "closed", "not_found")),
+        decided(("http://a.test/e", "closed", "robots_denied")),
+        decided(("no url", "refused", "bad_url")),
+    )
+
+    assert scene.lines() == [
+        (A, "page", ""),
+        (B, "rejected", "soft_not_found"),
+        (C, "redirected", "redirected"),
+        ("http://a.test/d", "failed", "not_found"),
+        ("http://a.test/e", "refused", "robots_denied"),
+        ("no url", "refused", "bad_url"),
+    ]
+    assert scene.sink.tally.urls == 6
+
+
+async def test_what_is_said_twice_is_one_line(scene: Scene) -> None:
+    """Delivered again, or said again by a service that was interrupted."""
+    await scene.hear(page(A), at=0)
+    await scene.hear(page(A), at=0)
+    await scene.hear(page(A), at=1)
+    await scene.hear(decided((A, "closed", "not_found")))
+
+    assert scene.lines() == [(A, "page", "")]
+    assert scene.sink.tally.pages == 1
+
+
+async def test_a_refused_link_waits_because_it_may_come_by_another_way(scene: Scene) -> None:
+    """Only what came by none is told, once, at the end."""
+    await scene.hear(
+        decided((B, "refused", "too_deep"), (C, "refused", "out_of_scope"), page_url=A),
+        decided((C, "refused", "out_of_scope"), page_url=B),
+        page(B),
+    )
+    assert scene.lines() == [(B, "page", "")]
+
+    scene.sink.finish()
+
+    assert scene.lines() == [(B, "page", ""), (C, "refused", "out_of_scope")]
+
+
+async def test_more_refused_links_than_are_listed_are_counted(scene: Scene, monkeypatch: Any) -> None:
+    """Memory is bounded; nothing is passed over in silence."""
+    monkeypatch.setattr("strider.cli.embedded.sink.LISTED_REFUSALS", 1)
+    links = [(B, "refused", "too_deep"), (C, "refused", "too_deep")]
+
+    await scene.hear(decided(*links, page_url=A, not_listed=5))
+
+    assert (scene.sink.tally.unlisted, LISTED_REFUSALS) == (6, 100_000)
+
+
+async def test_only_pages_are_written_where_that_is_asked_for(tmp_path: Path) -> None:
+    """The others are counted."""
+    scene = Scene(tmp_path / "out", only_pages=True)
+
+    await scene.hear(page(A), rejected(B))
+
+    assert scene.lines() == [(A, "page", "")]
+    assert scene.sink.tally.urls == 2
+
+
+@pytest.mark.parametrize("only_pages", [False, True])
+async def test_a_resumed_sink_goes_on_as_if_nothing_had_been(
+    tmp_path: Path, only_pages: bool
+) -> None:  # a case
+    """Messages that come again are known, said again or not; counts and waiting links are there."""
+    scene = Scene(tmp_path / "out", only_pages=only_pages)
+    links = decided((C, "refused", "too_deep"), ("javascript:", "refused", "bad_url"), page_url=A)
+    await scene.hear(page(A), rejected(B), links)
+
+    again = scene.resumed()
+    await again.hear(page(A), at=0)
+    await again.hear(page(A), rejected(B), links)
+    again.sink.finish()
+
+    expected = [(A, "page", "")]
+    if not only_pages:
+        expected += [(B, "rejected", "soft_not_found"), (C, "refused", "too_deep")]
+        expected += [("javascript:", "refused", "bad_url")]
+    assert again.lines() == expected
+    assert again.sink.tally.outcomes == {"page": 1, "rejected": 1, "refused": 2}
+    assert {name: host.pages for name, host in again.sink.tally.hosts.items()} == {"a.test": 1}
+
+
+async def test_a_long_text_comes_from_the_store(scene: Scene) -> None:
+    """And a page whose text is gone is still a page."""
+    reference = await scene.put(json.dumps({"text": "very long"}).encode())
+    missing = f"{reference[:-4]}0000"
+
+    await scene.hear(page(A, text="", texts_object=reference), page(B, text="", texts_object=missing))
+    scene.output.flush()
+
+    assert [json.loads(line)["text"] for line in scene.path.read_text().splitlines()] == ["very long", ""]
+
+
+async def test_an_output_that_fails_ends_the_crawl_and_gives_no_page_up(tmp_path: Path) -> None:
+    """The message stays unread; whoever runs the crawl is told once."""
+    path = Path("/dev/full")
+    output = Output.create(path, JSONL)
+    sink = Sink(output, open_objects(ObjectOptions("memory:///"), clock=SystemClock()))
+    sink.failed = asyncio.get_running_loop().create_future()
+    large = page(A, text="x" * 300_000)
+
+    with pytest.raises(Unavailable, match="/dev/full: No space left"):
+        await sink.on_validated([(large, record(PAGES_VALIDATED, 0))])
+
+    with pytest.raises(OutputFailed, match="No space left"):
+        await sink.failed
+    output.close()

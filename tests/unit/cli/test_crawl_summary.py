@@ -1,0 +1,76 @@
+"""What a crawl came to, in words and as one JSON object."""
+
+from __future__ import annotations
+
+import json
+
+from strider.cli.embedded.summary import render_json, render_text
+from strider.cli.embedded.tally import Tally
+
+
+def a_tally() -> Tally:
+    tally = Tally(unlisted=4)
+    for outcome, reason in (
+        ("page", ""),
+        ("page", ""),
+        ("failed", "not_found"),
+        ("refused", "robots_denied"),
+    ):
+        tally.note(outcome, reason)
+    tally.took("slow.test", 900.0)
+    tally.took("slow.test", 700.0)
+    tally.took("quick.test", 3.0)
+    return tally
+
+
+def test_programs_get_one_object() -> None:
+    """Every outcome is there, also those that did not come up."""
+    text = render_json(a_tally(), 2.5, "complete", given_up=1)
+
+    assert "\n" not in text
+    assert json.loads(text) == {
+        "end": "complete",
+        "seconds": 2.5,
+        "urls": 4,
+        "outcomes": {"page": 2, "rejected": 0, "redirected": 0, "failed": 1, "refused": 1},
+        "reasons": {"failed: not_found": 1, "refused: robots_denied": 1},
+        "not_listed": 4,
+        "messages_given_up": 1,
+        "slowest_hosts": {"slow.test": 800.0, "quick.test": 3.0},
+    }
+
+
+def test_people_get_a_few_lines() -> None:
+    """What was not done is among them."""
+    lines = render_text(a_tally(), 2.5, is_complete=False, given_up=1).splitlines()
+
+    assert lines[0] == "stopped: 2 pages in 2.5 s"
+    assert "  and 4 refused links without a line of their own" in lines
+    assert any("1 messages were given up" in line for line in lines)
+    assert lines[-2].split() == ["slow.test", "800", "ms", "a", "page"]
+
+
+def test_a_tally_that_was_written_down_is_the_same() -> None:
+    """But for the hosts: their times stand in the lines."""
+    before = a_tally()
+
+    after = Tally.from_json(before.to_json())
+
+    assert (after.outcomes, after.reasons, after.unlisted) == (
+        before.outcomes,
+        before.reasons,
+        before.unlisted,
+    )
+    assert after.hosts == {}
+
+
+def test_nothing_is_fruitful_but_what_was_fetched() -> None:
+    """A redirect or a failure alone is nothing fetched; a page that is none was fetched."""
+    tally = Tally()
+    tally.note("redirected", "redirected")
+    tally.note("failed", "not_found")
+    assert tally.is_fruitless
+
+    tally.note("rejected", "soft_not_found")
+
+    assert not tally.is_fruitless
