@@ -86,8 +86,10 @@ def test_a_broker_that_is_away_is_one_line(tmp_path: Path) -> None:
 
     assert (done.returncode, done.stderr) == (
         3,
-        "strider: kafka is unavailable: no broker answers at 127.0.0.1:1, "
-        "or it refuses our login or certificate\n",
+        (
+            "strider: kafka is unavailable: no broker answers at 127.0.0.1:1, "
+            "or it refuses our login or certificate\n"
+        ),
     )
 
 
