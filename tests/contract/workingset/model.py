@@ -69,7 +69,9 @@ class Model:
         """Give the priorities of what may go out of a group now, best first."""
         group = self.groups[name]
         running = [each for each in self.requests.values() if each.is_running and _group(each) == name]
-        late = [each.marked_ms + GRACE_MS + group.delay_ms for each in running if each.marked_ms]
+        # Without a delay there is nothing to keep from a request whose head is still to be written.
+        marked = [each.marked_ms for each in running if each.marked_ms and group.delay_ms]
+        late = [at_ms + GRACE_MS + group.delay_ms for at_ms in marked]
         if max(group.clock_ms, group.blocked_until_ms, *late) > now_ms or any(
             each.is_alone for each in running
         ):
