@@ -26,6 +26,10 @@ API: Final = "api"
 API_PORT: Final = "STRIDER_API_PORT"
 
 
+SESSION_VARIABLE: Final = "KAFKA_SESSION_TIMEOUT"
+SESSION_SECONDS: Final = 10.0
+
+
 @dataclass(slots=True)
 class Composition:
     """The addresses of one life of the stack; ports are added as services come."""
@@ -77,6 +81,9 @@ class Composition:
         missing = [f"health:{name}" for name in wanted if f"health:{name}" not in self.ports]
         self.ports |= choose_ports(missing, self.home.root, remembered=self.ports)
         environment = service_environment(self.environment, as_variables(self.endpoints(wish)))
+        if "kafka" not in self.named:
+            # On one machine silence means death: what a killed service had goes to its successor soon.
+            environment.setdefault(SESSION_VARIABLE, f"{SESSION_SECONDS:g}")
         return {name: self._unit(*each, environment=environment) for name, each in wanted.items()}
 
     def _unit(self, kind: ServiceKind, copy: int, *, environment: Mapping[str, str]) -> ServiceUnit:

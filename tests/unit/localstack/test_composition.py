@@ -1,0 +1,31 @@
+"""What services of the local stack find in their environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strider.localstack.catalogue import find_services
+from strider.localstack.composition import Composition
+from strider.localstack.home import Home
+from strider.localstack.wish import Wish
+
+
+@pytest.mark.parametrize(
+    ("environment", "session"),
+    [
+        pytest.param({}, "10", id="a-kafka-of-ours"),
+        pytest.param({"KAFKA_SESSION_TIMEOUT": "30"}, "30", id="somebody-has-said"),
+        pytest.param({"KAFKA_BOOTSTRAP_SERVERS": "broker.test:9092"}, None, id="a-kafka-of-yours"),
+    ],
+)
+def test_a_killed_service_gets_its_partitions_back_soon(
+    tmp_path: Path, environment: dict[str, str], session: str | None
+) -> None:
+    """On one machine silence means death; what a broker elsewhere is used to is left alone."""
+    composition = Composition(Home(tmp_path), environment, find_services(), {"health:echo": 1})
+
+    units = composition.units(Wish(only=("echo",), examples=True))
+
+    assert {unit.environment.get("KAFKA_SESSION_TIMEOUT") for unit in units.values()} == {session}
