@@ -213,3 +213,13 @@ def test_a_slow_reader_holds_up_only_the_lines(site: Site) -> None:
 
     assert ended.code == 0
     assert len(ended.out.splitlines()) == len(site.plan.pages)
+
+
+def test_a_site_of_others_is_not_crawled_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says what to do, before anything is asked."""
+    monkeypatch.delenv("STRIDER_CONTACT")
+
+    ended = run("https://example.com/", "-o", "/dev/null")
+
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "say --contact" in ended.err

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from strider.cli.embedded.crawl import Progress
-from strider.cli.embedded.showing import Show, warnings
+from strider.cli.embedded.showing import Show, needs_contact, warnings
 from strider.cli.embedded.wish import make_wish
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.runtime.settings import CrawlSettings
@@ -21,7 +21,6 @@ POLITE = {"contact": "https://example.org/bot", "host_delay_seconds": 1.0}
     ("seed", "settings", "spec", "expected"),
     [
         pytest.param("https://example.com/", POLITE, {}, [], id="polite"),
-        pytest.param("https://example.com/", {}, {}, ["say --contact"], id="nameless"),
         pytest.param(
             "https://example.com/", {**POLITE, "host_delay_seconds": 0.1}, {}, ["0.1 s between"], id="hurried"
         ),
@@ -47,6 +46,28 @@ def test_what_sites_would_mind_is_said_before(
 
     assert len(said) == len(expected)
     assert all(part in sentence for part, sentence in zip(expected, said, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "contact", "is_needed"),
+    [
+        pytest.param(["https://example.com/"], "", True, id="a-site-of-others"),
+        pytest.param(["https://example.com/"], "me@example.org", False, id="told"),
+        pytest.param(
+            ["http://localhost/", "http://a.localhost/", "http://127.8.0.1/", "http://[::1]/"],
+            "",
+            False,
+            id="loopback",
+        ),
+        pytest.param(["http://localhost/", "http://10.0.0.1/"], "", True, id="one-is-not"),
+        pytest.param(["no url at all"], "", False, id="no-url"),
+    ],
+)
+def test_only_loopback_is_crawled_without_a_contact(seeds: list[str], contact: str, is_needed: bool) -> None:
+    """Whoever is visited must be able to write to somebody."""
+    wish = make_wish(seeds, CrawlSpecDeclared(crawl_spec_id=""))
+
+    assert needs_contact(wish, CrawlSettings(contact=contact)) == is_needed
 
 
 @pytest.mark.parametrize("is_wanted", [True, False])

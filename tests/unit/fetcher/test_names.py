@@ -140,3 +140,19 @@ def test_each_address_is_judged(address: str, allow_private: bool, refused: bool
     found = Guard(allow_private=allow_private).check(address)
 
     assert (found is not None and found.error == "refused_address") == refused
+
+
+@pytest.mark.parametrize(
+    ("address", "is_refused"),
+    [
+        pytest.param("93.184.216.34", True, id="public"),
+        pytest.param("10.1.2.3", True, id="private"),
+        pytest.param("127.0.0.2", False, id="loopback"),
+        pytest.param("::1", False, id="loopback-v6"),
+    ],
+)
+def test_without_a_contact_only_loopback_is_asked(address: str, is_refused: bool) -> None:
+    """Whoever is visited must be able to write to somebody."""
+    found = Guard(allow_private=True, has_contact=False).check(address)
+
+    assert (found is not None and "STRIDER_CONTACT" in found.message) == is_refused

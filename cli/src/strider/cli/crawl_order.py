@@ -18,7 +18,7 @@ from strider.runtime.settings_sources import SettingsError, load
 
 from .embedded.members import Manners
 from .embedded.running import Order, run_crawl
-from .embedded.showing import say
+from .embedded.showing import needs_contact, say
 from .embedded.wish import BadWish, make_wish, read_listed, read_seed
 
 EXIT_USAGE: Final = 2
@@ -69,8 +69,14 @@ def carry_out(asked: Asked) -> int:
 
 def _order(asked: Asked) -> Order:
     settings = _settings(asked)
+    wish = make_wish(_seeds(asked.urls, asked.from_file), _spec(asked, settings))
+    if needs_contact(wish, settings):
+        raise BadWish(
+            "say --contact with a URL or mail address (or set STRIDER_CONTACT), so that sites know whom to "
+            "write to; without it only loopback is crawled"
+        )
     return Order(
-        make_wish(_seeds(asked.urls, asked.from_file), _spec(asked, settings)),
+        wish,
         Manners(settings, concurrency=asked.concurrency),
         output=asked.output,
         form=asked.form,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from ipaddress import ip_address
 from time import monotonic
 from typing import Final
 
@@ -73,8 +74,21 @@ def warnings(wish: Wish, crawl: CrawlSettings) -> Iterator[str]:
         yield "robots.txt is ignored (--ignore-robots); do this only on sites of your own"
     if is_outside and crawl.host_delay_seconds < USUAL_DELAY_SECONDS:
         yield f"{crawl.host_delay_seconds:g} s between two requests to a host is less than sites usually bear"
-    if is_outside and not (crawl.contact or crawl.user_agent):
-        yield "sites cannot tell whom to write to; say --contact"
+
+
+def needs_contact(wish: Wish, crawl: CrawlSettings) -> bool:
+    """Tell whether somebody else's site would not know whom to write to: only loopback needs nobody."""
+    names = filter(None, map(_host, wish.seeds))
+    return not crawl.contact and not all(map(_is_loopback, names))
+
+
+def _is_loopback(name: str) -> bool:
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def _host(seed: str) -> str:

@@ -30,8 +30,9 @@ def build(process: Process[FetcherSettings]) -> Wiring:
     """Put the service together."""
     settings, clock = process.settings, process.clock
     allow_connections(settings.concurrency + settings.max_idle_connections)
-    if not settings.crawl.contact and not settings.crawl.user_agent:
-        _log.warning("No Contact", why="sites cannot tell whom to write to; set STRIDER_CONTACT")
+    if not settings.crawl.contact:
+        why = "sites could not tell whom to write to; only loopback is asked until STRIDER_CONTACT is set"
+        _log.warning("No Contact", why=why)
     redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
     url = settings.objects.url.get_secret_value()
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None

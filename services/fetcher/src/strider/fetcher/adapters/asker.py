@@ -56,7 +56,7 @@ class Asker:
 def open_asker(settings: FetcherSettings, marks: Marks, *, clock: Clock, name: str) -> Asker:
     """Put together what asks; opens nothing before the first request. `name` is this process's alone."""
     crawl = settings.crawl
-    guard = Guard(allow_private=crawl.allow_private)
+    guard = Guard(allow_private=crawl.allow_private, has_contact=bool(crawl.contact))
     names = Names(guard, clock=clock, options=_name_options(settings))
     engine = Engine(names, guard, options=_engine_options(settings))
     budget = Budget(settings.in_flight_mb * MIB)

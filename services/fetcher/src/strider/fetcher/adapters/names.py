@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -31,6 +32,11 @@ Lookup = Callable[[str], Sequence[str]]
 LOOPBACK: Final = ("127.0.0.1",)
 MAX_ADDRESSES: Final = 8
 """Of one name; who has more is not better reached by trying them."""
+
+_NAMELESS: Final = (
+    ErrorClass.REFUSED_ADDRESS,
+    "STRIDER_CONTACT is not set: sites could not tell whom to write to, so only loopback is asked",
+)
 
 _NOT_FOUND: Final = frozenset({socket.EAI_NONAME})
 _EMPTY: Final = frozenset({getattr(socket, "EAI_NODATA", -5), getattr(socket, "EAI_ADDRFAMILY", -9)})
@@ -63,14 +69,16 @@ class _Known:
 class Guard:
     """Which addresses may be connected to."""
 
-    def __init__(self, *, allow_private: bool) -> None:
+    def __init__(self, *, allow_private: bool, has_contact: bool = True) -> None:
+        """Without a contact, whom sites could write to, only loopback is asked."""
         self._allow_private = allow_private
+        self._has_contact = has_contact
 
     def check(self, address: str) -> Failure | None:
         """Judge an address as the socket will have it."""
         refused = address_refusal(address_kind(address), allow_private=self._allow_private)
         if refused is None:
-            return None
+            return None if self._has_contact or ip_address(address).is_loopback else Failure(*_NAMELESS)
         return Failure(ErrorClass.REFUSED_ADDRESS, f"{address} is a {refused.detail.replace('_', ' ')}")
 
 
