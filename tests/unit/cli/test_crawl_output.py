@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import resource
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from strider.cli.embedded.lines import FIELDS, Line
 from strider.cli.embedded.output import CSV, JSONL, Output, OutputFailed, written
+
+from .limits import file_size_limit
 
 PLAIN = Line(url="http://a.test/", title="One", links=("http://a.test/b", "http://a.test/c"))
 ODD = Line(url="http://a.test/b", text='two\nlines, "quoted"; \ud800 and é', outcome="failed", reason="why")
@@ -102,18 +101,6 @@ def test_lines_of_somebody_else_are_told(tmp_path: Path, content: str) -> None:
         outcomes(path, JSONL)
 
 
-@pytest.fixture
-def size_limit() -> Iterator[int]:
-    """Let no file grow beyond a size: what a full disk does to a write, and it may take half of it."""
-    before, kept = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (700, before[1]))
-    yield 700
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, kept)
-
-
-@pytest.mark.usefixtures("size_limit")
 def test_a_write_that_fails_leaves_no_half_line(tmp_path: Path) -> None:
     """The file ends where it ended before."""
     path = tmp_path / "out"
@@ -122,7 +109,7 @@ def test_a_write_that_fails_leaves_no_half_line(tmp_path: Path) -> None:
     length = output.flush()
     output.write(ODD)
 
-    with pytest.raises(OutputFailed, match="File too large"):
+    with file_size_limit(700), pytest.raises(OutputFailed, match="File too large"):
         output.flush()
 
     assert path.stat().st_size == length

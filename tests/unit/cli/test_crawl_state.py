@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import resource
-import signal
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +20,8 @@ from strider.runtime.clocks import SystemClock
 from strider.runtime.inprocess import Broker
 from strider.runtime.ports import Outgoing, RawRecord, TopicPartition
 from strider.stores.objects import ObjectOptions, open_objects
+
+from .limits import file_size_limit
 
 WISH = make_wish(["http://a.test/"], CrawlSpecDeclared(crawl_spec_id="", max_depth=3))
 OUTPUT = "/somewhere/out"
@@ -123,18 +122,6 @@ async def test_the_objects_of_a_complete_crawl_go(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-@pytest.fixture
-def size_limit() -> Iterator[None]:
-    """Let no file grow beyond a size."""
-    before, kept = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, kept)
-
-
-@pytest.mark.usefixtures("size_limit")
 async def test_after_a_cut_that_could_not_be_written_there_is_no_other(tmp_path: Path) -> None:
     """It would lack what the lost one had; the file stays as it was before."""
     scene, state = Scene(tmp_path), open_state(tmp_path / "state")
@@ -142,7 +129,7 @@ async def test_after_a_cut_that_could_not_be_written_there_is_no_other(tmp_path:
     await scene.save(state)
     scene.broker.append_raw(TopicPartition(FRONTIER.name, 1), [RawRecord(b"large", b"x" * 500_000)])
 
-    with pytest.raises(StateFailed, match=r"state: "):
+    with file_size_limit(200_000), pytest.raises(StateFailed, match=r"state: "):
         await scene.save(state)
     scene.broker.trim(TopicPartition(FRONTIER.name, 1), 1)
     with pytest.raises(StateFailed):
