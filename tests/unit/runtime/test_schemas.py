@@ -149,7 +149,7 @@ async def test_many_who_look_at_once_share_readings(world: World) -> None:
     )
 
     assert all(found)
-    assert finder._readings_begun == 1
+    assert finder._readings._begun == 1
 
 
 async def test_a_false_declaration_teaches_nothing(world: World) -> None:
@@ -205,7 +205,7 @@ async def test_a_reading_that_failed_has_looked_for_nobody() -> None:
     await world.declare(NEWER, NEWER_FINGERPRINT)
     finder = SchemaFinder(world.bus, codec=world.codec)
     failing = [True, True, False]
-    whole = finder._read_to_end
+    whole = finder._readings._read_to_end
 
     async def read() -> None:
         await asyncio.sleep(0)
@@ -213,7 +213,7 @@ async def test_a_reading_that_failed_has_looked_for_nobody() -> None:
             raise Unavailable("kafka", "gone")
         await whole()
 
-    finder._read_to_end = read  # type: ignore[method-assign]
+    finder._readings._read_to_end = read  # type: ignore[method-assign]
     unknown = UnknownSchema(fingerprint=NEWER_FINGERPRINT)
     found = await asyncio.gather(*(finder.find(unknown) for _ in range(3)), return_exceptions=True)
 

@@ -94,7 +94,7 @@ async def test_many_who_ask_at_once_share_their_readings() -> None:
     await world.shelf().declare(world.speaker, [a_spec(depth) for depth in range(1, 10)])
     shelf = world.shelf()
     readings = 0
-    read_to_end = shelf._read_to_end
+    read_to_end = shelf._readings._read_to_end
 
     async def counted() -> None:
         nonlocal readings
@@ -102,7 +102,7 @@ async def test_many_who_ask_at_once_share_their_readings() -> None:
         await asyncio.sleep(0)
         await read_to_end()
 
-    shelf._read_to_end = counted  # type: ignore[method-assign]
+    shelf._readings._read_to_end = counted  # type: ignore[method-assign]
     await asyncio.gather(*(shelf.find([a_spec(1 + number % 9).crawl_spec_id]) for number in range(50)))
 
     assert readings <= 2

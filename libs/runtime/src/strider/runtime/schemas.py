@@ -8,7 +8,7 @@ to it reads that topic to where it ends *now*, and only then is the schema known
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from strider.contracts import DecodeError, Topic, UnknownSchema
@@ -19,7 +19,8 @@ from strider.contracts.generated.topics import SCHEMAS
 
 from .errors import StartRefused, Unavailable
 from .logs import logger
-from .ports import Bus, Clock, Consumer, Outgoing, Producer, Record, TopicPartition
+from .ports import Bus, Clock, Consumer, Outgoing, Producer, Record
+from .readings import Readings
 
 POLL_SECONDS: Final = 0.5
 SILENT_POLLS: Final = 20
@@ -77,14 +78,9 @@ class SchemaFinder:
     """Finds the schemas of other writers, and teaches them to the book."""
 
     def __init__(self, bus: Bus, *, codec: Codec, registry: Registry | None = None) -> None:
-        self._bus = bus
         self._codec = codec
         self._registry = registry
-        self._reader: Consumer | None = None
-        self._one_at_a_time = asyncio.Lock()
-        self._readings_begun = 0
-        self._last_whole = 0
-        """Number of the last reading that reached the end: one that failed has looked for nobody."""
+        self._readings = Readings(bus, SCHEMAS.name, step=self._read_on, patience=_patience)
 
     async def find(self, unknown: UnknownSchema) -> bool:
         """Look for a schema wherever it may be by now; True where the message is worth another look."""
@@ -96,14 +92,12 @@ class SchemaFinder:
         if unknown.fingerprint is None:
             return False
         if self._codec.book.find(unknown.fingerprint) is None:
-            await self._read_what_is_there()
+            await self._readings.read()
         return self._codec.book.find(unknown.fingerprint) is not None
 
     async def close(self) -> None:
         """Stop reading."""
-        if self._reader is not None:
-            reader, self._reader = self._reader, None
-            await reader.close()
+        await self._readings.close()
 
     async def _definition_of(self, registry_id: int) -> str | None:
         assert self._registry is not None
@@ -112,40 +106,12 @@ class SchemaFinder:
         except StartRefused as error:  # not at the start any more: wait for the person who repairs it
             raise Unavailable("registry", str(error)) from error
 
-    async def _read_what_is_there(self) -> None:
-        """Read on to where the topic ends now. Who came while it was read joins the next reading."""
-        arrived = self._readings_begun
-        async with self._one_at_a_time:
-            if self._last_whole > arrived:
-                return
-            self._readings_begun += 1
-            number = self._readings_begun
-            try:
-                await self._read_to_end()
-                self._last_whole = number
-            except BaseException:
-                await self.close()  # where the reader stands is not known any more
-                raise
-
-    async def _read_to_end(self) -> None:
-        if self._reader is None:
-            self._reader = await self._bus.reader(await self._partitions())
-        ends = await self._reader.end_offsets(self._reader.assignment())
-        silent = 0
-        while await _is_before(self._reader, ends):
-            found = await self._reader.poll(max_records=500, timeout_seconds=POLL_SECONDS)
-            silent = 0 if found else silent + 1
-            if silent > SILENT_POLLS:
-                raise Unavailable("kafka", f"{SCHEMAS.name} has an end that cannot be read up to")
-            for records in found.values():
-                for record in records:
-                    self._take(record)
-
-    async def _partitions(self) -> list[TopicPartition]:
-        count = await self._bus.partition_count(SCHEMAS.name)
-        if not count:
-            raise Unavailable("kafka", f"topic {SCHEMAS.name} does not exist; run: strider topics apply")
-        return [TopicPartition(SCHEMAS.name, number) for number in range(count)]
+    async def _read_on(self, reader: Consumer) -> bool:
+        found = await reader.poll(max_records=500, timeout_seconds=POLL_SECONDS)
+        for records in found.values():
+            for record in records:
+                self._take(record)
+        return bool(found)
 
     def _take(self, record: Record) -> None:
         if record.value is None:
@@ -169,8 +135,12 @@ class SchemaFinder:
             _log.warning("Schema Refused", why=str(error), registry_id=registry_id)
 
 
-async def _is_before(reader: Consumer, ends: Any) -> bool:
-    for partition, end in ends.items():
-        if await reader.position(partition) < end:
-            return True
-    return False
+def _patience() -> Callable[[bool], bool]:
+    silent = 0
+
+    def is_too_long(has_come: bool) -> bool:
+        nonlocal silent
+        silent = 0 if has_come else silent + 1
+        return silent > SILENT_POLLS
+
+    return is_too_long

@@ -7,9 +7,8 @@ to be absent. Decides nothing about what a spec says, nor what becomes of what n
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from strider.contracts import DecodeError, UnknownSchema
@@ -19,9 +18,10 @@ from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS
 
 from .effects import Say
-from .errors import OffsetLost, Unavailable
+from .errors import OffsetLost
 from .logs import logger
 from .ports import Bus, Clock, Consumer, Header, TopicPartition
+from .readings import Readings
 from .speaking import Speaker
 
 POLL_RECORDS: Final = 1_000
@@ -40,16 +40,11 @@ class SpecShelf:
     """Knows crawl specs by their ids; one for all loops of a process."""
 
     def __init__(self, bus: Bus, codec: Codec, *, clock: Clock) -> None:
-        self._bus = bus
         self._codec = codec
         self._clock = clock
         self._written: dict[str, tuple[bytes, tuple[Header, ...]]] = {}
         self._open: OrderedDict[str, CrawlSpecDeclared] = OrderedDict()
-        self._reader: Consumer | None = None
-        self._one_at_a_time = asyncio.Lock()
-        self._readings_begun = 0
-        self._last_whole = 0
-        """Number of the last reading that reached the end: one that failed has looked for nobody."""
+        self._readings = Readings(bus, CRAWL_SPECS.name, step=self._read_on, patience=self._patience)
 
     def get(self, spec_id: str) -> CrawlSpecDeclared | None:
         """Give a spec that is known by now; None says only that it was not found here yet."""
@@ -70,7 +65,7 @@ class SpecShelf:
         """
         missing = [spec_id for spec_id in set(spec_ids) if self.get(spec_id) is None]
         if not all(spec_id in self._written for spec_id in missing):
-            await self._read_what_is_there()
+            await self._readings.read()
         for spec_id in missing:
             try:
                 self._decode(spec_id)
@@ -111,9 +106,7 @@ class SpecShelf:
 
     async def close(self) -> None:
         """Stop reading."""
-        if self._reader is not None:
-            reader, self._reader = self._reader, None
-            await reader.close()
+        await self._readings.close()
 
     def _decode(self, spec_id: str) -> CrawlSpecDeclared | None:
         written = self._written.get(spec_id)
@@ -128,32 +121,17 @@ class SpecShelf:
         if len(self._open) > OPEN_SPECS:
             self._open.popitem(last=False)
 
-    async def _read_what_is_there(self) -> None:
-        """Read on to where the topic ends now. Who came while it was read joins the next reading."""
-        arrived = self._readings_begun
-        async with self._one_at_a_time:
-            if self._last_whole > arrived:
-                return
-            self._readings_begun += 1
-            number = self._readings_begun
-            try:
-                await self._read_to_end()
-                self._last_whole = number
-            except BaseException:
-                await self.close()  # where the reader stands is not known any more
-                raise
-
-    async def _read_to_end(self) -> None:
-        if self._reader is None:
-            self._reader = await self._bus.reader(await self._partitions())
-        reader, clock = self._reader, self._clock
-        ends = await reader.end_offsets(reader.assignment())
+    def _patience(self) -> Callable[[bool], bool]:
+        clock = self._clock
         moved = clock.monotonic()
-        while await _is_before(reader, ends):
-            if await self._read_on(reader):
+
+        def is_too_long(has_come: bool) -> bool:
+            nonlocal moved
+            if has_come:
                 moved = clock.monotonic()
-            elif clock.monotonic() - moved > STALL_SECONDS:
-                raise Unavailable("kafka", f"{CRAWL_SPECS.name} has an end that cannot be read up to")
+            return not has_come and clock.monotonic() - moved > STALL_SECONDS
+
+        return is_too_long
 
     async def _read_on(self, reader: Consumer) -> bool:
         try:
@@ -168,20 +146,7 @@ class SpecShelf:
                     self._written[spec_id] = record.value, _schema_header(record.headers)
         return bool(found)
 
-    async def _partitions(self) -> list[TopicPartition]:
-        count = await self._bus.partition_count(CRAWL_SPECS.name)
-        if not count:
-            raise Unavailable("kafka", f"topic {CRAWL_SPECS.name} does not exist; run: strider topics apply")
-        return [TopicPartition(CRAWL_SPECS.name, number) for number in range(count)]
-
 
 def _schema_header(headers: Sequence[Header]) -> tuple[Header, ...]:
     """Keep what a reader of the value needs, and not the rest for as long as the process lives."""
     return tuple(header for header in headers if header[0] == SCHEMA_HEADER)
-
-
-async def _is_before(reader: Consumer, ends: Mapping[TopicPartition, int]) -> bool:
-    for partition, end in ends.items():
-        if await reader.position(partition) < end:
-            return True
-    return False
