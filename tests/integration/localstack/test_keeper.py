@@ -152,15 +152,16 @@ async def test_a_process_of_another_starter_is_taken_over_as_it_runs(keep: Keep,
 
 async def test_a_stop_in_the_middle_of_a_start_leaves_nothing(tmp_path: Path) -> None:
     """The start goes on in its thread; what it brings up must be ended as well."""
+    states: list[str] = []
     keeper = Keeper(
-        ShellUnit(tmp_path, HERE_WHEN_IT_SAYS_SO),
+        ShellUnit(tmp_path, "exec sleep 60"),
         kind="service",
         log=tmp_path / "one.log",
         number=tmp_path / "one.pid",
-        changed=lambda: None,
+        changed=lambda: states.append(keeper.status.state),
     )
     task = asyncio.create_task(keeper.run())
-    await _until(lambda: keeper.status.state == "starting")
+    await _until(lambda: "starting" in states)
 
     task.cancel()
     with suppress(asyncio.CancelledError):
