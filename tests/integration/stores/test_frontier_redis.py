@@ -182,6 +182,35 @@ async def test_nothing_is_answered_from_a_replaced_store(
     assert not (await frontier.take(SHARD, EPOCH + 1)).is_ready
 
 
+@pytest.mark.parametrize("call", CALLS)
+async def test_nothing_is_answered_from_a_store_that_came_back_older(
+    frontier: RedisWorkingSet, losing: LosingRedis, call: Call
+) -> None:
+    """A split brain that ended, or a snapshot that was loaded: the same server, and not the same state."""
+    await frontier.accept(SHARD, EPOCH, [accepted(1)])
+    older = await losing.command("DUMP", FRONTIER_HEADER(SHARD))
+    await frontier.accept(SHARD, EPOCH, [accepted(2)])
+    await losing.command("RESTORE", FRONTIER_HEADER(SHARD), 0, older, "REPLACE")
+
+    with pytest.raises(NotReady, match="older"):
+        await call(frontier)
+
+
+async def test_a_store_that_came_back_older_can_be_rebuilt(
+    frontier: RedisWorkingSet, losing: LosingRedis
+) -> None:
+    """Its owner goes on without a restart."""
+    await frontier.accept(SHARD, EPOCH, [accepted(1)])
+    await losing.command("HSET", FRONTIER_HEADER(SHARD), "call", 0)
+
+    await frontier.take(SHARD, EPOCH)
+    await frontier.begin(SHARD, EPOCH)
+    await frontier.load(SHARD, EPOCH, queued=[accepted(1)])
+    await frontier.ready(SHARD, EPOCH, groups=[], sequence=0)
+
+    assert (await frontier.figures(SHARD, EPOCH)).queued == 1
+
+
 async def test_neither_marks_nor_questions_are_answered_from_a_replaced_store(
     frontier: RedisWorkingSet, losing: LosingRedis
 ) -> None:

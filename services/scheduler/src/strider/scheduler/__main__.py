@@ -24,7 +24,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     specs = SpecShelf(bus, codec, clock=clock)
     voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
     scheduler = Scheduler(
-        working_set=RedisWorkingSet(redis),
+        working_set=RedisWorkingSet(redis, clock=clock),
         truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
         archive=TopicArchive(bus, codec, clock=clock),
         specs=specs,

@@ -2,6 +2,8 @@
 
 A call whose answer did not come may have been done. When the same is asked again it bears the same
 nonce, and the script answers what it answered before; so a lost answer gives no lease twice away.
+Each call says how far its owner is and what time it must be, so that a store which came back older
+refuses it, and a clock that has jumped is mended before anything is done by it.
 """
 
 from __future__ import annotations
@@ -13,27 +15,44 @@ from secrets import token_bytes
 from typing import Any, Final
 
 from strider.runtime.errors import Fenced, Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock
 from strider.stores.keys import FRONTIER_HEADER
 from strider.stores.redis import Redis
 
 from .ports import NotReady
+from .reckoning import Reckoning
 from .redis_scripts import frontier_script
 
 Argument = str | bytes | int
 
 _DONE: Final = 0
 _FENCED: Final = 1
+_OFF_CLOCK: Final = 3
 _MOST_UNANSWERED: Final = 256
+
+_LEAVING_A_NUMBER: Final = frozenset({"accept", "conclude", "free", "ready", "release", "swap"})
+"""Scripts that leave the number of the call in the header."""
+_TELLING_THE_TIME: Final = frozenset({"count", "release", "shift", "swap", "take"})
+"""Scripts whose answers begin with the time."""
+
+_log = logger("frontier")
+
+
+class _OffClock(Exception):
+    """The script would not go by a clock that has jumped."""
 
 
 class ShardCalls:
     """Runs the frontier's scripts."""
 
-    def __init__(self, redis: Redis, *, default_delay_ms: int, visited_ttl_ms: int) -> None:
+    def __init__(self, redis: Redis, clock: Clock, *, default_delay_ms: int, visited_ttl_ms: int) -> None:
         self._redis = redis
+        self._clock = clock
         self._settings = (default_delay_ms, visited_ttl_ms)
         self._who = token_bytes(8)
         self._calls = 0
+        self._reckonings: dict[int, Reckoning] = {}
         self._unanswered: dict[tuple[int, str, bytes], bytes] = {}
 
     async def run(
@@ -45,33 +64,69 @@ class ShardCalls:
         """
         nonce = self._taken_up(shard, name, args, same) or self._nonce()
         try:
-            return await self._run(name, shard, epoch, nonce=nonce, args=args)
+            return await self._run_on_time(name, shard, epoch, nonce=nonce, args=args)
         except (Unavailable, CancelledError):
             while len(self._unanswered) >= _MOST_UNANSWERED:
                 del self._unanswered[next(iter(self._unanswered))]
             self._unanswered[shard, name, same or _digest(args)] = nonce
             raise
 
-    def forget(self, shard: int) -> None:
-        """Let go of what is unanswered of a shard."""
+    def renew(self, shard: int) -> None:
+        """Let go of what is unanswered of a shard: its header begins anew."""
         for asked in [asked for asked in self._unanswered if asked[0] == shard]:
             del self._unanswered[asked]
+        if (reckoning := self._reckonings.get(shard)) is not None:
+            reckoning.renew()
+
+    def forget(self, shard: int) -> None:
+        """Let go of all that is known of a shard: others will write to it."""
+        self.renew(shard)
+        self._reckonings.pop(shard, None)
+
+    async def _run_on_time(
+        self, name: str, shard: int, epoch: int, *, nonce: bytes, args: Sequence[Argument]
+    ) -> list[Any]:
+        try:
+            return await self._run(name, shard, epoch, nonce=nonce, args=args)
+        except _OffClock:
+            _, by_ms = await self._run("shift", shard, epoch, nonce=self._nonce(), args=())
+        if by_ms:  # else the call came late, and the clock is right
+            _log.warning("Clock Shifted", shard=shard, by_ms=by_ms)
+        try:
+            return await self._run(name, shard, epoch, nonce=nonce, args=args)
+        except _OffClock:
+            raise Unavailable("redis", "its clock does not stand where it is reckoned to") from None
 
     async def _run(
         self, name: str, shard: int, epoch: int, *, nonce: bytes, args: Sequence[Argument]
     ) -> list[Any]:
+        reckoning = self._reckonings.setdefault(shard, Reckoning())
+        call = int.from_bytes(nonce[8:])
+        asked_at = self._clock.monotonic()
+        earliest, latest = reckoning.bounds(asked_at)
         reply = await self._redis.run(
             frontier_script(name),
             keys=[FRONTIER_HEADER(shard)],
-            args=[epoch, nonce, *self._settings, *args],
+            args=[
+                f"{epoch} {call} {reckoning.answered} {earliest} {latest}",
+                nonce,
+                *self._settings,
+                *args,
+            ],
         )
         if not isinstance(reply, list) or not reply:
             raise Unavailable("redis", f"frontier_{name} answered {reply!r}")
         verdict, *rest = reply
         if verdict == _DONE:
+            if name in _LEAVING_A_NUMBER:
+                reckoning.hear(call)
+            if name in _TELLING_THE_TIME:
+                reckoning.read(rest[0], asked_at=asked_at, heard_at=self._clock.monotonic())
             return rest
         if verdict == _FENCED:
             raise Fenced(shard)
+        if verdict == _OFF_CLOCK:
+            raise _OffClock
         raise NotReady(shard, rest[0].decode(errors="replace"))
 
     def _taken_up(self, shard: int, name: str, args: Sequence[Argument], same: bytes) -> bytes | None:

@@ -20,6 +20,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "take": ("shard",),
     "begin": ("shard", "groups", "seen"),
     "ready": ("shard",),
+    "shift": ("shard", "groups", "leases"),
     "name": ("shard",),
     "accept": ("shard", "groups", "entries", "seen"),
     "look": ("shard", "groups", "entries", "seen"),

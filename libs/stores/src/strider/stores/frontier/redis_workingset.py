@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from strider.runtime.clocks import SystemClock
+from strider.runtime.ports import Clock
 from strider.stores.redis import Redis
 
 from . import redis_leases
@@ -60,21 +62,27 @@ class RedisWorkingSet:
         self,
         redis: Redis,
         *,
+        clock: Clock | None = None,
         default_delay_ms: int = DEFAULT_DELAY_MS,
         visited_ttl_ms: int = VISITED_TTL_MS,
     ) -> None:
-        self._calls = ShardCalls(redis, default_delay_ms=default_delay_ms, visited_ttl_ms=visited_ttl_ms)
+        self._calls = ShardCalls(
+            redis,
+            clock or SystemClock(),
+            default_delay_ms=default_delay_ms,
+            visited_ttl_ms=visited_ttl_ms,
+        )
         self._names = NamesOfShards(redis, self._calls)
 
     async def take(self, shard: int, epoch: int) -> Taken:
         """Become the owner."""
-        await self.drop(shard)
+        self._renew(shard)
         now_ms, is_ready = await self._calls.run("take", shard, epoch)
         return Taken(bool(is_ready), now_ms)
 
     async def begin(self, shard: int, epoch: int) -> None:
         """Drop all there is, in pieces, and open the shard for `load`."""
-        await self.drop(shard)
+        self._renew(shard)
         is_open = 0
         while not is_open:
             [is_open] = await self._calls.run("begin", shard, epoch, args=[_DROPPED_A_CALL])
@@ -192,6 +200,10 @@ class RedisWorkingSet:
     async def drop(self, shard: int) -> None:
         """Let go of what is remembered of a shard."""
         self._calls.forget(shard)
+        self._names.forget(shard)
+
+    def _renew(self, shard: int) -> None:
+        self._calls.renew(shard)
         self._names.forget(shard)
 
     async def _set_groups(self, shard: int, epoch: int, groups: Sequence[GroupState], *, also: str) -> None:

@@ -3,11 +3,13 @@
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard; ARGV[5] how many groups, or buckets, to drop in this call
 -- result: {0, 1 if it is open for loading, 0 if there is more to drop}; {1} a newer owner has it
-read_head()
-local epoch, budget = tonumber(ARGV[1]), tonumber(ARGV[5])
-if head.epoch and head.epoch > epoch then return {FENCED} end
+local budget = tonumber(ARGV[5])
+if head.epoch and head.epoch > caller.epoch then return {FENCED} end
 redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'state', 'dropping')
+-- Time goes on: what the log says was written by this clock.
+redis.call('HSET', KEYS[1], 'epoch', string.format('%.0f', caller.epoch), 'state', 'dropping',
+  'call', string.format('%.0f', caller.call), 'offset', string.format('%.0f', head.offset),
+  'at', string.format('%.0f', now))
 
 local function drop_groups()
   local names = redis.call('HRANDFIELD', groups_key, budget)

@@ -4,7 +4,6 @@
 -- arguments: ARGV[1] nothing; ARGV[2] nonce of the caller; ARGV[3] and ARGV[4] as in frontier_part_shard; ARGV[5]
 --   how long a started lease lasts, ms; ARGV[6] leases: sequence and epoch
 -- result: {when the request may be taken as started, in us, or 0 where the lease is gone, of each…, now in us}
-read_head()
 local is_ready = is_readable()
 
 local function marked(sequence, epoch)

@@ -1,33 +1,66 @@
 -- Part of every frontier script: the header of a shard, its fence, and the one clock.
 --
 -- keys: KEYS[1] header (hash) of the shard; all other keys of the shard begin alike and share its slot
--- arguments: ARGV[1] epoch of the caller; ARGV[2] nonce of the call; ARGV[3] delay of groups that were
---   never set, ms; ARGV[4] age of a seen generation, ms; the rest is each script's own
--- result: {0, …} done; {1} a newer owner has the shard; {2, why} the working set is not ready
-local DONE, FENCED, NOT_READY = 0, 1, 2
+-- arguments: ARGV[1] what the caller says of itself: its epoch, number of this call, greatest number of a call
+--   that it had the answer of, and between which times (ms; 0 and 0: it does not know) the shard's clock must
+--   stand; ARGV[2] nonce of the call; ARGV[3] delay of groups that were never set, ms; ARGV[4] age of a seen
+--   generation, ms; the rest is each script's own
+-- result: {0, …} done; {1} a newer owner has the shard; {2, why} the working set is not ready; {3} the server's
+--   clock has jumped (frontier_shift mends that)
+--
+-- The shard's time is the server's clock and the header's `offset`, which takes jumps of that clock out again;
+-- it never goes back behind `at`, when the owner's last change was made.
+local DONE, FENCED, NOT_READY, OFF_CLOCK = 0, 1, 2, 3
 
 local base = string.sub(KEYS[1], 1, -7) -- without `header`
-local time = redis.call('TIME')
-local now_us = time[1] * 1000000 + time[2]
-local now = math.floor(now_us / 1000)
 
 -- How the keys are laid out; FIELDS, which the loader puts before, names what a slot's tail holds.
 local LAYOUT = '1'
 
 local head = {}
+local caller = {}
 
 -- A restarted or replaced server has another run id, and what it holds may be older than it looks.
 local function run_id()
   return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 end
 
-local function read_head()
+do
+  local function number(text)
+    return tonumber(text) or 0
+  end
+
   local values = redis.call('HMGET', KEYS[1], 'epoch', 'run', 'state', 'sequence', 'ticket', 'queued', 'ring',
-    'layout')
+    'layout', 'call', 'offset', 'at')
   head.epoch, head.run, head.state = tonumber(values[1]), values[2], values[3] or 'absent'
-  head.sequence, head.ticket = tonumber(values[4]) or 0, tonumber(values[5]) or 0
-  head.queued, head.ring = tonumber(values[6]) or 0, tonumber(values[7]) or 0
+  head.sequence, head.ticket = number(values[4]), number(values[5])
+  head.queued, head.ring = number(values[6]), number(values[7])
   head.layout = values[8] or ''
+  head.call, head.offset, head.at = number(values[9]), number(values[10]), number(values[11])
+  local epoch, call, answered, earliest, latest = string.match(ARGV[1], '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  caller.epoch, caller.call, caller.answered = number(epoch), number(call), number(answered)
+  caller.earliest, caller.latest = number(earliest), number(latest)
+end
+
+local time = redis.call('TIME')
+local clock_us = time[1] * 1000000 + time[2] + head.offset * 1000
+local now_us = math.max(clock_us, head.at * 1000)
+local now = math.floor(now_us / 1000)
+
+local function is_off_clock()
+  local clock = clock_us / 1000
+  return caller.latest > 0 and (clock < caller.earliest or clock > caller.latest)
+end
+
+-- Lets the shard's time go on from there, whatever the server's clock shows; says by how much that differs.
+local function set_time(wanted)
+  local by = wanted - math.floor(clock_us / 1000)
+  head.offset = head.offset + by
+  clock_us = clock_us + by * 1000
+  now_us = math.max(clock_us, head.at * 1000)
+  now = math.floor(now_us / 1000)
+  redis.call('HSET', KEYS[1], 'offset', string.format('%.0f', head.offset))
+  return by
 end
 
 local function is_layout()
@@ -41,14 +74,14 @@ end
 
 -- Says why the caller may not; nothing where it may. `also` is a second state that will do.
 local function refusal(wanted, also)
-  read_head()
-  local epoch = tonumber(ARGV[1])
   if not head.epoch then return {NOT_READY, 'it is absent'} end
-  if head.epoch > epoch then return {FENCED} end
-  if head.epoch < epoch then return {NOT_READY, 'it was not taken with this epoch'} end
+  if head.epoch > caller.epoch then return {FENCED} end
+  if head.epoch < caller.epoch then return {NOT_READY, 'it was not taken with this epoch'} end
   if head.state ~= wanted and head.state ~= also then return {NOT_READY, 'it is ' .. head.state} end
   if head.run ~= run_id() then return {NOT_READY, 'the server is another than before'} end
   if not is_layout() then return {NOT_READY, 'another version wrote it'} end
+  if head.call < caller.answered then return {NOT_READY, 'it is older than what it answered before'} end
+  if is_off_clock() then return {OFF_CLOCK} end
 end
 
 -- What was answered to this very call before; the last call of each kind is remembered.
@@ -61,6 +94,7 @@ end
 
 local function write_head(kind, reply)
   redis.call('HSET', KEYS[1],
+    'call', string.format('%.0f', math.max(head.call, caller.call)), 'at', string.format('%.0f', now),
     'sequence', string.format('%.0f', head.sequence), 'ticket', string.format('%.0f', head.ticket),
     'queued', head.queued, 'ring', head.ring, 'said-' .. kind, ARGV[2] .. (reply or ''))
 end

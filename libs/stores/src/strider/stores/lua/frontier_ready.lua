@@ -8,7 +8,7 @@ if refused then return refused end
 if head.state == 'loading' then
   -- Records do not know the leases whose outcome never came; no shard gives one every millisecond.
   head.sequence = math.max(tonumber(ARGV[5]), now)
-  write_head('ready')
   redis.call('HSET', KEYS[1], 'state', 'ready')
 end
+write_head('ready')
 return {DONE}

@@ -4,7 +4,6 @@
 -- arguments: ARGV[1] to ARGV[3] nothing; ARGV[4] as in frontier_part_shard; then for each scope its name and
 --   its fingerprints, one after the other
 -- result: for each scope one letter for each fingerprint: 1 known, 0 not, or not ready to say
-read_head()
 local is_ready = is_readable()
 local reply = {}
 for index = 5, #ARGV, 2 do

@@ -3,11 +3,23 @@
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard
 -- result: {0, now in ms, 1 if the working set is ready, else 0}; {1} a newer owner has it
-read_head()
-local epoch = tonumber(ARGV[1])
-if head.epoch and head.epoch > epoch then return {FENCED} end
-if head.epoch ~= epoch and head.state ~= 'ready' then
-  redis.call('HSET', KEYS[1], 'state', 'absent') -- what an older owner was loading is not finished by another
+local BACKWARDS = 1000 -- how far a clock may be set back before it is a jump, ms
+
+if head.epoch and head.epoch > caller.epoch then return {FENCED} end
+local is_whole = head.state == 'ready' and head.run == run_id() and is_layout()
+if head.epoch ~= caller.epoch then
+  if head.state ~= 'ready' then
+    redis.call('HSET', KEYS[1], 'state', 'absent') -- what an older owner was loading is not finished by another
+  end
+  redis.call('HSET', KEYS[1], 'call', string.format('%.0f', caller.call))
 end
-redis.call('HSET', KEYS[1], 'epoch', ARGV[1])
-return {DONE, now, head.state == 'ready' and head.run == run_id() and is_layout() and 1 or 0}
+redis.call('HSET', KEYS[1], 'epoch', string.format('%.0f', caller.epoch))
+if is_off_clock() then
+  set_time(math.floor((caller.earliest + caller.latest) / 2))
+elseif clock_us < (head.at - BACKWARDS) * 1000 then
+  -- Nobody knows how long the shard was without an owner: time goes on from where it was, and the log says the rest.
+  set_time(head.at)
+  redis.call('HSET', KEYS[1], 'state', 'absent')
+  is_whole = false
+end
+return {DONE, now, is_whole and 1 or 0}
