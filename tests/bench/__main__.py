@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strider.testing.stack import own_directory, start_kafka
 
-from . import contracts, ring, runtime, urls
+from . import contracts, frontier, ring, runtime, urls
 from .measure import Row
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -51,6 +51,7 @@ def main() -> int:
             rows += runtime.measure(kafka.address, rounds=rounds, count=5_000 if short else 20_000)
         finally:
             kafka.close()
+    rows += frontier.measure(rounds=rounds, short=short)
     rows += ring.measure(rounds=1 if short else 3, short=short)
     page = HEAD.format(machine=_machine()) + "\n".join(map(_line, rows)) + "\n"
     print(page)
