@@ -110,7 +110,7 @@ class FrontierWorld(ABC):
         """Lose the store, as a restart without its data does."""
 
     @abstractmethod
-    def owner(self, **settings: int) -> WorkingSet:
+    def owner(self, **settings: Any) -> WorkingSet:
         """Give the working set of one more process on the same store."""
 
     @abstractmethod
@@ -182,7 +182,7 @@ class MemoryWorld(FrontierWorld):
 
     def __init__(self) -> None:
         self.clock = HandClock()
-        self._settings: dict[str, int] = {"default_delay_ms": 0, "mark_margin_ms": MARGIN_MS}
+        self._settings: dict[str, Any] = {"default_delay_ms": 0, "mark_margin_ms": MARGIN_MS}
         self._build()
 
     def _build(self) -> None:
@@ -198,7 +198,7 @@ class MemoryWorld(FrontierWorld):
     async def shut(self) -> None:
         """Nothing is open."""
 
-    def owner(self, **settings: int) -> WorkingSet:
+    def owner(self, **settings: Any) -> WorkingSet:
         if settings:
             self._settings |= settings
             self._build()
@@ -222,7 +222,7 @@ class RedisWorld(FrontierWorld):
     async def lose(self) -> None:
         await self.redis.command("FLUSHALL")
 
-    def owner(self, **settings: int) -> WorkingSet:
+    def owner(self, **settings: Any) -> WorkingSet:
         return RedisWorkingSet(self.redis, **({"default_delay_ms": 0} | settings))
 
     async def shut(self) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id, key_fingerprint
-from strider.stores.frontier.ports import Accepted, Question
+from strider.stores.frontier.ports import Accepted, Limits, Question
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
+from strider.stores.frontier.rules import NO_LIMITS
 from strider.stores.keys import FRONTIER_HEADER
 from strider.stores.redis import Redis
 
@@ -20,9 +21,13 @@ def accepted(number: int, group: str = "a.test", **more: Any) -> Accepted:
     """Make up a page of the usual size; the same number is the same URL."""
     url = f"https://{group}/articles/2026/05/some-readable-title-{number}.html"
     key = sha256(url.encode()).hexdigest()
-    values: dict[str, Any] = {"referrer": f"https://{group}/articles/2026/index.html", **more}
-    spec, now_ms = "0" * 64, 1_795_018_180_635
-    entry = EntryRecorded("news", key, url, group, "pending", "news-1", spec, 0, now_ms, **values)
+    values: dict[str, Any] = {
+        "updated_at_ms": 1_795_018_180_635,
+        "referrer": f"https://{group}/articles/2026/index.html",
+        **more,
+    }
+    spec = "0" * 64
+    entry = EntryRecorded("news", key, url, group, "pending", "news-1", spec, 0, **values)
     return Accepted(entry, "news", key_fingerprint(key))
 
 
@@ -30,10 +35,10 @@ def question(asked: Accepted) -> Question:
     return Question(entry_id(asked.entry.job_id, asked.entry.url_key), asked.seen_scope, asked.fingerprint)
 
 
-async def opened(redis: Redis) -> RedisWorkingSet:
+async def opened(redis: Redis, limits: Limits = NO_LIMITS) -> RedisWorkingSet:
     """Own an empty shard that is ready."""
     await redis.command("DEL", FRONTIER_HEADER(SHARD))  # a server of the environment is not emptied
-    working_set = RedisWorkingSet(redis, default_delay_ms=0)
+    working_set = RedisWorkingSet(redis, default_delay_ms=0, limits=limits)
     await working_set.take(SHARD, EPOCH)
     await working_set.begin(SHARD, EPOCH)
     await working_set.ready(SHARD, EPOCH, groups=[], sequence=0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from hashlib import sha256
 
 import pytest
@@ -14,12 +16,17 @@ from strider.stores.frontier.ports import (
     Fate,
     Freed,
     GroupState,
+    Known,
+    Limits,
     Marked,
+    Round,
     Seen,
+    Standing,
 )
 from strider.stores.frontier.redis_marks import RedisMarks
 from strider.stores.frontier.redis_seen import RedisSeenQuestion
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
+from strider.stores.frontier.rules import VISITED_TTL_MS
 from strider.stores.keys import FRONTIER_HEADER, KEY_FAMILIES
 from strider.stores.redis import Redis
 from strider.testing.stack import Stack
@@ -63,11 +70,73 @@ async def test_a_full_server_accepts_nothing_and_goes_on_with_the_rest(
     assert (figures.queued, figures.leased) == (1, 0)
 
 
+@asynccontextmanager
+async def filled(redis: Redis, percent: int) -> AsyncIterator[None]:
+    """Limit the server so that it is about so full."""
+    await redis.command("CONFIG", "SET", "maxmemory", str(await _used_memory(redis) * 100 // percent))
+    try:
+        yield
+    finally:
+        await redis.command("CONFIG", "SET", "maxmemory", "0")
+
+
+async def test_on_a_nearly_full_server_entries_are_accepted_into_the_log_only(
+    redis: Redis, stack: Stack
+) -> None:
+    """The crawl goes on discovering, while what is queued is worked off; then they are queued."""
+    if not stack.redis.is_ours:
+        pytest.skip("somebody else's server is not filled up")
+    frontier = await opened(redis, Limits(full_percent=80))
+    await frontier.accept(SHARD, EPOCH, [accepted(1)])
+    entries = [accepted(2).entry, accepted(3).entry]
+
+    async with filled(redis, percent=88):
+        await frontier.accept(SHARD, EPOCH, [accepted(2), accepted(3)])
+        told = await frontier.figures(SHARD, EPOCH)
+        [known] = await frontier.look(SHARD, EPOCH, [question(accepted(2))])
+        refused = await frontier.refill(SHARD, EPOCH, entries, part=Round.WHOLE)
+        [lease] = (await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)).leases
+        closed = Conclusion(lease.entry, Fate.CLOSE, "news", accepted(1).fingerprint, lease.lease_id)
+        await frontier.conclude(SHARD, EPOCH, [closed])
+    refilled = await frontier.refill(SHARD, EPOCH, entries, part=Round.WHOLE)
+    after = await frontier.figures(SHARD, EPOCH)
+
+    assert (told.queued, told.parked, told.hungry) == (1, 2, 1)
+    assert 80 <= told.memory_percent < 95
+    assert known == Known(Standing.OPEN)
+    assert (refused, refilled) == (0, 2)
+    assert (after.queued, after.parked, after.hungry, after.memory_percent) == (2, 0, 0, 0)
+
+
+async def test_on_a_full_server_the_older_memory_of_what_was_seen_goes_first(
+    redis: Redis, stack: Stack
+) -> None:
+    """A known link that counts as new costs a fetch; a frontier that stands costs the crawl."""
+    if not stack.redis.is_ours:
+        pytest.skip("somebody else's server is not filled up")
+    frontier = await opened(redis, Limits(full_percent=80))
+    now_ms = (await frontier.figures(SHARD, EPOCH)).now_ms
+    await frontier.begin(SHARD, EPOCH)
+    old, new = accepted(1, updated_at_ms=now_ms - VISITED_TTL_MS), accepted(2, updated_at_ms=now_ms)
+    await frontier.load(SHARD, EPOCH, closed=[old, new])
+    await frontier.ready(SHARD, EPOCH, groups=[], sequence=0)
+    before = (await frontier.figures(SHARD, EPOCH)).seen
+
+    async with filled(redis, percent=97):
+        await frontier.accept(SHARD, EPOCH, [], seen=[Seen("news", 3)])
+
+    known = await frontier.look(SHARD, EPOCH, [question(old), question(new)])
+    assert before == 2
+    assert [each.standing for each in known] == [Standing.UNKNOWN, Standing.SEEN]
+
+
 async def test_every_key_is_declared_and_only_what_was_seen_expires(
-    frontier: RedisWorkingSet, redis: Redis
+    redis: Redis,
 ) -> None:
     """Scripts spell keys themselves; an undeclared one would live for ever and be nobody's."""
+    frontier = await opened(redis, Limits(group_entries=1))
     now_ms = (await frontier.figures(SHARD, EPOCH)).now_ms
+    await frontier.accept(SHARD, EPOCH, [accepted(6, "parked.test"), accepted(7, "parked.test")])
     await frontier.accept(
         SHARD,
         EPOCH,

@@ -157,6 +157,21 @@ FRONTIER_SHAPES: Final = KeyFamily(
     None,
     "What those numbers stand for.",
 )
+FRONTIER_PARKED: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "parked",
+    None,
+    "Numbers of entries that are only in the log: a set of integers for each bucket, by what they wait for.",
+    ("kind", "bucket"),
+)
+FRONTIER_PARKED_SIZES: Final = KeyFamily(
+    "scheduler",
+    "shard",
+    "parked-sizes",
+    None,
+    "Members and buckets of what is parked.",
+)
 FRONTIER_SEEN: Final = KeyFamily(
     "scheduler",
     "shard",
@@ -198,6 +213,8 @@ KEY_FAMILIES: Final = (
     FRONTIER_COUNTS,
     FRONTIER_NAMES,
     FRONTIER_SHAPES,
+    FRONTIER_PARKED,
+    FRONTIER_PARKED_SIZES,
     FRONTIER_SEEN,
     FRONTIER_SEEN_SIZES,
     FRONTIER_SEEN_TOKENS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from strider.contracts.generated.events import EntryRecorded
 from strider.runtime.errors import Fenced
 from strider.runtime.ports import Clock
 
@@ -25,16 +26,18 @@ from .ports import (
     GroupState,
     Known,
     Lease,
+    Limits,
     Mark,
     Marked,
     NotReady,
     Question,
     Release,
+    Round,
     Seen,
     Swap,
     Taken,
 )
-from .rules import DEFAULT_DELAY_MS, MARK_MARGIN_MS, VISITED_TTL_MS, first_sequence
+from .rules import DEFAULT_DELAY_MS, MARK_MARGIN_MS, NO_LIMITS, VISITED_TTL_MS, first_sequence
 
 
 class MemoryFrontier:
@@ -47,7 +50,9 @@ class MemoryFrontier:
         default_delay_ms: int = DEFAULT_DELAY_MS,
         mark_margin_ms: int = MARK_MARGIN_MS,
         visited_ttl_ms: int = VISITED_TTL_MS,
+        limits: Limits = NO_LIMITS,
     ) -> None:
+        self._limits = limits
         self._clock = clock
         self._began_us = int(clock.now().timestamp() * 1_000_000)
         self._began_monotonic = clock.monotonic()
@@ -141,6 +146,21 @@ class MemoryFrontier:
         for group in groups:
             kept.groups.set(group, now_ms)
 
+    async def parked(self, shard: int, epoch: int, entry_ids: Sequence[str]) -> Sequence[bool]:
+        """Say which entries are parked."""
+        parked = self._ready(shard, epoch).entries.parked
+        return [name in parked for name in entry_ids]
+
+    async def refill(self, shard: int, epoch: int, entries: Sequence[EntryRecorded], *, part: Round) -> int:
+        """Queue what is parked and has room."""
+        kept, now_ms = self._ready(shard, epoch).entries, self._now_ms()
+        kept.promote(now_ms)
+        return kept.parked.walk(part, lambda: kept.refill(entries, now_ms))
+
+    async def prune(self, shard: int, epoch: int) -> Sequence[str]:
+        """Forget groups that are idle."""
+        return self._ready(shard, epoch).prune(self._now_ms())
+
     async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
         """Count entries by execution."""
         return self._ready(shard, epoch).entries.counts()
@@ -189,7 +209,12 @@ class MemoryFrontier:
         return self._now_us() // 1000
 
     def _fresh(self, shard: int, *, epoch: int = 0) -> Shard:
-        made = Shard(shard, default_delay_ms=self._default_delay_ms, visited_ttl_ms=self._visited_ttl_ms)
+        made = Shard(
+            shard,
+            default_delay_ms=self._default_delay_ms,
+            visited_ttl_ms=self._visited_ttl_ms,
+            limits=self._limits,
+        )
         made.epoch = epoch
         self._shards[shard] = made
         return made

@@ -14,6 +14,7 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id
 
 from .memory_groups import Groups
+from .memory_parked import Parked
 from .memory_parts import Group, Phase, Slot
 from .memory_seen import SeenSets
 from .ports import Accepted, Conclusion, Counts, Fate, Known, Question, Seen, Standing
@@ -23,7 +24,8 @@ from .rules import rank
 class Entries:
     """What is open in a shard, where it waits, and what was seen."""
 
-    def __init__(self, groups: Groups, seen: SeenSets) -> None:
+    def __init__(self, groups: Groups, seen: SeenSets, parked: Parked) -> None:
+        self.parked = parked
         self.groups = groups
         self.seen = seen
         self.phases = {Phase.QUEUED: 0, Phase.LEASED: 0, Phase.RING: 0}
@@ -43,6 +45,8 @@ class Entries:
         token = self.seen.token(question.entry_id, now_ms)
         if slot := self._slots.get(question.entry_id):
             return Known(Standing.OPEN, shown(slot), token or slot.entry.seed_token)
+        if question.entry_id in self.parked:
+            return Known(Standing.OPEN, None, token)
         sets = self.seen.known(question.seen_scope, now_ms)
         is_seen = any(question.fingerprint in known for known in sets)
         return Known(Standing.SEEN if is_seen else Standing.UNKNOWN, None, token)
@@ -54,11 +58,21 @@ class Entries:
             name = entry_id(entry.job_id, entry.url_key)
             self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
             self.seen.remember_token(name, entry.seed_token, seen_at_ms=now_ms, now_ms=now_ms)
-            if name in self._slots:
+            if name in self._slots or name in self.parked:
                 continue
             self._accepted[entry.execution_id] += 1
-            self._open_in(Phase.QUEUED, name, entry)
-            self.queue(name, now_ms)
+            self._queue_or_park(name, entry, now_ms)
+
+    def refill(self, entries: Iterable[EntryRecorded], now_ms: int) -> int:
+        """Queue what is parked and has room; give how many."""
+        opened = 0
+        for entry in entries:
+            name = entry_id(entry.job_id, entry.url_key)
+            if self.parked.gives(entry, name, self.groups.get(entry.group), now_ms):
+                self._slot(Phase.QUEUED, name, entry)
+                self.queue(name, now_ms)
+                opened += 1
+        return opened
 
     def remember(self, seen: Iterable[Seen], now_ms: int) -> None:
         """Remember what was refused for good."""
@@ -73,11 +87,13 @@ class Entries:
             when = entry.updated_at_ms if phase is None else now_ms
             self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=when, now_ms=now_ms)
             self.seen.remember_token(name, entry.seed_token, seen_at_ms=when, now_ms=now_ms)
-            if phase is None or name in self._slots:
+            if phase is None or name in self._slots or name in self.parked:
                 continue
-            self._open_in(phase, name, entry)
             if phase is Phase.QUEUED:
-                self.queue(name, now_ms)
+                self._queue_or_park(name, entry, now_ms)
+            else:
+                self._open[entry.execution_id] += 1
+                self._slot(phase, name, entry)
 
     def queue(self, name: str, now_ms: int, *, at_head: bool = False) -> None:
         """Put an entry into its queue, or where it waits for its time; leaves an older place deserted."""
@@ -150,9 +166,14 @@ class Entries:
             for execution in sorted({*self._open, *self._accepted})
         }
 
-    def _open_in(self, phase: Phase, name: str, entry: EntryRecorded) -> None:
-        self._slots[name] = Slot(entry, phase, ended=entry.fetch_sequence)
+    def _queue_or_park(self, name: str, entry: EntryRecorded, now_ms: int) -> None:
         self._open[entry.execution_id] += 1
+        if not self.parked.takes(entry, name, self.groups.get(entry.group), now_ms):
+            self._slot(Phase.QUEUED, name, entry)
+            self.queue(name, now_ms)
+
+    def _slot(self, phase: Phase, name: str, entry: EntryRecorded) -> None:
+        self._slots[name] = Slot(entry, phase, ended=entry.fetch_sequence)
         self.phases[phase] += 1
 
     def _close(self, name: str, slot: Slot, conclusion: Conclusion, now_ms: int) -> None:
@@ -173,6 +194,9 @@ class Entries:
         if conclusion.fate is Fate.RING:
             self.move(slot, Phase.RING)
             slot.held_by = 0
+        elif self.parked.sleeps(entry, name, now_ms):
+            self.phases[slot.phase] -= 1
+            del self._slots[name]
         elif slot.phase is not Phase.QUEUED or _place(before) != _place(entry):
             self.queue(name, now_ms)
 

@@ -5,6 +5,7 @@ Heaps with deserted places that are skipped when they come up, so that no call l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
 from .memory_parts import NOWHERE, Course, Group, Held
@@ -101,6 +102,18 @@ class Groups:
         firsts = [group.since_ms for priority in PRIORITIES if (group := self.first(priority))]
         return min(firsts, default=None)
 
+    def prune(self, now_ms: int, *, is_needed: Callable[[str], int]) -> list[str]:
+        """Forget groups that have nothing queued or under way, and whose clocks have passed; name them."""
+        idle = [
+            name
+            for name, group in self._groups.items()
+            if group.eligible_at_ms <= now_ms
+            and not (group.in_flight or group.holds or any(group.queues) or is_needed(name))
+        ]
+        for name in idle:
+            del self._groups[name]
+        return idle
+
     def _is_held(self, priority: int, place: tuple[int, str]) -> bool:
-        group = self._groups[place[1]]
-        return (group.rank, group.since_ms) == (priority, place[0])
+        group = self._groups.get(place[1])
+        return group is not None and (group.rank, group.since_ms) == (priority, place[0])

@@ -13,6 +13,7 @@ from strider.contracts.generated.events import EntryRecorded
 
 from .memory_entries import Entries, sequenced
 from .memory_groups import Groups
+from .memory_parked import Parked
 from .memory_parts import Course, Group, Held, Phase
 from .memory_seen import SeenSets
 from .ports import (
@@ -22,6 +23,7 @@ from .ports import (
     Freed,
     Lease,
     LeaseState,
+    Limits,
     Mark,
     Marked,
     Release,
@@ -33,7 +35,7 @@ from .rules import EXPIRED_A_CALL, PRIORITIES, ROBOTS, START_GRACE_MS, lease_id,
 class Shard:
     """Leases over entries and groups."""
 
-    def __init__(self, number: int, *, default_delay_ms: int, visited_ttl_ms: int) -> None:
+    def __init__(self, number: int, *, default_delay_ms: int, visited_ttl_ms: int, limits: Limits) -> None:
         self.number = number
         self.epoch = 0
         self.is_ready = False
@@ -41,7 +43,7 @@ class Shard:
         self.sequence = 0
         self.groups = Groups(default_delay_ms=default_delay_ms)
         self.seen = SeenSets(visited_ttl_ms)
-        self.entries = Entries(self.groups, self.seen)
+        self.entries = Entries(self.groups, self.seen, Parked(limits))
         self._leases: dict[int, Held] = {}
         self._ends: list[tuple[int, int]] = []
         """When running leases end, with their sequences; a mark moves the end and leaves a place behind."""
@@ -121,7 +123,7 @@ class Shard:
 
     def figures(self, now_ms: int) -> Figures:
         """Say how full the shard is."""
-        phases = self.entries.phases
+        phases, parked = self.entries.phases, self.entries.parked
         return Figures(
             queued=phases[Phase.QUEUED],
             leased=len(self._leases),
@@ -129,7 +131,15 @@ class Shard:
             groups=len(self.groups),
             seen=self.seen.count(now_ms),
             now_ms=now_ms,
+            parked=len(parked.crowded),
+            asleep=len(parked.asleep),
+            hungry=parked.hungry(self.groups.get),
+            wake_ms=parked.wake_ms,
         )
+
+    def prune(self, now_ms: int) -> list[str]:
+        """Forget groups that are idle."""
+        return self.groups.prune(now_ms, is_needed=self.entries.parked.of_group)
 
     def _released(self, now_ms: int, *, limit: int, lease_ms: int) -> Iterator[Held]:
         for priority in PRIORITIES:

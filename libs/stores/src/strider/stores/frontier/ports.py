@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from strider.contracts.generated.events import EntryRecorded
 from strider.runtime.errors import RuntimeFailure
 
 from .values import (
@@ -27,10 +28,12 @@ from .values import (
     Known,
     Lease,
     LeaseState,
+    Limits,
     Mark,
     Marked,
     Question,
     Release,
+    Round,
     Seen,
     Standing,
     Swap,
@@ -49,12 +52,14 @@ __all__ = [
     "Known",
     "Lease",
     "LeaseState",
+    "Limits",
     "Mark",
     "Marked",
     "Marks",
     "NotReady",
     "Question",
     "Release",
+    "Round",
     "Seen",
     "SeenQuestion",
     "Standing",
@@ -126,6 +131,18 @@ class WorkingSet(Protocol):
 
     async def set_groups(self, shard: int, epoch: int, groups: Sequence[GroupState]) -> None:
         """Set delays, places and blocks."""
+
+    async def parked(self, shard: int, epoch: int, entry_ids: Sequence[str]) -> Sequence[bool]:
+        """Say which entries are parked."""
+
+    async def refill(self, shard: int, epoch: int, entries: Sequence[EntryRecorded], *, part: Round) -> int:
+        """Queue those of these that are parked and have room now; give how many. Others stay."""
+
+    async def prune(self, shard: int, epoch: int) -> Sequence[str]:
+        """Forget some groups of which nothing is here and whose clocks have passed; give their names.
+
+        Each has the default delay and one place until it is set again.
+        """
 
     async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
         """Count entries by execution."""

@@ -31,7 +31,7 @@ _FENCED: Final = 1
 _OFF_CLOCK: Final = 3
 _MOST_UNANSWERED: Final = 256
 
-_LEAVING_A_NUMBER: Final = frozenset({"accept", "conclude", "free", "ready", "release", "swap"})
+_LEAVING_A_NUMBER: Final = frozenset({"accept", "conclude", "free", "ready", "refill", "release", "swap"})
 """Scripts that leave the number of the call in the header."""
 _TELLING_THE_TIME: Final = frozenset({"count", "release", "shift", "swap", "take"})
 """Scripts whose answers begin with the time."""

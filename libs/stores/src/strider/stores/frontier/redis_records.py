@@ -108,6 +108,15 @@ def lease_bytes(name: str) -> bytes:
     return _LEASE.pack(sequence >> 32, sequence & _LOW_32, epoch >> 32, epoch & _LOW_32)
 
 
+def refill_bytes(entries: Iterable[EntryRecorded], names: Names) -> bytes:
+    """Tell parked entries to `frontier_refill`."""
+    parts: list[bytes] = []
+    for entry in entries:
+        group, tail = _bytes(entry.group), names.pack(entry)
+        parts += (raw_id(entry), _SHORT.pack(len(group)), group, _LONG.pack(len(tail)), tail)
+    return b"".join(parts)
+
+
 def freed_bytes(freed: Iterable[Freed]) -> bytes:
     """Tell outcomes to `frontier_free`."""
     parts: list[bytes] = []

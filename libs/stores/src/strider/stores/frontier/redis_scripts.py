@@ -14,27 +14,30 @@ from strider.stores.scripts import Script, load_script, parse_script
 
 from .packing import FIELDS
 
-_ALL: Final = ("shard", "groups", "entries", "leases", "seen")
+_ALL: Final = ("shard", "groups", "entries", "leases", "buckets", "seen", "parked")
 
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "take": ("shard",),
-    "begin": ("shard", "groups", "seen"),
+    "begin": ("shard", "groups", "buckets", "seen", "parked"),
     "ready": ("shard",),
     "shift": ("shard", "groups", "leases"),
     "name": ("shard",),
-    "accept": ("shard", "groups", "entries", "seen"),
-    "look": ("shard", "groups", "entries", "seen"),
+    "accept": ("shard", "groups", "entries", "buckets", "seen", "parked"),
+    "refill": ("shard", "groups", "entries", "buckets", "parked"),
+    "parked": ("shard", "buckets", "parked"),
+    "prune": ("shard", "groups"),
+    "look": ("shard", "groups", "entries", "buckets", "seen", "parked"),
     "release": ("shard", "groups", "entries", "leases"),
     "swap": ("shard", "groups", "entries", "leases"),
     "free": ("shard", "groups", "entries", "leases"),
     "conclude": _ALL,
     "groups": ("shard", "groups"),
-    "count": ("shard", "groups", "seen"),
+    "count": ("shard", "groups", "buckets", "seen", "parked"),
     "mark": ("shard", "groups", "leases"),
-    "seen": ("shard", "seen"),
+    "seen": ("shard", "buckets", "seen"),
 }
 
-_GROWING: Final = ("accept", "name")
+_GROWING: Final = ("accept", "name", "refill")
 """Refused by a full server; all others give room back, or cost next to none, and must go on."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from strider.contracts.generated.events import EntryRecorded
 from strider.runtime.clocks import SystemClock
 from strider.runtime.ports import Clock
 from strider.stores.redis import Redis
@@ -24,8 +25,10 @@ from .ports import (
     GroupState,
     Known,
     Lease,
+    Limits,
     Question,
     Release,
+    Round,
     Seen,
     Standing,
     Swap,
@@ -43,14 +46,19 @@ from .redis_records import (
     freed_bytes,
     group_bytes,
     question_bytes,
+    refill_bytes,
     seen_bytes,
     swap_bytes,
 )
-from .rules import DEFAULT_DELAY_MS, EXPIRED_A_CALL, VISITED_TTL_MS, lease_id
+from .rules import DEFAULT_DELAY_MS, EXPIRED_A_CALL, NO_LIMITS, VISITED_TTL_MS, lease_id
 
 _A_CALL: Final = 1000
 """Entries of one call: a few milliseconds in which the server does nothing else."""
 _DROPPED_A_CALL: Final = 2000
+_PRUNED_A_CALL: Final = 100
+
+_STANDINGS: Final = (Standing.UNKNOWN, Standing.SEEN, Standing.OPEN)
+"""As `frontier_look` numbers them; what is open and has no slot is parked."""
 
 T = TypeVar("T")
 
@@ -65,7 +73,9 @@ class RedisWorkingSet:
         clock: Clock | None = None,
         default_delay_ms: int = DEFAULT_DELAY_MS,
         visited_ttl_ms: int = VISITED_TTL_MS,
+        limits: Limits = NO_LIMITS,
     ) -> None:
+        self._limits = [limits.group_entries, limits.horizon_ms, limits.full_percent]
         self._calls = ShardCalls(
             redis,
             clock or SystemClock(),
@@ -77,7 +87,7 @@ class RedisWorkingSet:
     async def take(self, shard: int, epoch: int) -> Taken:
         """Become the owner."""
         self._renew(shard)
-        now_ms, is_ready = await self._calls.run("take", shard, epoch)
+        now_ms, is_ready = await self._calls.run("take", shard, epoch, args=self._limits)
         return Taken(bool(is_ready), now_ms)
 
     async def begin(self, shard: int, epoch: int) -> None:
@@ -85,7 +95,7 @@ class RedisWorkingSet:
         self._renew(shard)
         is_open = 0
         while not is_open:
-            [is_open] = await self._calls.run("begin", shard, epoch, args=[_DROPPED_A_CALL])
+            [is_open] = await self._calls.run("begin", shard, epoch, args=[*self._limits, _DROPPED_A_CALL])
 
     async def load(
         self,
@@ -181,6 +191,26 @@ class RedisWorkingSet:
         """Set delays, places and blocks."""
         await self._set_groups(shard, epoch, groups, also="")
 
+    async def parked(self, shard: int, epoch: int, entry_ids: Sequence[str]) -> Sequence[bool]:
+        """Say which entries are parked."""
+        parked: list[bool] = []
+        for part in _parts(entry_ids) if entry_ids else [entry_ids]:
+            [letters] = await self._calls.run("parked", shard, epoch, args=[bytes.fromhex("".join(part))])
+            parked += [letter == ord("1") for letter in letters]
+        return parked
+
+    async def refill(self, shard: int, epoch: int, entries: Sequence[EntryRecorded], *, part: Round) -> int:
+        """Queue what is parked and has room."""
+        names = await self._names.ready_to_pack(shard, epoch, entries)
+        args = [part.value, refill_bytes(entries, names)]
+        [opened] = await self._calls.run("refill", shard, epoch, args=args)
+        return int(opened)
+
+    async def prune(self, shard: int, epoch: int) -> Sequence[str]:
+        """Forget some groups that are idle."""
+        [names] = await self._calls.run("prune", shard, epoch, args=[_PRUNED_A_CALL])
+        return [name.decode("utf-8", "surrogatepass") for name in names]
+
     async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
         """Count entries by execution."""
         *_, counted = await self._calls.run("count", shard, epoch)
@@ -194,8 +224,9 @@ class RedisWorkingSet:
 
     async def figures(self, shard: int, epoch: int) -> Figures:
         """Say how full the shard is."""
-        now_ms, queued, leased, in_ring, groups, seen, _ = await self._calls.run("count", shard, epoch)
-        return Figures(queued=queued, leased=leased, in_ring=in_ring, groups=groups, seen=seen, now_ms=now_ms)
+        now_ms, *told, _ = await self._calls.run("count", shard, epoch)
+        queued, leased, in_ring, groups, seen, *more = told
+        return Figures(queued, leased, in_ring, groups, seen, now_ms, *more)
 
     async def drop(self, shard: int) -> None:
         """Let go of what is remembered of a shard."""
@@ -234,7 +265,7 @@ class RedisWorkingSet:
         for slot, (_, is_seen, token) in zip(slots, triples, strict=True):
             told = token.decode() if token else ""
             if slot is None:
-                known.append(Known(Standing.SEEN if is_seen else Standing.UNKNOWN, None, told))
+                known.append(Known(_STANDINGS[is_seen], None, told))
                 continue
             tail, held_by = slot
             entry = unpack_tail(tail, shapes[shape_number(tail)], held_by=held_by)

@@ -10,6 +10,8 @@ from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 
+from .values import Limits
+
 PRIORITIES: Final = (3, 2, 1, 0)
 """High, medium, low, discovery: the order in which queues are looked at."""
 
@@ -30,6 +32,9 @@ EXPIRED_A_CALL: Final = 500
 
 ROBOTS: Final = "robots"
 """Kind of the requests whose leases live alone, without an entry."""
+
+NO_LIMITS: Final = Limits()
+"""Everything is queued."""
 
 _LEASE_NAME: Final = re.compile(r"[0-9]+-([0-9a-f]+)-([0-9]+)")
 

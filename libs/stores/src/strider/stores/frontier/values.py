@@ -20,7 +20,7 @@ class Standing(StrEnum):
     SEEN = "seen"
     """Accepted or refused for good before, and not open now."""
     OPEN = "open"
-    """Queued, leased, or on its way round the ring."""
+    """Queued, parked, leased, or on its way round the ring."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Known:
 
     standing: Standing
     entry: EntryRecorded | None = None
-    """Where it is open: as it was accepted, or concluded, last, with the fetch sequence of the lease that
-    has it, if one has: a page may be settled before its outcome is read."""
+    """Where it is open and not parked: as it was accepted, or concluded, last, with the fetch sequence of the
+    lease that has it, if one has: a page may be settled before its outcome is read."""
     seed_token: str = ""
     """The seed that opened it last; empty for links and for what was forgotten."""
 
@@ -183,6 +183,21 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a shard may be queued; what is beyond is parked: only in the log, and known to be there.
+
+    Zeros set no limit.
+    """
+
+    group_entries: int = 0
+    """Entries of one group; those of high priority may be twice as many."""
+    horizon_ms: int = 0
+    """How far ahead a queued entry may be due."""
+    full_percent: int = 0
+    """Part of the store's memory from which on nothing more is queued; memory itself has no such limit."""
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """How full a shard is."""
 
@@ -192,6 +207,16 @@ class Figures:
     groups: int
     seen: int
     now_ms: int
+    parked: int = 0
+    """Entries that are only in the log until their group, or the store, has room."""
+    asleep: int = 0
+    """Entries that are only in the log until they are nearly due."""
+    hungry: int = 0
+    """Groups that have entries parked, and few queued."""
+    wake_ms: int = 0
+    """When the first of those asleep is due, at the earliest; 0 where none is."""
+    memory_percent: int = 0
+    """How full the store is; 0 where nothing limits it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +226,15 @@ class Taken:
     is_ready: bool
     """False: the working set is absent, was replaced or came back older, and must be rebuilt."""
     now_ms: int
+
+
+class Round(StrEnum):
+    """Which part of a round through the log a refill is; a round says when the next sleeper wakes."""
+
+    BEGIN = "begin"
+    MIDDLE = ""
+    END = "end"
+    WHOLE = "whole"
 
 
 class Marked(StrEnum):

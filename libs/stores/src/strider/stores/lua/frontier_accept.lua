@@ -6,6 +6,7 @@
 --   entry id, fingerprint, group, token of the seed, tail of the slot; ARGV[7] refused URLs: scope,
 --   fingerprint; ARGV[8] on: the seen scopes
 -- result: {0}; or a refusal
+local SHED_PERCENT, SHED_A_CALL = 95, 200
 local CLOSED = 3
 local is_load = ARGV[5] == 'load'
 local refused = refusal(is_load and 'loading' or 'ready')
@@ -43,28 +44,34 @@ end
 
 local opened = {} -- slots to be written: id, slot
 local is_open = {} -- by id
+local used_percent = head.full > 0 and memory_percent() or 0
+local is_full = head.full > 0 and used_percent >= head.full
 
 local function open(n)
   local id, tail, phase = ids[n], tails[n], phases[n]
   local due, rank, execution, sequence = struct.unpack(TAIL, tail)
+  is_open[id] = true
+  count('o', execution, 1)
+  if not is_load then count('a', execution, 1) end
   local ticket = 0
   if phase == RING then
     head.ring = head.ring + 1
   else
+    local g = group(names[n])
+    if is_far(due) then return park_for_time(id, due) end
+    if is_full or is_crowded(g, rank) then return park_for_room(id, g) end
     head.queued = head.queued + 1
-    ticket = place(id, due, rank, group(names[n]))
+    ticket = place(id, due, rank, g)
   end
-  is_open[id] = true
   opened[#opened + 1] = id
   opened[#opened + 1] = struct.pack(SLOT, phase, ticket, 0, sequence) .. tail
-  count('o', execution, 1)
-  if not is_load then count('a', execution, 1) end
 end
 
 read_records(ARGV[6])
 promote()
 fetch_groups(names)
 local found = bulk_get(entries_key, ids)
+for id in pairs(parked_kinds(ids)) do is_open[id] = true end
 for n, id in ipairs(ids) do
   local number = generation
   if seen_at[n] > 0 then number = math.min(math.floor(seen_at[n] / age), generation) end
@@ -84,6 +91,8 @@ end
 for number, by_scope in pairs(remembered) do
   for scope, list in pairs(by_scope) do add_seen(number, scope, list) end
 end
+if used_percent >= SHED_PERCENT then shed_seen(SHED_A_CALL) end
+write_parked()
 write_entries()
 write_groups()
 write_head(ARGV[5])

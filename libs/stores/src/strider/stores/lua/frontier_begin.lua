@@ -1,9 +1,10 @@
 -- Drop all there is of a shard, some of it each call, and open it for loading when nothing is left.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] how many groups, or buckets, to drop in this call
+-- arguments: those of frontier_part_shard; ARGV[5] to ARGV[7] limits, as in
+--   frontier_take; ARGV[8] how many groups, or buckets, to drop in this call
 -- result: {0, 1 if it is open for loading, 0 if there is more to drop}; {1} a newer owner has it
-local budget = tonumber(ARGV[5])
+local budget = tonumber(ARGV[8])
 if head.epoch and head.epoch > caller.epoch then return {FENCED} end
 redis.call('DEL', KEYS[1])
 -- Time goes on: what the log says was written by this clock.
@@ -21,28 +22,19 @@ local function drop_groups()
   return #names
 end
 
-local function drop_buckets(number)
-  local scope = redis.call('HRANDFIELD', sizes_key(number))
-  if not scope then return false end
-  local s = size(number, scope)
-  local dropped = 0
-  while s.buckets > 0 and dropped < budget do
-    s.buckets, dropped = s.buckets - 1, dropped + 1
-    redis.call('UNLINK', s.prefix .. s.buckets)
-  end
-  if s.buckets > 0 then
-    redis.call('HSET', sizes_key(number), scope, struct.pack('>I4I4', s.members, s.buckets))
-  else
-    redis.call('HDEL', sizes_key(number), scope)
-  end
-  return true
+local function drop_seen(number)
+  return drop_buckets(sizes_key(number), seen_prefix(number), budget)
 end
 
-if drop_groups() > 0 or drop_buckets(generation) or drop_buckets(generation - 1) then return {DONE, 0} end
+if drop_groups() > 0 or drop_seen(generation) or drop_seen(generation - 1)
+    or drop_buckets(parked_sizes, parked_prefix, budget) then
+  return {DONE, 0}
+end
 for _, name in ipairs({'entries', 'groups', 'later', 'counts', 'leases', 'ends', 'expired', 'names', 'shapes',
     'due:0', 'due:1', 'due:2', 'due:3'}) do
   redis.call('UNLINK', base .. name)
 end
 redis.call('UNLINK', tokens_key(generation), tokens_key(generation - 1))
+write_limits(ARGV[5], ARGV[6], ARGV[7])
 redis.call('HSET', KEYS[1], 'run', run_id(), 'state', 'loading', 'layout', LAYOUT .. '-' .. FIELDS)
 return {DONE, 1}

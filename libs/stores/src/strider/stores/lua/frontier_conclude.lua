@@ -35,6 +35,10 @@ local function go_on(c, s)
   if c.fate == TO_RING then
     move(s, RING)
     s.held = 0
+  elseif is_far(s.due) then
+    move(s, LEASED) -- out of the counted phases
+    slots[c.id] = false
+    park_for_time(c.id, s.due)
   elseif s.phase ~= QUEUED or s.due ~= due or s.rank ~= rank then
     queue(c.id, s, group(c.group))
   end
@@ -85,6 +89,7 @@ fetch_groups(touched())
 for _, c in ipairs(conclusions) do conclude(c) end
 for scope, fingerprints in pairs(remembered) do add_seen(generation, scope, fingerprints) end
 write_leases()
+write_parked()
 write_entries()
 write_groups()
 write_head('conclude')

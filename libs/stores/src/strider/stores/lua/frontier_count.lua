@@ -2,8 +2,9 @@
 --
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard
--- result: {0, now in ms, queued, leased, in the ring, groups, seen, counts}; or a refusal. Counts: `o` (open) or
---   `a` (accepted) with the number of the execution, then how many, of each
+-- result: {0, now in ms, queued, leased, in the ring, groups, seen, parked for room, parked
+--   for time, hungry groups, when the first sleeper wakes in ms or 0, percent of memory used, counts}; or a
+--   refusal. Counts: `o` (open) or `a` (accepted) with the number of the execution, then how many, of each
 local refused = refusal('ready')
 if refused then return refused end
 local seen = 0
@@ -14,5 +15,6 @@ for number = generation - 1, generation do
 end
 return {
   DONE, now, head.queued, redis.call('HLEN', base .. 'leases'), head.ring, redis.call('HLEN', groups_key), seen,
+  head.parked, head.asleep, head.hungry, head.wake, math.floor(memory_percent()),
   redis.call('HGETALL', base .. 'counts'),
 }

@@ -3,8 +3,8 @@
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard; ARGV[5] questions: scope, entry id, fingerprint; ARGV[6] on: the
 --   seen scopes
--- result: {0, for each: its slot or nothing where it is not open, 1 if it was seen, token of its seed or
---   nothing}; or a refusal
+-- result: {0, for each: its slot or nothing where it is not open, 1 if it was seen and 2 if it is parked,
+--   token of its seed or nothing}; or a refusal
 local refused = refusal('ready')
 if refused then return refused end
 
@@ -27,11 +27,12 @@ for index, question in ipairs(asked) do
   end
 end
 for scope, fingerprints in pairs(by_scope) do by_scope[scope] = known(scope, fingerprints) end
+local kinds = parked_kinds(ids)
 local reply = {DONE}
 for index, question in ipairs(asked) do
   local is_seen = found[index] or by_scope[question[1]][question[2]]
   reply[#reply + 1] = found[index]
-  reply[#reply + 1] = is_seen and 1 or 0
+  reply[#reply + 1] = kinds[ids[index]] and 2 or is_seen and 1 or 0
   reply[#reply + 1] = new[index] or old[index]
 end
 return reply

@@ -76,7 +76,7 @@ local function push(g, priority, item, at_head)
     end
   end
   g[priority] = g[priority] + 1
-  g.stale = true
+  g.stale, g.is_moved = true, true
 end
 
 -- Gives a new place the next ticket, and puts it where it belongs.

@@ -3,7 +3,7 @@
 -- keys: `groups` (hash: group, packed record), `due:<priority>` (sorted set: group, since when it waits)
 -- arguments: ARGV[3] delay of groups that were never set, ms
 -- result: none
-local GROUP = '>I4I2I2I2I2BI6I6I6I6I4I4I4I4'
+local GROUP = '>I4I2I2I2I2BI6I6I6I6I4I4I4I4I4B'
 local NOWHERE = -1
 local GRACE = 2000 -- how long after its mark a request may still write its head
 
@@ -12,19 +12,20 @@ local groups = {} -- by name; what was read in this call, changes included
 
 -- Tables are written out whole: one that grows field by field is moved about at each power of two.
 local function unpacked_group(name, packed)
-  local delay, places, flying, unstarted, holds, rank, since, clock, provisional, blocked, n0, n1, n2, n3
+  local delay, places, flying, unstarted, holds, rank, since, clock, provisional, blocked, n0, n1, n2, n3, parked, hungry
   if packed then
-    delay, places, flying, unstarted, holds, rank, since, clock, provisional, blocked, n0, n1, n2, n3 =
-      struct.unpack(GROUP, packed)
+    delay, places, flying, unstarted, holds, rank, since, clock, provisional, blocked, n0, n1, n2, n3, parked,
+      hungry = struct.unpack(GROUP, packed)
     if rank == 255 then rank = NOWHERE end
   else
     delay, places, flying, unstarted, holds, rank, since = tonumber(ARGV[3]), 1, 0, 0, 0, NOWHERE, 0
-    clock, provisional, blocked, n0, n1, n2, n3 = 0, 0, 0, 0, 0, 0, 0
+    clock, provisional, blocked, n0, n1, n2, n3, parked, hungry = 0, 0, 0, 0, 0, 0, 0, 0, 0
   end
   local g = {
     name = name, packed = packed, delay = delay, places = places, flying = flying, unstarted = unstarted,
     holds = holds, rank = rank, since = since, clock = clock, provisional = provisional, blocked = blocked,
     n1, n2, n3, [0] = n0, was_rank = rank, was_since = since, stale = false, pushes = false,
+    parked = parked, hungry = hungry, is_moved = false,
   }
   groups[name] = g
   return g
@@ -69,6 +70,15 @@ local function pass_time(g, began)
   refresh(g)
 end
 
+-- Hungry is a group that has entries parked, and few queued: the log is to be looked through for them.
+local function feel(g)
+  g.is_moved = false
+  local few = head.cap > 0 and math.floor(head.cap / 4) or 1000
+  local hungry = g.parked > 0 and g[0] + g[1] + g[2] + g[3] <= few and 1 or 0
+  head.hungry = head.hungry + hungry - g.hungry
+  g.hungry = hungry
+end
+
 local function write_groups()
   local records, gone, come = {}, {}, {}
   for priority = 0, 3 do gone[priority], come[priority] = {}, {} end
@@ -77,8 +87,10 @@ local function write_groups()
       refresh(g)
       g.stale = false
     end
+    if g.is_moved and (g.parked > 0 or g.hungry > 0) then feel(g) end
     local packed = struct.pack(GROUP, g.delay, g.places, g.flying, g.unstarted, g.holds,
-      g.rank == NOWHERE and 255 or g.rank, g.since, g.clock, g.provisional, g.blocked, g[0], g[1], g[2], g[3])
+      g.rank == NOWHERE and 255 or g.rank, g.since, g.clock, g.provisional, g.blocked, g[0], g[1], g[2], g[3],
+      g.parked, g.hungry)
     if packed ~= g.packed then
       records[#records + 1], records[#records + 2] = name, packed
       g.packed = packed

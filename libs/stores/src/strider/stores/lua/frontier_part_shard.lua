@@ -15,7 +15,7 @@ local DONE, FENCED, NOT_READY, OFF_CLOCK = 0, 1, 2, 3
 local base = string.sub(KEYS[1], 1, -7) -- without `header`
 
 -- How the keys are laid out; FIELDS, which the loader puts before, names what a slot's tail holds.
-local LAYOUT = '1'
+local LAYOUT = '2'
 
 local head = {}
 local caller = {}
@@ -31,12 +31,16 @@ do
   end
 
   local values = redis.call('HMGET', KEYS[1], 'epoch', 'run', 'state', 'sequence', 'ticket', 'queued', 'ring',
-    'layout', 'call', 'offset', 'at')
+    'layout', 'call', 'offset', 'at', 'parked', 'asleep', 'hungry', 'wake', 'wake-next', 'cap', 'horizon', 'full')
   head.epoch, head.run, head.state = tonumber(values[1]), values[2], values[3] or 'absent'
   head.sequence, head.ticket = number(values[4]), number(values[5])
   head.queued, head.ring = number(values[6]), number(values[7])
   head.layout = values[8] or ''
   head.call, head.offset, head.at = number(values[9]), number(values[10]), number(values[11])
+  head.parked, head.asleep, head.hungry = number(values[12]), number(values[13]), number(values[14])
+  head.wake, head.wake_next = number(values[15]), number(values[16])
+  head.cap, head.horizon, head.full = number(values[17]), number(values[18]), number(values[19])
+  head.had_parked = head.parked + head.asleep + head.hungry + head.wake > 0
   local epoch, call, answered, earliest, latest = string.match(ARGV[1], '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
   caller.epoch, caller.call, caller.answered = number(epoch), number(call), number(answered)
   caller.earliest, caller.latest = number(earliest), number(latest)
@@ -92,11 +96,27 @@ local function said_before(kind)
   end
 end
 
+-- An entry sleeps until then: the earliest is when the next look through the log is due. What is met during a
+-- round through the log makes the next round's.
+local function note_wake(due)
+  if head.wake == 0 or due < head.wake then head.wake = due end
+  if head.wake_next == 0 or due < head.wake_next then head.wake_next = due end
+end
+
+-- How much may be queued before entries are parked; from the owner, at its take-over.
+local function write_limits(cap, horizon, full)
+  redis.call('HSET', KEYS[1], 'cap', cap, 'horizon', horizon, 'full', full)
+end
+
 local function write_head(kind, reply)
   redis.call('HSET', KEYS[1],
     'call', string.format('%.0f', math.max(head.call, caller.call)), 'at', string.format('%.0f', now),
     'sequence', string.format('%.0f', head.sequence), 'ticket', string.format('%.0f', head.ticket),
     'queued', head.queued, 'ring', head.ring, 'said-' .. kind, ARGV[2] .. (reply or ''))
+  if head.had_parked or head.parked + head.asleep > 0 then
+    redis.call('HSET', KEYS[1], 'parked', head.parked, 'asleep', head.asleep, 'hungry', head.hungry,
+      'wake', string.format('%.0f', head.wake), 'wake-next', string.format('%.0f', head.wake_next))
+  end
 end
 
 -- Variadic commands in pieces that fit Lua's stack; pairs stay together.

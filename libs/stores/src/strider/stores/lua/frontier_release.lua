@@ -45,6 +45,7 @@ local ghosts = 0
 -- Takes the first entry out of a queue of a group; the places of entries that went elsewhere are skipped.
 local function pop(g, priority)
   local key = queue_key(priority, g.name)
+  g.is_moved = true
   while g[priority] > 0 and ghosts < GHOSTS_A_CALL do
     local item = redis.call('LPOP', key)
     if not item then

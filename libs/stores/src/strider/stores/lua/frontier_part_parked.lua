@@ -1,0 +1,94 @@
+-- Part of the scripts that park entries: what is only in the log, and that it is there.
+--
+-- keys: `parked:<kind>:<bucket>` (set of integers, as in frontier_part_buckets: numbers of entry ids),
+--   `parked-sizes` (hash: kind, members and buckets)
+-- arguments: none of its own; the header says how many entries of a group may be queued, how far ahead an
+--   entry may be due, and how full the server may be
+-- result: none
+--
+-- Two kinds: `room` waits until its group, or the server, has room again; `time` until it is nearly due. A
+-- group knows how many of the first it has.
+local ROOM, TIME = 'room', 'time'
+
+local parked_sizes = base .. 'parked-sizes'
+
+local function parked_prefix(kind)
+  return base .. 'parked:' .. kind .. ':'
+end
+
+local function parked_set(kind)
+  return number_set(parked_sizes, kind, parked_prefix(kind))
+end
+
+-- 61 bits of an entry id as 19 digits.
+local function number_of(id)
+  local high, low = struct.unpack('>I4I4', id)
+  return string.format('%.0f%010.0f', 100000000 + high % 800000000, low)
+end
+
+-- Says which of these ids are parked: a table from id to kind.
+local function parked_kinds(ids)
+  local kinds = {}
+  if head.parked + head.asleep == 0 then return kinds end
+  local numbers = {}
+  for index, id in ipairs(ids) do numbers[index] = number_of(id) end
+  for kind, many in pairs({[ROOM] = head.parked, [TIME] = head.asleep}) do
+    if many > 0 then
+      local found = {}
+      find_members(parked_set(kind), numbers, found)
+      for index, id in ipairs(ids) do
+        if found[numbers[index]] then kinds[id] = kind end
+      end
+    end
+  end
+  return kinds
+end
+
+local coming = {[ROOM] = {}, [TIME] = {}} -- numbers to be written
+local going = {[ROOM] = {}, [TIME] = {}}
+
+local function is_far(due)
+  return head.horizon > 0 and due > now + head.horizon
+end
+
+local function park_for_room(id, g)
+  table.insert(coming[ROOM], number_of(id))
+  head.parked, g.parked = head.parked + 1, g.parked + 1
+  g.is_moved = true
+end
+
+local function park_for_time(id, due)
+  table.insert(coming[TIME], number_of(id))
+  head.asleep = head.asleep + 1
+  note_wake(due)
+end
+
+local function unpark(id, kind, g)
+  table.insert(going[kind], number_of(id))
+  if kind == ROOM then
+    head.parked, g.parked = head.parked - 1, math.max(g.parked - 1, 0)
+    g.is_moved = true
+  else
+    head.asleep = head.asleep - 1
+  end
+end
+
+-- High priority may use twice the room of a group: what is urgent does not wait behind what is not.
+local function is_crowded(g, rank)
+  if head.cap == 0 then return false end
+  return g[0] + g[1] + g[2] + g[3] >= (rank == 3 and 2 or 1) * head.cap
+end
+
+local function memory_percent()
+  local told = redis.call('INFO', 'memory')
+  local most = tonumber(string.match(told, '\nmaxmemory:(%d+)')) or 0
+  if most == 0 then return 0 end
+  return 100 * tonumber(string.match(told, 'used_memory:(%d+)')) / most
+end
+
+local function write_parked()
+  for kind, numbers in pairs(going) do remove_members(parked_set(kind), numbers) end
+  for kind, numbers in pairs(coming) do
+    if #numbers > 0 then add_members(parked_set(kind), numbers) end
+  end
+end
