@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from strider.contracts.generated.events import FetchCompleted
 from strider.politeness.backoff import BackOff
 from strider.scheduler.core import (
     Group,
     group_of_record,
     group_record,
+    has_tripped,
     hear,
     new_group,
     with_robots,
@@ -135,3 +137,67 @@ def test_after_a_rebuild_only_specs_with_entries_count() -> None:
     back = group_of_record(record, delay_seconds=DELAY, keeps_specs=False)
 
     assert with_spec(back, a_spec(), delay_seconds=DELAY).delay_ms == 1000
+
+
+def failed(group: Group, number: int, *, first: int = 10) -> Group:
+    for sequence in range(first, first + number):
+        outcome = an_outcome("server_error", fetch_sequence=sequence, status=500)
+        group = hear(group, outcome, now_ms=NOW, chance=Lowest())
+    return group
+
+
+@pytest.mark.req("S3.19.12", "S3.5.4")
+def test_a_host_that_fails_five_times_in_a_row_is_left_alone() -> None:
+    before, group = a_group(places=4), failed(a_group(places=4), 5)
+
+    assert (group.is_blocked(NOW + 59_999), group.is_blocked(NOW + 60_000)) == (True, False)
+    assert (before.places_now, group.places_now, group.blocked_for) == (4, 1, "breaker")
+    assert (has_tripped(before, group), has_tripped(group, failed(group, 1, first=15))) == (True, False)
+
+
+@pytest.mark.req("S2.1.11")
+@pytest.mark.parametrize("word", ["blocked", "rate_limited"])
+def test_a_host_that_turns_us_away_five_times_in_a_row_is_left_alone(word: str) -> None:
+    group = a_group()
+    for number in range(5):
+        group = hear(group, an_outcome(word, fetch_sequence=number), now_ms=NOW, chance=Lowest())
+
+    assert group.is_blocked(NOW + 299_999)
+    assert group.breaker.reason == "forbidden"
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        pytest.param(an_outcome("blocked", status=401), id="a-password-is-wanted"),
+        pytest.param(an_outcome("network_failed", error_class="dns_not_found"), id="no-such-name"),
+        pytest.param(an_outcome("network_failed", error_class="tls_expired"), id="certificate"),
+        pytest.param(an_outcome("server_error", kind="robots"), id="robots-have-their-own-rules"),
+        pytest.param(an_outcome("offline"), id="our-own-trouble"),
+        pytest.param(an_outcome("crashed"), id="our-own-fault"),
+    ],
+)
+def test_what_says_nothing_of_the_host_trips_nothing(outcome: FetchCompleted) -> None:
+    group = a_group()
+    for number in range(9):
+        group = hear(group, replace(outcome, fetch_sequence=number), now_ms=NOW, chance=Lowest())
+
+    assert group.breaker == a_group().breaker
+
+
+@pytest.mark.req("S3.19.11")
+def test_an_open_breaker_comes_back_from_its_record() -> None:
+    """C-8: it survives a restart, a move of its shard, and the loss of Redis."""
+    group = failed(a_group(), 5)
+
+    back = group_of_record(group_record(group, now_ms=NOW, epoch=3), delay_seconds=DELAY, keeps_specs=True)
+
+    assert back.breaker == group.breaker
+    assert (back.blocked_until_ms, back.places_now) == (NOW + 60_000, 1)
+
+
+def test_the_longer_of_rest_and_breaker_holds() -> None:
+    group = failed(a_group(), 5)
+    day = an_outcome("rate_limited", fetch_sequence=99, retry_after_seconds=3600.0)
+
+    assert hear(group, day, now_ms=NOW, chance=Lowest()).blocked_until_ms == NOW + 3_600_000

@@ -1,6 +1,7 @@
-"""When a host may be asked: robots rules, delays, retry ladders. Pure."""
+"""When a host may be asked: robots rules, delays, breakers, retry ladders. Pure."""
 
 from .backoff import BackOff
+from .breaker import Breaker, Signal
 from .ladder import DB_WRITE, FETCH, INFRASTRUCTURE, REDIS_OP, ROBOTS, RetryLadder
 from .robots import MAX_CRAWL_DELAY_SECONDS, MAX_ROBOTS_BYTES, Robots, product_token
 from .robots_state import Answer, Asked, OriginRobots, Standing, answer_of, answered
@@ -16,9 +17,11 @@ __all__ = [
     "Answer",
     "Asked",
     "BackOff",
+    "Breaker",
     "OriginRobots",
     "RetryLadder",
     "Robots",
+    "Signal",
     "Standing",
     "answer_of",
     "answered",

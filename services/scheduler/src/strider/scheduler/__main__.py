@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from strider.politeness.breaker import Limits
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.speaking import Speaker
@@ -53,6 +54,12 @@ def options_of(settings: SchedulerSettings) -> Options:
         shards=settings.run.shards,
         agent=settings.user_agent,
         delay_seconds=settings.host_delay_seconds,
+        breaker=Limits(
+            failures=settings.breaker_failures,
+            open_ms=round(settings.breaker_open_seconds * 1000),
+            refusals=settings.breaker_refusals,
+            refused_ms=round(settings.breaker_refused_seconds * 1000),
+        ),
         allow_private=settings.allow_private,
         by_domain=settings.group_by == "domain",
         max_pages=settings.max_pages,

@@ -29,3 +29,11 @@ class SchedulerSettings(CrawlSettings):
     """Memory for robots.txt texts, for each shard; what does not fit is asked for again."""
     groups_in_memory: Annotated[int, Field(ge=100)] = 50_000
     """Hosts (or domains) whose settings are kept in memory, for each shard."""
+    breaker_failures: Annotated[int, Field(ge=0, le=1000)] = 5
+    """Failures of a host in a row (nothing comes back, or a 5xx) that make it be left alone; 0 never does."""
+    breaker_open_seconds: PositiveSeconds = 60.0
+    """How long it is left alone after failures, before a few requests look whether it is well."""
+    breaker_refusals: Annotated[int, Field(ge=0, le=1000)] = 5
+    """Answers of 403 and 429 in a row that make a host be left alone; 0 never does."""
+    breaker_refused_seconds: PositiveSeconds = 300.0
+    """How long it is left alone after those."""

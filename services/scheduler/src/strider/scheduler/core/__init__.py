@@ -6,7 +6,16 @@ from .candidates import Candidate, Origin, candidates, group_of
 from .completion import Completion, Look, Proof, ShardCount
 from .decisions import Line, messages, refused
 from .entries import Fate, accepted, fate_of
-from .groups import Group, group_of_record, group_record, hear, new_group, with_robots, with_spec
+from .groups import (
+    Group,
+    group_of_record,
+    group_record,
+    has_tripped,
+    hear,
+    new_group,
+    with_robots,
+    with_spec,
+)
 from .outcomes import Circumstances, Ended, ended, tried
 from .release import Step, Surroundings, Turn, turn, within_budget
 from .requests import Licence, fetch_request
@@ -56,6 +65,7 @@ __all__ = [
     "group_of",
     "group_of_record",
     "group_record",
+    "has_tripped",
     "hear",
     "known_of_record",
     "messages",

@@ -2,7 +2,8 @@
 
 Delay = the largest of what its crawl specs, the deployment and its robots.txt files ask for; places =
 the fewest that a spec allows. A spec that was crawled here once counts as long as the group is known.
-Blocks follow from `politeness.backoff`. The clock itself is the working set's.
+Blocks follow from `politeness.backoff` and `politeness.breaker`; the longer holds. The clock itself is
+the working set's.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, FetchCompleted, HostRecorded
-from strider.contracts.generated.words import BlockReason, FetchOutcome, HostRecordKind
-from strider.politeness import backoff
+from strider.contracts.generated.words import BlockReason, BreakerState, FetchOutcome, HostRecordKind
+from strider.politeness import backoff, breaker
 from strider.politeness.backoff import BackOff
+from strider.politeness.breaker import LIMITS, Breaker, Limits
 from strider.politeness.ladder import Chance
 
-from .outcomes import Sign, sign_of
+from .outcomes import Sign, sign_of, signal_of
 
 HEARD: Final = 8
 """Latest outcomes that are remembered by their numbers, so that a repeat pushes no host twice."""
@@ -35,6 +37,7 @@ class Group:
     patience_ms: int = 86_400_000
     """Least of those of its specs: then a blocked group is looked at again."""
     rest: BackOff = backoff.NONE
+    breaker: Breaker = breaker.NEW
     heard: tuple[int, ...] = ()
 
     @property
@@ -42,24 +45,45 @@ class Group:
         """The delay that holds."""
         return max(self.configured_ms, *self.robots_ms.values(), 0)
 
+    @property
+    def places_now(self) -> int:
+        """Requests in flight that it has room for; while its breaker looks again, one at a time."""
+        return max(self.places, 1) if self.breaker.is_closed else 1
+
+    @property
+    def blocked_until_ms(self) -> int:
+        """Before when nothing is asked; in the past where it may be."""
+        return max(self.rest.until_ms, self.breaker.blocked_until_ms)
+
+    @property
+    def blocked_for(self) -> str:
+        """Why it is blocked, if it is; empty where nothing ever blocked it."""
+        is_breaker = not self.breaker.is_closed and self.breaker.until_ms >= self.rest.until_ms
+        return self.breaker.reason if is_breaker else self.rest.reason
+
+    @property
+    def unwell_since_ms(self) -> int:
+        """First sign of trouble since the last good answer; 0 where there was none."""
+        return min(filter(None, (self.rest.since_ms, self.breaker.since_ms)), default=0)
+
     def is_blocked(self, now_ms: int) -> bool:
         """Say whether it rests."""
-        return now_ms < self.rest.until_ms
+        return now_ms < self.blocked_until_ms
 
     def look_at_ms(self, now_ms: int) -> int:
         """Say until when nothing is to be released: the end of its rest, or of somebody's patience.
 
         0 also where it rests and a patience is over: its entries come one by one, and each is decided.
         """
-        impatient_ms = self.rest.since_ms + self.patience_ms
+        impatient_ms = self.unwell_since_ms + self.patience_ms
         if not self.is_blocked(now_ms) or impatient_ms <= now_ms:
             return 0
-        return min(self.rest.until_ms, impatient_ms)
+        return min(self.blocked_until_ms, impatient_ms)
 
     @property
     def is_plain(self) -> bool:
         """Say whether nothing about it would be missed."""
-        return not self.robots_ms and self.rest == backoff.NONE
+        return not self.robots_ms and self.rest == backoff.NONE and self.breaker.is_closed
 
 
 def new_group(name: str, *, delay_seconds: float) -> Group:
@@ -89,31 +113,48 @@ def with_robots(group: Group, origin: str, delay_seconds: float) -> Group:
     return replace(group, robots_ms=others | asked)
 
 
-def hear(group: Group, outcome: FetchCompleted, *, now_ms: int, chance: Chance) -> Group:
+def hear(
+    group: Group, outcome: FetchCompleted, *, now_ms: int, chance: Chance, limits: Limits = LIMITS
+) -> Group:
     """Take in what an outcome says of the group; a repeat says nothing."""
     if outcome.fetch_sequence in group.heard:
         return group
-    heard = replace(group, heard=(*group.heard[1 - HEARD :], outcome.fetch_sequence))
+    switch = group.breaker
+    if (signal := signal_of(outcome)) is not None:
+        asked_at_ms = outcome.started_at_us // 1000
+        switch = breaker.heard(switch, signal, now_ms=now_ms, asked_at_ms=asked_at_ms, limits=limits)
+    return replace(
+        group,
+        heard=(*group.heard[1 - HEARD :], outcome.fetch_sequence),
+        rest=_rest(group.rest, outcome, now_ms=now_ms, chance=chance),
+        breaker=switch,
+    )
+
+
+def has_tripped(before: Group, after: Group) -> bool:
+    """Say whether the breaker has opened."""
+    is_open = after.breaker.state is BreakerState.OPEN
+    return is_open and after.breaker.changed_at_ms != before.breaker.changed_at_ms
+
+
+def _rest(rest: BackOff, outcome: FetchCompleted, *, now_ms: int, chance: Chance) -> BackOff:
     sign = sign_of(outcome)
     if sign is Sign.GOOD:
-        return replace(heard, rest=backoff.eased(group.rest))
-    if sign is Sign.PUSH or (sign is Sign.STRAIN and backoff.is_overloaded(group.rest)):
-        rest = backoff.pushed(
-            group.rest,
+        return backoff.eased(rest)
+    if sign is Sign.PUSH or (sign is Sign.STRAIN and backoff.is_overloaded(rest)):
+        return backoff.pushed(
+            rest,
             now_ms=now_ms,
             retry_after_seconds=outcome.retry_after_seconds,
             reason=_block_reason(outcome),
             chance=chance,
         )
-        return replace(heard, rest=rest)
-    if sign is Sign.STRAIN:
-        return replace(heard, rest=backoff.strained(group.rest, now_ms))
-    return heard
+    return backoff.strained(rest, now_ms) if sign is Sign.STRAIN else rest
 
 
 def group_record(group: Group, *, now_ms: int, epoch: int) -> HostRecorded:
     """Write down what a restart must not forget."""
-    rest = group.rest
+    rest, switch = group.rest, group.breaker
     return HostRecorded(
         kind=HostRecordKind.GROUP,
         group=group.name,
@@ -122,12 +163,16 @@ def group_record(group: Group, *, now_ms: int, epoch: int) -> HostRecorded:
         configured_delay_seconds=group.configured_ms / 1000,
         robots_delay_seconds=max(group.robots_ms.values(), default=0) / 1000,
         max_in_flight=group.places or 1,
-        blocked_until_ms=rest.until_ms,
-        block_reason=rest.reason,
+        blocked_until_ms=group.blocked_until_ms,
+        block_reason=group.blocked_for,
         back_off_seconds=rest.seconds,
         back_off_count=rest.count,
-        failures=rest.overloads,
-        unreachable_since_ms=rest.since_ms,
+        breaker=switch.state,
+        breaker_changed_at_ms=switch.changed_at_ms,
+        failures=switch.failures,
+        blocks_seen=switch.refusals,
+        half_open_successes=switch.successes,
+        unreachable_since_ms=group.unwell_since_ms,
         epoch=epoch,
     )
 
@@ -140,14 +185,36 @@ def group_of_record(record: HostRecorded, *, delay_seconds: float, keeps_specs: 
         group = replace(group, configured_ms=configured_ms, places=record.max_in_flight)
     return replace(
         group,
-        rest=BackOff(
-            count=record.back_off_count,
-            until_ms=record.blocked_until_ms,
-            reason=record.block_reason,
-            seconds=record.back_off_seconds,
-            since_ms=record.unreachable_since_ms,
-            overloads=record.failures,
-        ),
+        rest=_rest_of(record),
+        breaker=_breaker_of(record),
+    )
+
+
+def _rest_of(record: HostRecorded) -> BackOff:
+    """Read a rest; where a breaker has the group blocked for longer, that holds for both."""
+    if not record.back_off_count:
+        return backoff.NONE
+    return BackOff(
+        count=record.back_off_count,
+        until_ms=record.blocked_until_ms,
+        reason=record.block_reason,
+        seconds=record.back_off_seconds,
+        since_ms=record.unreachable_since_ms,
+    )
+
+
+def _breaker_of(record: HostRecorded) -> Breaker:
+    state = BreakerState(record.breaker)
+    is_open = state is BreakerState.OPEN
+    return Breaker(
+        state=state,
+        changed_at_ms=record.breaker_changed_at_ms,
+        until_ms=record.blocked_until_ms if is_open else 0,
+        reason=record.block_reason if state is not BreakerState.CLOSED else "",
+        failures=record.failures,
+        refusals=record.blocks_seen,
+        successes=record.half_open_successes,
+        since_ms=record.unreachable_since_ms if record.failures or record.blocks_seen else 0,
     )
 
 

@@ -26,7 +26,9 @@ from strider.contracts.generated.words import (
     EntryState,
     ErrorClass,
     FetchOutcome,
+    RequestKind,
 )
+from strider.politeness.breaker import Signal
 from strider.politeness.ladder import FETCH, Chance
 
 from .candidates import Candidate
@@ -93,6 +95,25 @@ def sign_of(outcome: FetchCompleted) -> Sign:
     if word == FetchOutcome.OVERLOADED:
         return Sign.PUSH if outcome.retry_after_seconds >= 0 else Sign.STRAIN
     return Sign.GOOD if word in _GOOD else Sign.NONE
+
+
+def signal_of(outcome: FetchCompleted) -> Signal | None:
+    """Read what an outcome says to the group's breaker; None where it says nothing.
+
+    A name that does not exist and a bad certificate close their URLs at once, which needs no breaker; and
+    a robots.txt that cannot be fetched has its own rules.
+    """
+    word = outcome.outcome
+    if word in _GOOD or word in _ANSWERED:
+        return Signal.GOOD
+    if word == FetchOutcome.RATE_LIMITED:
+        return Signal.REFUSED
+    if outcome.kind == RequestKind.ROBOTS:
+        return None
+    if word == FetchOutcome.BLOCKED:
+        return None if outcome.status == _UNAUTHORIZED else Signal.REFUSED
+    is_failure = word in _FAILURES and outcome.error_class not in _BY_ERROR
+    return Signal.FAILED if is_failure else None
 
 
 def is_heard(entry: EntryRecorded, outcome: FetchCompleted) -> bool:
@@ -205,6 +226,22 @@ _GOOD: Final = frozenset(
         FetchOutcome.UNSUPPORTED_TYPE,
     }
 )
+
+_ANSWERED: Final = frozenset({FetchOutcome.CLIENT_ERROR, FetchOutcome.ODD_STATUS})
+"""The host is well, whatever it thinks of the request."""
+
+_FAILURES: Final = frozenset(
+    {
+        FetchOutcome.SERVER_ERROR,
+        FetchOutcome.OVERLOADED,
+        FetchOutcome.NETWORK_FAILED,
+        FetchOutcome.TIMED_OUT,
+        FetchOutcome.TOO_SLOW,
+        FetchOutcome.PROTOCOL_ERROR,
+    }
+)
+_UNAUTHORIZED: Final = 401
+"""It wants a password; that is about the page."""
 
 _OURS: Final = frozenset({FetchOutcome.OFFLINE, FetchOutcome.PROXY_FAILED, FetchOutcome.INTERRUPTED})
 

@@ -92,11 +92,11 @@ def within_budget(asked: Turn, grant: Grant, now_ms: int) -> Turn:
 
 
 def _resting(entry: EntryRecorded, spec: CrawlSpecDeclared, group: Group, now_ms: int) -> Turn:
-    since_ms = max(group.rest.since_ms or now_ms, entry.discovered_at_ms)
+    since_ms = max(group.unwell_since_ms or now_ms, entry.discovered_at_ms)
     ends_at_ms = since_ms + spec.host_patience_seconds * 1000
     if now_ms >= ends_at_ms:
-        return _closed(entry, DecisionReason.HOST_UNAVAILABLE, now_ms, group.rest.reason)
-    again_at_ms = min(group.rest.until_ms, ends_at_ms)
+        return _closed(entry, DecisionReason.HOST_UNAVAILABLE, now_ms, group.blocked_for)
+    again_at_ms = min(group.blocked_until_ms, ends_at_ms)
     return _waits(entry, EntryReason.HOST_BACKS_OFF, again_at_ms, now_ms)
 
 

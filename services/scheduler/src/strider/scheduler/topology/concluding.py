@@ -19,15 +19,18 @@ from strider.politeness.ladder import Chance
 from strider.politeness.robots import product_token
 from strider.politeness.robots_state import answered
 from strider.runtime.effects import Effects, Say
+from strider.runtime.logs import logger
 from strider.scheduler.core import (
     ROBOTS_JOB,
     Candidate,
     Circumstances,
     Ended,
+    Group,
     Line,
     PageBudgets,
     asked_of,
     ended,
+    has_tripped,
     hear,
     messages,
     robots_record,
@@ -44,6 +47,8 @@ from .shard import Decided, Shard, conclusion_of, question_of
 
 DEFAULT_SPEC = CrawlSpecDeclared(crawl_spec_id="")
 """What an outcome goes by whose crawl spec is nowhere: it was asked for, so it is brought to an end."""
+
+_log = logger("scheduler")
 
 
 @dataclass(slots=True)
@@ -109,7 +114,7 @@ class Concluding:
         now_ms = shard.time.now_ms()
         for outcome in outcomes:
             shard.met(outcome.fetch_sequence)
-            group = hear(shard.groups.get(outcome.group), outcome, now_ms=now_ms, chance=self._chance)
+            group = self._heard(shard.groups.get(outcome.group), outcome, now_ms)
             if outcome.kind == RequestKind.ROBOTS:
                 before = shard.robots.get(outcome.origin)
                 known = answered(before.known, asked_of(outcome), now_ms=now_ms, chance=self._chance)
@@ -125,6 +130,16 @@ class Concluding:
                     )
                 )
             shard.groups.put(group)
+
+    def _heard(self, before: Group, outcome: FetchCompleted, now_ms: int) -> Group:
+        group = hear(before, outcome, now_ms=now_ms, chance=self._chance, limits=self._options.breaker)
+        if has_tripped(before, group):
+            until_seconds = (group.blocked_until_ms - now_ms) / 1000
+            _log.warning(
+                f"Circuit Breaker Tripped for {group.name}", why=group.blocked_for, seconds=until_seconds
+            )
+            self._meter.decided("breaker_tripped")
+        return group
 
     def _current(
         self, outcomes: Sequence[FetchCompleted], freed: Sequence[Ending], endings: Endings

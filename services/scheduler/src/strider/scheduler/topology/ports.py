@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
+from strider.politeness.breaker import LIMITS, Limits
 from strider.runtime.effects import Saying
 from strider.runtime.ports import RawRecord
 from strider.stores.frontier.ports import Figures
@@ -90,6 +91,8 @@ class Options:
     agent: str = "Strider"
     """The User-Agent that the fetcher sends where a crawl spec names none."""
     delay_seconds: float = 1.0
+    breaker: Limits = LIMITS
+    """When a group that fails, or turns us away, is left alone altogether."""
     allow_private: bool = False
     by_domain: bool = False
     """Whether a group is a registrable domain, instead of a host."""

@@ -21,7 +21,7 @@ PARSED_PART: Final = 16
 """Of the texts kept, one in so many (by length) is kept parsed."""
 
 Told = tuple[int, int, int]
-Recorded = tuple[int, int, int]
+Recorded = tuple[int, int, int, str, int]
 
 
 class GroupShelf:
@@ -161,8 +161,9 @@ def state_of(group: Group, *, now_ms: int, rebuilt_at_ms: int = 0) -> GroupState
 
 
 def _told(group: Group, now_ms: int) -> Told:
-    return group.delay_ms, group.places or 1, group.look_at_ms(now_ms)
+    return group.delay_ms, group.places_now, group.look_at_ms(now_ms)
 
 
 def _recorded(group: Group) -> Recorded:
-    return group.delay_ms, group.rest.until_ms, group.rest.count
+    rest, breaker = group.rest, group.breaker
+    return group.delay_ms, rest.until_ms, rest.count, breaker.state, breaker.changed_at_ms

@@ -1,0 +1,172 @@
+"""The circuit breaker of a group: when is a host that fails, or turns us away, left alone altogether?
+
+    closed ──5 failures, or 5 refusals, in a row──▶ open ──60 s, or 5 min──▶ half-open
+      ▲                                               ▲                          │
+      └────────────── 2 good answers ─────────────────┼──────────────────────────┤
+                                                      └── any failure or refusal ┘
+
+Two feeds, one state: failures (nothing, or a 5xx, comes back) and refusals (403, 429). A good answer
+ends both rows. Half-open, requests go one at a time. What was asked before the state changed says
+nothing of the new one. Values in, values out; no clock, and no notion of what a request was for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from strider.contracts.generated.words import BlockReason, BreakerState
+
+
+class Signal(StrEnum):
+    """What one answer says to the breaker."""
+
+    GOOD = "good"
+    FAILED = "failed"
+    """Nothing came back, or that the server failed."""
+    REFUSED = "refused"
+    """It came back that we are not wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a breaker opens and closes."""
+
+    failures: int = 5
+    """In a row, that open it; 0 never does."""
+    open_ms: int = 60_000
+    """How long it is open after failures."""
+    refusals: int = 5
+    """In a row, that open it; 0 never does."""
+    refused_ms: int = 300_000
+    """How long it is open after refusals: who turns us away wants longer than who stumbles."""
+    successes: int = 2
+    """Good answers that close it."""
+
+
+LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """How a breaker stands."""
+
+    state: BreakerState = BreakerState.CLOSED
+    changed_at_ms: int = 0
+    """When it got there; 0 where it was never open."""
+    until_ms: int = 0
+    """While it is open: no request before."""
+    reason: str = ""
+    """Which feed opened it; empty while it is closed."""
+    failures: int = 0
+    """In a row."""
+    refusals: int = 0
+    """In a row."""
+    successes: int = 0
+    """Since it is half-open."""
+    since_ms: int = 0
+    """First failure or refusal since the last good answer; 0 where there was none."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Say whether requests go as they may."""
+        return self.state is BreakerState.CLOSED
+
+    @property
+    def blocked_until_ms(self) -> int:
+        """Say before when nothing is asked; 0 for no such time."""
+        return self.until_ms if self.state is BreakerState.OPEN else 0
+
+
+NEW: Final = Breaker()
+
+
+def passed(before: Breaker, now_ms: int) -> Breaker:
+    """Let time pass: an open breaker whose time is over lets a few requests through to see."""
+    if before.state is BreakerState.OPEN and now_ms >= before.until_ms:
+        return replace(
+            before, state=BreakerState.HALF_OPEN, changed_at_ms=before.until_ms, until_ms=0, successes=0
+        )
+    return before
+
+
+def heard(
+    before: Breaker, signal: Signal, *, now_ms: int, asked_at_ms: int = 0, limits: Limits = LIMITS
+) -> Breaker:
+    """Take in an answer; `asked_at_ms` is when its request began, 0 where nobody knows."""
+    breaker = passed(before, now_ms)
+    if asked_at_ms and asked_at_ms < breaker.changed_at_ms:
+        return breaker
+    return _TABLE[breaker.state, signal](breaker, now_ms, limits)
+
+
+def _good(breaker: Breaker, _now_ms: int, _limits: Limits) -> Breaker:
+    if not breaker.since_ms:
+        return breaker
+    return replace(breaker, failures=0, refusals=0, since_ms=0)
+
+
+def _failed(breaker: Breaker, now_ms: int, limits: Limits) -> Breaker:
+    failures = breaker.failures + 1
+    counted = replace(breaker, failures=failures, since_ms=breaker.since_ms or now_ms)
+    if not 0 < limits.failures <= failures:
+        return counted
+    return _opened(counted, now_ms, limits.open_ms, BlockReason.BREAKER)
+
+
+def _refused(breaker: Breaker, now_ms: int, limits: Limits) -> Breaker:
+    refusals = breaker.refusals + 1
+    counted = replace(breaker, refusals=refusals, since_ms=breaker.since_ms or now_ms)
+    if not 0 < limits.refusals <= refusals:
+        return counted
+    return _opened(counted, now_ms, limits.refused_ms, BlockReason.FORBIDDEN)
+
+
+def _answered(breaker: Breaker, now_ms: int, limits: Limits) -> Breaker:
+    successes = breaker.successes + 1
+    if successes < limits.successes:
+        return replace(breaker, successes=successes, since_ms=0)
+    return Breaker(changed_at_ms=now_ms)
+
+
+def _failed_again(breaker: Breaker, now_ms: int, limits: Limits) -> Breaker:
+    counted = replace(breaker, failures=breaker.failures + 1, since_ms=breaker.since_ms or now_ms)
+    return _opened(counted, now_ms, limits.open_ms, BlockReason.BREAKER)
+
+
+def _refused_again(breaker: Breaker, now_ms: int, limits: Limits) -> Breaker:
+    counted = replace(breaker, refusals=breaker.refusals + 1, since_ms=breaker.since_ms or now_ms)
+    return _opened(counted, now_ms, limits.refused_ms, BlockReason.FORBIDDEN)
+
+
+def _opened(breaker: Breaker, now_ms: int, wait_ms: int, reason: BlockReason) -> Breaker:
+    return replace(
+        breaker,
+        state=BreakerState.OPEN,
+        changed_at_ms=now_ms,
+        until_ms=now_ms + wait_ms,
+        reason=reason.value,
+        successes=0,
+    )
+
+
+def _stays(breaker: Breaker, _now_ms: int, _limits: Limits) -> Breaker:
+    """Nothing is asked while it is open, so this was asked before."""
+    return breaker
+
+
+Step = Callable[[Breaker, int, Limits], Breaker]
+
+_TABLE: Final[Mapping[tuple[BreakerState, Signal], Step]] = {
+    (BreakerState.CLOSED, Signal.GOOD): _good,
+    (BreakerState.CLOSED, Signal.FAILED): _failed,
+    (BreakerState.CLOSED, Signal.REFUSED): _refused,
+    (BreakerState.OPEN, Signal.GOOD): _stays,
+    (BreakerState.OPEN, Signal.FAILED): _stays,
+    (BreakerState.OPEN, Signal.REFUSED): _stays,
+    (BreakerState.HALF_OPEN, Signal.GOOD): _answered,
+    (BreakerState.HALF_OPEN, Signal.FAILED): _failed_again,
+    (BreakerState.HALF_OPEN, Signal.REFUSED): _refused_again,
+}
