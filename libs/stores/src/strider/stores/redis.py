@@ -27,6 +27,8 @@ from .errors import ESCAPE_HINT, Rejected
 from .scripts import Script
 
 PART: Final = "redis"
+KEEPING: Final = "noeviction"
+"""The only policy of a full server that keeps what is there."""
 
 _STATES_OF_THE_SERVER: Final = (
     "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOPERM", "NOREPLICAS", "OOM",
@@ -72,6 +74,16 @@ class Redis:
         """Send one command as it would be typed."""
         async with translated():
             return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]  # the library's
+
+    async def refuse_eviction(self) -> None:
+        """Raise StartRefused where the server is set to throw keys away when its memory is full."""
+        told = await self.command("INFO", "memory")
+        policy = str(told.get("maxmemory_policy", KEEPING))
+        if policy != KEEPING:
+            raise StartRefused(
+                f"the server at REDIS_URL has the maxmemory-policy {policy}, so it throws away what it was "
+                f"given when its memory is full; set: CONFIG SET maxmemory-policy {KEEPING}"
+            )
 
     async def ping(self) -> None:
         """Raise Unavailable when the server does not answer."""

@@ -29,6 +29,7 @@ Argument = str | bytes | int
 _DONE: Final = 0
 _FENCED: Final = 1
 _OFF_CLOCK: Final = 3
+_UNSAFE: Final = 4
 _MOST_UNANSWERED: Final = 256
 
 _LEAVING_A_NUMBER: Final = frozenset({"accept", "conclude", "free", "ready", "refill", "release", "swap"})
@@ -127,7 +128,10 @@ class ShardCalls:
             raise Fenced(shard)
         if verdict == _OFF_CLOCK:
             raise _OffClock
-        raise NotReady(shard, rest[0].decode(errors="replace"))
+        why = rest[0].decode(errors="replace")
+        if verdict == _UNSAFE:
+            raise Unavailable("redis", why)
+        raise NotReady(shard, why)
 
     def _taken_up(self, shard: int, name: str, args: Sequence[Argument], same: bytes) -> bytes | None:
         if not self._unanswered:

@@ -36,5 +36,6 @@ for _, name in ipairs({'entries', 'groups', 'later', 'counts', 'leases', 'ends',
 end
 redis.call('UNLINK', tokens_key(generation), tokens_key(generation - 1))
 write_limits(ARGV[5], ARGV[6], ARGV[7])
-redis.call('HSET', KEYS[1], 'run', run_id(), 'state', 'loading', 'layout', LAYOUT .. '-' .. FIELDS)
+redis.call('HSET', KEYS[1], 'run', run_id(), 'state', 'loading', 'layout', LAYOUT .. '-' .. FIELDS,
+  'evicted', evicted())
 return {DONE, 1}

@@ -5,8 +5,9 @@
 -- result: {0, now in ms, queued, leased, in the ring, groups, seen, parked for room, parked
 --   for time, hungry groups, when the first sleeper wakes in ms or 0, percent of memory used, counts}; or a
 --   refusal. Counts: `o` (open) or `a` (accepted) with the number of the execution, then how many, of each
-local refused = refusal('ready')
+local refused = refusal('ready') or unsafe()
 if refused then return refused end
+if redis.call('HGET', KEYS[1], 'evicted') ~= evicted() then return {NOT_READY, 'the server has thrown keys away'} end
 local seen = 0
 for number = generation - 1, generation do
   for _, packed in ipairs(redis.call('HVALS', sizes_key(number))) do

@@ -6,11 +6,11 @@
 --   stand; ARGV[2] nonce of the call; ARGV[3] delay of groups that were never set, ms; ARGV[4] age of a seen
 --   generation, ms; the rest is each script's own
 -- result: {0, …} done; {1} a newer owner has the shard; {2, why} the working set is not ready; {3} the server's
---   clock has jumped (frontier_shift mends that)
+--   clock has jumped (frontier_shift mends that); {4, why} the server may throw away what it was given
 --
 -- The shard's time is the server's clock and the header's `offset`, which takes jumps of that clock out again;
 -- it never goes back behind `at`, when the owner's last change was made.
-local DONE, FENCED, NOT_READY, OFF_CLOCK = 0, 1, 2, 3
+local DONE, FENCED, NOT_READY, OFF_CLOCK, UNSAFE = 0, 1, 2, 3, 4
 
 local base = string.sub(KEYS[1], 1, -7) -- without `header`
 
@@ -65,6 +65,19 @@ local function set_time(wanted)
   now = math.floor(now_us / 1000)
   redis.call('HSET', KEYS[1], 'offset', string.format('%.0f', head.offset))
   return by
+end
+
+-- Says why the server cannot be trusted to keep what it has; nothing where it can.
+local function unsafe()
+  local policy = string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)')
+  if policy and policy ~= 'noeviction' then
+    return {UNSAFE, 'its maxmemory-policy is ' .. policy .. ', which throws away what it was given: set noeviction'}
+  end
+end
+
+-- How much it has thrown away since it was started.
+local function evicted()
+  return string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)') or '0'
 end
 
 local function is_layout()

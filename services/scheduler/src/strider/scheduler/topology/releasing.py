@@ -109,6 +109,7 @@ class Releasing:
                 wait_seconds = await self.look()
             except Unavailable as failure:
                 failures += 1
+                self._shard.waits_for = str(failure)
                 wait_seconds = INFRASTRUCTURE.wait_seconds(failures, self._chance) or 0.0
                 _log.warning("Release Waits", shard=self._shard.number, why=str(failure))
                 await self._clock.sleep(wait_seconds)
@@ -116,7 +117,7 @@ class Releasing:
             except Fenced:
                 _log.warning("Release Ends", shard=self._shard.number, why="the shard has a newer owner")
                 return
-            failures = 0
+            failures, self._shard.waits_for = 0, ""
             await self._pause(wait_seconds)
 
     async def look(self) -> float:

@@ -30,7 +30,7 @@ from .concluding import Concluding
 from .ports import Archive, Meter, NoMeter, Options, Specs, Truths, Voice
 from .releasing import Releasing
 from .settling import Settling
-from .shard import Shard
+from .shard import PART, Shard
 from .taking import Taking
 
 CONSUMES: Final = (LINKS_DISCOVERED, FETCHES_COMPLETED, PAGES_SETTLED)
@@ -141,6 +141,12 @@ class Scheduler:
         await self._has_fault.wait()
         assert self._fault is not None
         raise self._fault
+
+    async def check(self) -> None:
+        """Raise Unavailable where a shard in hand releases nothing, and say why."""
+        for shard, _ in self._shards.values():
+            if shard.waits_for:
+                raise Unavailable(PART, f"shard {shard.number} releases nothing: {shard.waits_for}")
 
     async def counts(self, execution_id: str) -> Mapping[int, ShardCount]:
         """Count an execution's entries in each shard in hand; a shard that is not ready cannot say."""

@@ -105,6 +105,8 @@ class Shard:
         """When the working set was rebuilt here; a group not known then may have been asked just before."""
         self.is_ready = False
         self.is_leaving = False
+        self.waits_for = ""
+        """Why nothing is released; empty where all goes well."""
         self._decided: dict[str, Underway] = {}
         """The last decision about each entry, until it is written down: the next one goes on from there."""
 
