@@ -86,8 +86,8 @@ class RedisWorkingSet:
 
     async def take(self, shard: int, epoch: int) -> Taken:
         """Become the owner."""
-        self._renew(shard)
         now_ms, is_ready = await self._calls.run("take", shard, epoch, args=self._limits)
+        self._renew(shard)
         return Taken(bool(is_ready), now_ms)
 
     async def begin(self, shard: int, epoch: int) -> None:

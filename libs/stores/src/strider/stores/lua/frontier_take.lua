@@ -10,7 +10,7 @@ if head.epoch and head.epoch > caller.epoch then return {FENCED} end
 local distrust = unsafe()
 if distrust then return distrust end
 local is_whole = head.state == 'ready' and head.run == run_id() and is_layout()
-  and redis.call('HGET', KEYS[1], 'evicted') == evicted()
+  and head.call >= caller.answered and redis.call('HGET', KEYS[1], 'evicted') == evicted()
 if head.epoch ~= caller.epoch then
   if head.state ~= 'ready' then
     redis.call('HSET', KEYS[1], 'state', 'absent') -- what an older owner was loading is not finished by another
