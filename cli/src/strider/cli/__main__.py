@@ -28,6 +28,7 @@ WORDS: Final = {
     "schemas": "schemas",
     "migrate": "migrate",
     "why": "why",
+    "parse": "parse",
 }
 """Word → file of this package that says what it does."""
 

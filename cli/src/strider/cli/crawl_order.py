@@ -33,41 +33,42 @@ class Asked:
     """The command line, read."""
 
     urls: tuple[str, ...]
-    from_file: Path | None
-    output: Path | None
-    form: str
-    max_pages: int
-    max_depth: int
-    max_seconds: int
-    scope: str
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    delay_seconds: float | None
-    per_host: int
-    concurrency: int
-    timeout_seconds: float
-    host_patience_seconds: int
-    headers: tuple[str, ...]
-    user_agent: str
-    contact: str
-    allow_private: bool
-    ignore_robots: bool
-    resume: Path | None
-    only_pages: bool
-    as_json: bool
-    is_quiet: bool
+    from_file: Path | None = None
+    output: Path | None = None
+    form: str = "jsonl"
+    max_pages: int = 0
+    max_depth: int = 3
+    max_seconds: int = 0
+    scope: str = "host"
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    delay_seconds: float | None = None
+    per_host: int = 1
+    concurrency: int = 64
+    timeout_seconds: float = 30.0
+    host_patience_seconds: int = 120
+    headers: tuple[str, ...] = ()
+    user_agent: str = ""
+    contact: str = ""
+    allow_private: bool = False
+    ignore_robots: bool = False
+    resume: Path | None = None
+    only_pages: bool = False
+    as_json: bool = False
+    is_quiet: bool = False
 
 
 def carry_out(asked: Asked) -> int:
     """Crawl; gives the exit code."""
     try:
-        return run_crawl(_order(asked))
+        return run_crawl(order_of(asked))
     except BadWish as wrong:
         say(f"strider crawl: {wrong}")
         return EXIT_USAGE
 
 
-def _order(asked: Asked) -> Order:
+def order_of(asked: Asked) -> Order:
+    """Read the options; raises BadWish for what cannot be done."""
     settings = _settings(asked)
     wish = make_wish(_seeds(asked.urls, asked.from_file), _spec(asked, settings))
     if needs_contact(wish, settings):

@@ -9,7 +9,7 @@ services' matter.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -28,6 +28,7 @@ from strider.scheduler.topology import Scheduler
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.objects import ObjectOptions, open_objects
 
+from .member import Member
 from .members import FETCHER, SEEDS_GROUP, STOP_SECONDS, Manners, Place, all_members
 from .output import Output
 from .ring import Ring, committed, ends, new_broker
@@ -76,17 +77,26 @@ class Crawl:
     """One crawl in this process."""
 
     def __init__(
-        self, wish: Wish, manners: Manners, output: Output, *, objects_folder: str, only_pages: bool = False
+        self,
+        wish: Wish,
+        manners: Manners,
+        output: Output,
+        *,
+        objects_folder: str,
+        only_pages: bool = False,
+        listeners: Sequence[Member] = (),
     ) -> None:
+        """`listeners` hear what they read besides the ring, and change nothing of it."""
         self._wish = wish
         self._manners = manners
         self._clock = SystemClock()
-        self._objects = open_objects(ObjectOptions(f"file://{objects_folder}"), clock=self._clock)
+        self.objects = open_objects(ObjectOptions(f"file://{objects_folder}"), clock=self._clock)
         self._codec = KeepingCodec(SchemaBook.embedded())
         self._output = output
-        self.sink = Sink(output, self._objects, only_pages=only_pages)
+        self.sink = Sink(output, self.objects, only_pages=only_pages)
         self.broker: Broker = new_broker(self._clock, shards=SHARDS)
         self.dead_letters = 0
+        self._listeners = listeners
         self._stop = asyncio.Event()
         self._frontier = MemoryFrontier(self._clock)
         self._keep_topics = COMPACTED
@@ -110,17 +120,17 @@ class Crawl:
             SystemChance(),
             self._frontier,
             specs,
-            self._objects,
+            self.objects,
             SHARDS,
             hold_seconds=0.0 if is_new else HOLD_SECONDS,
         )
         members, owner = all_members(place, self._manners)
         ring = Ring(
             self.broker,
-            (*members, self.sink.member()),
+            (*members, self.sink.member(), *self._listeners),
             codec=self._codec,
             clock=self._clock,
-            objects=self._objects,
+            objects=self.objects,
             shards=SHARDS,
         )
         if is_new:
@@ -222,7 +232,7 @@ class Crawl:
 
     async def close(self) -> None:
         """Close what it opened."""
-        await self._objects.close()
+        await self.objects.close()
 
 
 async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[bool]) -> None:

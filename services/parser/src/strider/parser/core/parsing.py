@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from strider.contracts.generated.events import PageFetched, PageParsed
-from strider.contracts.generated.words import DocumentKind, ParseOutcome
+from strider.contracts.generated.words import DocumentKind, ExtractionLevel, ParseOutcome
 
 from .charsets import Charset, find_charset, to_text, to_utf_8
 from .directives import hear_directives
@@ -68,6 +68,8 @@ class Limits:
     max_links: int = 1_000
     robot: str = "strider"
     """The name, in lower case, by which pages may speak to us alone."""
+    extraction: str = ExtractionLevel.BASIC
+    with_markdown: bool = False
 
 
 Unpack = Callable[[bytes, str, int], Unpacked | Unreadable]

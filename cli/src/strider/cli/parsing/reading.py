@@ -1,0 +1,110 @@
+"""Has pages read by the parser's own workers: a page that hangs or crashes costs itself alone.
+
+Decides how many are in hand at a time, and that answers come in the order of the questions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import PageFetched
+from strider.contracts.generated.words import ExtractionLevel
+from strider.parser.adapters.worker import WorkerOrders
+from strider.parser.adapters.workers import ParserFault, WorkerParsers
+from strider.parser.core import Limits
+from strider.runtime.clocks import SystemClock
+from strider.runtime.errors import Unavailable
+from strider.runtime.ports import Header
+
+from .showing import failed, told_of
+from .sources import BadSource, Source, page_of
+
+PAGES_AT_HAND: Final = 16
+"""For each worker: enough that none waits, few enough that memory stays small."""
+
+FULL: Final = Limits(extraction=ExtractionLevel.RECORDS, with_markdown=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsent:
+    """A page that came by no topic."""
+
+    value: bytes | None = None
+    headers: tuple[Header, ...] = ()
+    topic: str = ""
+    partition: int = 0
+    offset: int = 0
+    timestamp: int = 0
+    key: bytes | None = None
+
+
+@asynccontextmanager
+async def open_reader(workers: int) -> AsyncIterator[WorkerParsers]:
+    """Start workers that read everything there is on a page, and end them."""
+    orders = WorkerOrders(parent=os.getpid(), limits=FULL, may_store=True)
+    parsers = WorkerParsers(
+        orders,
+        Codec(SchemaBook.embedded()),
+        workers=workers,
+        clock=SystemClock(),
+        environ=dict(os.environ),
+        gives_events=True,
+    )
+    await parsers.start()
+    try:
+        yield parsers
+    finally:
+        await parsers.close()
+
+
+async def read_page(parsers: WorkerParsers, page: PageFetched) -> dict[str, Any]:
+    """Have one page read, and tell what the parser saw."""
+    try:
+        parsed = await parsers.parse(page, _Unsent(), b"")
+    except ParserFault as fault:
+        lines = str(fault).strip().splitlines() or [""]
+        return failed(f"the parser failed: {lines[-1]}", page.url)
+    except Unavailable as failure:
+        return failed(str(failure), page.url)
+    return told_of(parsed.event, parsed.texts)
+
+
+async def read_source(parsers: WorkerParsers, source: Source) -> dict[str, Any]:
+    """Have the page of a file read; its file is told with it."""
+    try:
+        page = page_of(source)
+    except BadSource as failure:
+        told = failed(str(failure), source.url)
+    else:
+        told = await read_page(parsers, page)
+    return {"file": source.file, **told}
+
+
+async def read_all(sources: Iterable[Source], *, workers: int) -> AsyncGenerator[dict[str, Any]]:
+    """Have many read, in their order."""
+    async with open_reader(workers) as parsers:
+        waiting: deque[asyncio.Task[dict[str, Any]]] = deque()
+        try:
+            for source in sources:
+                waiting.append(asyncio.create_task(read_source(parsers, source)))
+                if len(waiting) >= PAGES_AT_HAND * workers:
+                    yield await waiting.popleft()
+            while waiting:
+                yield await waiting.popleft()
+        finally:
+            for task in waiting:
+                task.cancel()
+
+
+async def read_one(source: Source) -> dict[str, Any]:
+    """Have one read."""
+    async with aclosing(read_all((source,), workers=1)) as answers:
+        return await anext(answers)

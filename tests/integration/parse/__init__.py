@@ -1,0 +1,1 @@
+"""The command that shows what the parser sees."""

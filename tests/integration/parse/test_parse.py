@@ -1,0 +1,76 @@
+"""strider parse from its command line, with real workers and a real fetch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from strider.cli.__main__ import app
+from strider.testing.site import Shape, serve_site
+
+PAGE = "<html><head><title>T</title></head><body><p>One.</p><a href='/b'>B</a></body></html>"
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, ["parse", *map(str, words)])
+
+
+def test_one_file_as_json(tmp_path: Path) -> None:
+    file = tmp_path / "a.html"
+    file.write_text(PAGE)
+
+    told = run(file, "--url", "https://site.test/a", "--json")
+
+    page = json.loads(told.stdout)
+    assert told.exit_code == 0
+    assert (page["file"], page["title"], page["links"][0]["url"]) == (str(file), "T", "https://site.test/b")
+
+
+def test_a_list_has_a_line_for_each_whatever_becomes_of_it(tmp_path: Path) -> None:
+    for name, content in (("a", PAGE.encode()), ("b", b"\x89PNG\r\n\x1a\n\0\0"), ("c", b"")):
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "d").write_bytes(b"<table>" * 50_000)
+    lines = [json.dumps({"file": str(tmp_path / name)}) for name in "abcde"]
+    (tmp_path / "pairs").write_text("\n".join([*lines, "{"]))
+
+    told = run("--list", tmp_path / "pairs", "-o", tmp_path / "out")
+
+    pages = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert told.exit_code == 1
+    assert [Path(page["file"]).name for page in pages] == ["a", "b", "c", "d", "e", ""]
+    outcomes = ["parsed", "unsupported", "empty", "partly_parsed", "failed", "failed"]
+    assert [page["outcome"] for page in pages] == outcomes
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param((), id="nothing"),
+        pytest.param(("/nowhere/a",), id="no such file"),
+        pytest.param(("--list", "/nowhere/a"), id="no such list"),
+        pytest.param(("http://[", "--json"), id="no URL"),
+    ],
+)
+def test_wrong_usage_is_one_line(words: tuple[str, ...]) -> None:
+    told = run(*words)
+
+    assert told.exit_code == 2
+    assert told.stderr.startswith("strider parse: ")
+    assert told.stderr.count("\n") == 1
+
+
+def test_a_page_of_a_site_is_fetched_by_the_rules_and_told(tmp_path: Path) -> None:
+    with serve_site(11, Shape(hosts=1, pages_per_host=2), log=tmp_path / "access.log") as site:
+        url = site.plan.seeds[0]
+
+        told = run(url, "--json", "--allow-private")
+        refused = run(url)
+
+        page = json.loads(told.stdout)
+        assert (told.exit_code, page["outcome"]) == (0, "parsed")
+        assert page["links"]
+        assert site.access()[0].path == "/robots.txt"
+    assert (refused.exit_code, refused.stdout.strip()) == (1, f"failed: {url}: refused, policy_blocked")
