@@ -206,3 +206,18 @@ def test_epochs_grow_over_producer_ids() -> None:
     assert epochs[1] == epochs[0] + 1
     assert max(Session(2**36, 32767).epoch, 0) < 2**53
     assert NO_SESSION.epoch < 0
+
+
+async def test_a_record_after_a_quiet_time_does_not_wait_for_the_interval(
+    writer: KafkaShardWriter, producer: LibraryProducer
+) -> None:
+    """One URL alone must not wait at each of its steps; what follows closely goes together."""
+    producer.may_commit.set()
+    await asyncio.wait_for(asyncio.ensure_future(writer.append("t", 0, RawRecord(b"first", b"v"))), 1)
+    waiting = writer.append("t", 0, RawRecord(b"second", b"v"))
+    writer.append("t", 0, RawRecord(b"third", b"v"))
+    await asyncio.sleep(0.01)
+    assert producer.sent == [[b"first"]]
+    await writer.flush()
+    await waiting
+    assert producer.sent[1:] in ([[b"second"], [b"third"]], [[b"second", b"third"]])

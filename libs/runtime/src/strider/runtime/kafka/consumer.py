@@ -21,6 +21,7 @@ from . import insides, unpacking
 from .assignor import ShardAssignor
 from .connection import KafkaConnection
 from .failures import describe, translate, translated
+from .gathering import Pace
 
 _COMMIT_PAUSE_SECONDS: Final = 0.1
 _POLL_SLACK_SECONDS: Final = 0.05
@@ -40,8 +41,10 @@ class KafkaConsumer:
         *,
         spec: GroupSpec | None = None,
         assignor: ShardAssignor | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self._client = client
+        self._pace = pace or Pace(0.0)
         self._settings = settings
         self._spec = spec
         self._assignor = assignor
@@ -86,11 +89,8 @@ class KafkaConsumer:
         try:
             # `getmany` waits out a rebalance however long it takes, whatever its own timeout says.
             async with asyncio.timeout(timeout_seconds + _POLL_SLACK_SECONDS):
-                return cast(
-                    "Found",
-                    await self._client.getmany(
-                        timeout_ms=max(0, round(timeout_seconds * 1000)), max_records=max_records
-                    ),
+                found = await self._client.getmany(
+                    timeout_ms=max(0, round(timeout_seconds * 1000)), max_records=max_records
                 )
         except TimeoutError:
             insides.mend_fetch_context(self._client)
@@ -101,6 +101,10 @@ class KafkaConsumer:
         except (library.KafkaError, library.ConsumerStoppedError) as error:
             insides.mend_fetch_context(self._client)
             await self._fail(error)
+        # Before the library's own task has its turn: what it does next is fetch again.
+        messages = sum(map(len, found.values()))
+        self._pace.carried(messages, is_full=messages >= max_records)
+        return cast("Found", found)
 
     def _is_settled(self) -> bool:
         return self._round is insides.round_of(self._client)

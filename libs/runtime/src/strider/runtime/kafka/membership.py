@@ -24,6 +24,7 @@ from .assignor import ShardAssignor, as_strategy
 from .connection import KafkaConnection
 from .consumer import KafkaConsumer
 from .failures import translated
+from .gathering import Pace, pace_fetches
 
 log = logger(__name__)
 
@@ -92,8 +93,10 @@ async def join(settings: KafkaConnection, spec: GroupSpec, listener: RebalanceLi
     insides.heed_group_errors(client)
     rebalances = Rebalances(listener, group=spec.group)
     client.subscribe(topics=list(spec.topics), listener=rebalances)
-    consumer = KafkaConsumer(client, settings, spec=spec, assignor=assignor)
+    pace = Pace(settings.fetch_rest_seconds)
+    consumer = KafkaConsumer(client, settings, spec=spec, assignor=assignor, pace=pace)
     await _start(client, assignor=assignor)
+    pace_fetches(client, pace)
     rebalances.introduce(consumer)
     return consumer
 

@@ -21,6 +21,7 @@ from strider.runtime.ports import Acknowledged, Outgoing, RawRecord
 from . import insides
 from .connection import KafkaConnection, check_codec
 from .failures import describe, translate, translated
+from .gathering import Pace, pace_sends
 
 RECORD_OVERHEAD_BYTES: Final = 96
 """What a record may need beside key and value: lengths, timestamp, and the head of its batch."""
@@ -183,6 +184,7 @@ class KafkaProducer:
         except BaseException:
             await insides.close_producer(client, within_seconds=0)
             raise
+        pace_sends(client, Pace(self._settings.send_rest_seconds))
         return client
 
 

@@ -54,6 +54,8 @@ class KafkaShardWriter:
         self._on_epoch = on_epoch
         self._client: Any = None
         self._session = NO_SESSION
+        self._commits_from = 0.0
+        """When the next group may go unasked: an interval after the one before. In the event loop's time."""
         self._open: Group | None = None
         self._committing: Group | None = None
         self._failure: RuntimeFailure | None = None
@@ -66,6 +68,7 @@ class KafkaShardWriter:
     async def take(self) -> None:
         """Fence every earlier owner and begin."""
         self._client, self._session = await self._new_session(NO_SESSION)
+        self._commits_from = asyncio.get_running_loop().time() + self._interval
         self._task = asyncio.create_task(self._run(), name=f"shard-writer-{self._id}")
 
     @property
@@ -120,7 +123,9 @@ class KafkaShardWriter:
             group.fail(failure)
             return group
         self._open = group
-        self._timer = asyncio.get_running_loop().call_later(self._interval, self._due.set)
+        loop = asyncio.get_running_loop()
+        # What comes after a quiet time goes in the next turn; a steady flow waits for the interval.
+        self._timer = loop.call_at(max(loop.time(), self._commits_from), self._due.set)
         return group
 
     async def flush(self) -> None:
@@ -142,6 +147,7 @@ class KafkaShardWriter:
             group, self._open = self._open, None
             if group is not None:
                 self._committing = group
+                self._commits_from = asyncio.get_running_loop().time() + self._interval
                 await self._settle(group)
                 self._committing = None
 
