@@ -24,6 +24,7 @@ CALLS = [
     pytest.param(lambda ws, epoch: ws.set_groups(SHARD, epoch, []), id="set-groups"),
     pytest.param(lambda ws, epoch: ws.counts(SHARD, epoch), id="counts"),
     pytest.param(lambda ws, epoch: ws.figures(SHARD, epoch), id="figures"),
+    pytest.param(lambda ws, epoch: ws.scan(SHARD, epoch, cursor=0, limit=10), id="scan"),
 ]
 
 REBUILDING = [

@@ -16,6 +16,7 @@ from strider.contracts.generated.topics import (
     FETCHES_COMPLETED,
     FRONTIER,
     HOSTS,
+    JOB_EVENTS,
     LINKS_DISCOVERED,
     PAGES_SETTLED,
     SCHEDULER_DLQ,
@@ -31,7 +32,7 @@ from strider.runtime.loop_settings import LoopPorts
 from strider.runtime.ports import GroupSpec
 from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
-from strider.scheduler.adapters import TopicArchive, TopicTruth, TopicTruths
+from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicTruth, TopicTruths
 from strider.scheduler.core import Completion, Look
 from strider.scheduler.topology import Options, Scheduler
 from strider.stores.frontier.memory import MemoryFrontier
@@ -49,6 +50,7 @@ TOPICS = (
     FETCHES_COMPLETED,
     FRONTIER,
     HOSTS,
+    JOB_EVENTS,
     LINKS_DISCOVERED,
     PAGES_SETTLED,
     SCHEDULER_DLQ,
@@ -161,6 +163,7 @@ class World:
             clock=self.clock,
             chance=self.chance,
             options=self.options,
+            bulletin=TopicBulletin(bus, self.codec),
         )
         loop = self._loop(GROUP, scheduler.reads(), sharded=True, shards=scheduler)
         task, watch = self.ring.spawn(loop.run()), self.ring.spawn(scheduler.run())

@@ -11,7 +11,7 @@ from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.redis import RedisOptions, connect
 
-from .adapters import ProcessMeter, TopicArchive, TopicTruths
+from .adapters import ProcessMeter, TopicArchive, TopicBulletin, TopicTruths
 from .settings import SchedulerSettings
 from .topology import DEAD_LETTERS, PRODUCES, Options, Scheduler
 
@@ -24,6 +24,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
     specs = SpecShelf(bus, codec, clock=clock)
     voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
+    bulletin = TopicBulletin(bus, codec)
     scheduler = Scheduler(
         working_set=RedisWorkingSet(redis, clock=clock),
         truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
@@ -33,6 +34,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         clock=clock,
         chance=process.chance,
         options=options_of(settings),
+        bulletin=bulletin,
         meter=ProcessMeter(process.metrics),
     )
     url = settings.objects.url.get_secret_value()
@@ -44,7 +46,13 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         dependencies=(Dependency("redis", redis.ping), Dependency("frontier", scheduler.check)),
         connect=(redis.refuse_eviction,),
         background=(scheduler.run,),
-        close=(voice.close, specs.close, redis.close, *(() if objects is None else (objects.close,))),
+        close=(
+            voice.close,
+            bulletin.close,
+            specs.close,
+            redis.close,
+            *(() if objects is None else (objects.close,)),
+        ),
         objects=objects,
     )
 

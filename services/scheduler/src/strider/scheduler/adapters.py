@@ -11,17 +11,23 @@ from typing import Final, TypeVar
 
 from strider.contracts import DecodeError, Topic
 from strider.contracts.codec import Codec
-from strider.contracts.generated.events import EntryRecorded, HostRecorded
-from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.contracts.generated.events import EntryRecorded, HostRecorded, JobEvent
+from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS
 from strider.contracts.topic import Event
+from strider.runtime.errors import OffsetLost
 from strider.runtime.logs import logger
 from strider.runtime.metrics import Metric, Metrics
-from strider.runtime.ports import Bus, Clock, RawRecord, ShardWriter, TopicPartition
+from strider.runtime.ports import Bus, Clock, Consumer, RawRecord, ShardWriter, TopicPartition
 from strider.runtime.tables import TableReader
 from strider.stores.frontier.ports import Figures
 
 NAMESPACE: Final = "scheduler"
 """First part of the transactional id: shards of other services have their own owners."""
+
+NEWS_SECONDS: Final = 0.5
+"""How long one look for wishes waits; what comes meanwhile ends it at once."""
+
+_BULLETIN: Final = TopicPartition(JOB_EVENTS.name, 0)
 
 E = TypeVar("E", bound=Event)
 
@@ -103,6 +109,61 @@ class TopicArchive:
             except DecodeError as failure:
                 _log.error("Record Unreadable", topic=topic.name, key=repr(key), why=str(failure))
         return read
+
+
+class TopicBulletin:
+    """Reads `job-events` from their beginning to now, and on; after an outage where it stopped."""
+
+    def __init__(self, bus: Bus, codec: Codec) -> None:
+        self._bus = bus
+        self._codec = codec
+        self._reader: Consumer | None = None
+        self._next = 0
+
+    async def news(self) -> Sequence[JobEvent]:
+        """Wait a little for what comes next."""
+        return await self._poll(await self._opened())
+
+    async def until_now(self) -> Sequence[JobEvent]:
+        """Give all that had been said by now."""
+        reader = await self._opened()
+        end = (await reader.end_offsets([_BULLETIN]))[_BULLETIN]
+        found: list[JobEvent] = []
+        while await reader.position(_BULLETIN) < end:
+            found += await self._poll(reader)
+        return found
+
+    async def close(self) -> None:
+        """Stop reading."""
+        if self._reader is not None:
+            reader, self._reader = self._reader, None
+            await reader.close()
+
+    async def _opened(self) -> Consumer:
+        if self._reader is None:
+            reader = await self._bus.reader([_BULLETIN])
+            if self._next:
+                reader.seek(_BULLETIN, self._next)
+            self._reader = reader
+        return self._reader
+
+    async def _poll(self, reader: Consumer) -> list[JobEvent]:
+        try:
+            found = await reader.poll(max_records=1_000, timeout_seconds=NEWS_SECONDS)
+        except OffsetLost as lost:  # wishes age; what they came to is in the truth topics
+            reader.seek(_BULLETIN, lost.available)
+            return []
+        except BaseException:
+            await self.close()  # where it stands is not known any more
+            raise
+        events = []
+        for record in found.get(_BULLETIN, ()):
+            self._next = record.offset + 1
+            try:
+                events.append(self._codec.decode(JOB_EVENTS, record.value or b"", record.headers))
+            except DecodeError as failure:
+                _log.error("Wish Unreadable", offset=record.offset, why=str(failure))
+        return events
 
 
 def _same(value: bytes) -> bytes:

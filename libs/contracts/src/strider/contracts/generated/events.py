@@ -1118,11 +1118,15 @@ class HostRecorded:
     blocked_until_ms: int = 0
     """No request before, in Redis time, milliseconds since 1970; 0 for no block."""
     block_reason: str = ""
-    """Why it is blocked; empty for no block."""
+    """Why it is blocked by its own answers; empty for no block."""
+    barred_until_ms: int = 0
+    """Until when a person wants it left alone, in Redis time, milliseconds since 1970; 0 for no such wish."""
+    barred_since_ms: int = 0
+    """When that was wished, in milliseconds since 1970."""
     block_detail: str = ""
-    """The same in words, for people."""
+    """Why a person wants it left alone, in words."""
     blocked_by: str = ""
-    """Who blocked it: a service or a user."""
+    """Who wants it left alone."""
     back_off_seconds: float = 0.0
     """The latest back-off, which doubles; 0 where it is forgiven."""
     back_off_count: int = 0
@@ -1197,6 +1201,8 @@ class HostRecorded:
             "is_active": self.is_active,
             "blocked_until_ms": self.blocked_until_ms,
             "block_reason": self.block_reason,
+            "barred_until_ms": self.barred_until_ms,
+            "barred_since_ms": self.barred_since_ms,
             "block_detail": self.block_detail,
             "blocked_by": self.blocked_by,
             "back_off_seconds": self.back_off_seconds,
@@ -1247,6 +1253,8 @@ class HostRecorded:
             record["is_active"],
             record["blocked_until_ms"],
             record["block_reason"],
+            record["barred_until_ms"],
+            record["barred_since_ms"],
             record["block_detail"],
             record["blocked_by"],
             record["back_off_seconds"],

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
+from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id
@@ -17,8 +18,10 @@ from .memory_groups import Groups
 from .memory_parked import Parked
 from .memory_parts import Group, Phase, Slot
 from .memory_seen import SeenSets
-from .ports import Accepted, Conclusion, Counts, Fate, Known, Question, Seen, Standing
+from .ports import Accepted, Conclusion, Counts, Fate, Known, Place, Question, Seen, Standing
 from .rules import rank
+
+_PLACES: Final = {Phase.QUEUED: Place.QUEUED, Phase.LEASED: Place.LEASED, Phase.RING: Place.RING}
 
 
 class Entries:
@@ -158,6 +161,10 @@ class Entries:
         else:
             self._go_on(name, slot, conclusion, now_ms)
         return held_by
+
+    def scan(self) -> list[tuple[EntryRecorded, Place]]:
+        """Show what is open."""
+        return [(shown(slot), _PLACES[slot.phase]) for slot in self._slots.values()]
 
     def counts(self) -> Mapping[str, Counts]:
         """Count entries by execution."""

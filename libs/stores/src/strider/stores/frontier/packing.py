@@ -132,6 +132,11 @@ def tail_of(slot: bytes) -> tuple[bytes, int]:
     return slot[_HEAD.size :], high << 32 | low
 
 
+def phase_of(slot: bytes) -> int:
+    """Say where the entry of a slot is."""
+    return slot[0]
+
+
 def shape_number(tail: bytes) -> int:
     """Say which shape a tail needs to be read."""
     return int(_TAIL.unpack_from(tail)[7])

@@ -31,9 +31,11 @@ from .values import (
     Limits,
     Mark,
     Marked,
+    Place,
     Question,
     Release,
     Round,
+    Scan,
     Seen,
     Standing,
     Swap,
@@ -57,9 +59,11 @@ __all__ = [
     "Marked",
     "Marks",
     "NotReady",
+    "Place",
     "Question",
     "Release",
     "Round",
+    "Scan",
     "Seen",
     "SeenQuestion",
     "Standing",
@@ -146,6 +150,9 @@ class WorkingSet(Protocol):
 
     async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
         """Count entries by execution."""
+
+    async def scan(self, shard: int, epoch: int, *, cursor: int, limit: int) -> Scan:
+        """Show about so many open entries, from 0 on; entries that come or go meanwhile may be missed."""
 
     async def figures(self, shard: int, epoch: int) -> Figures:
         """Say how full the shard is."""

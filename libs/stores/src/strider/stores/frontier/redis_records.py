@@ -33,6 +33,7 @@ _SHORT: Final = Struct(">H")
 _LONG: Final = Struct(">I")
 
 QUEUED: Final = 0
+LEASED: Final = 1
 RING: Final = 2
 CLOSED: Final = 3
 

@@ -33,6 +33,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "conclude": _ALL,
     "groups": ("shard", "groups"),
     "count": ("shard", "groups", "buckets", "seen", "parked"),
+    "scan": ("shard",),
     "mark": ("shard", "groups", "leases"),
     "seen": ("shard", "buckets", "seen"),
 }

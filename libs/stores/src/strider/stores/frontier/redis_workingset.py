@@ -14,7 +14,7 @@ from strider.runtime.ports import Clock
 from strider.stores.redis import Redis
 
 from . import redis_leases
-from .packing import shape_number, tail_of, unpack_tail
+from .packing import phase_of, shape_number, tail_of, unpack_tail
 from .ports import (
     Accepted,
     Conclusion,
@@ -26,9 +26,11 @@ from .ports import (
     Known,
     Lease,
     Limits,
+    Place,
     Question,
     Release,
     Round,
+    Scan,
     Seen,
     Standing,
     Swap,
@@ -38,6 +40,7 @@ from .redis_calls import ShardCalls
 from .redis_names import NamesOfShards
 from .redis_records import (
     CLOSED,
+    LEASED,
     QUEUED,
     RING,
     Scopes,
@@ -59,6 +62,8 @@ _PRUNED_A_CALL: Final = 100
 
 _STANDINGS: Final = (Standing.UNKNOWN, Standing.SEEN, Standing.OPEN)
 """As `frontier_look` numbers them; what is open and has no slot is parked."""
+
+_PLACES: Final = {QUEUED: Place.QUEUED, LEASED: Place.LEASED, RING: Place.RING}
 
 T = TypeVar("T")
 
@@ -221,6 +226,15 @@ class RedisWorkingSet:
             execution: Counts(found.get(f"o{number}", 0), found.get(f"a{number}", 0))
             for execution, number in named
         }
+
+    async def scan(self, shard: int, epoch: int, *, cursor: int, limit: int) -> Scan:
+        """Show open entries."""
+        now_ms, go_on, slots = await self._calls.run("scan", shard, epoch, args=[cursor, limit])
+        tails = [tail_of(slot) for slot in slots]
+        shapes = await self._names.shapes(shard, {shape_number(tail) for tail, _ in tails})
+        entries = [unpack_tail(tail, shapes[shape_number(tail)], held_by=held) for tail, held in tails]
+        places = [_PLACES[phase_of(slot)] for slot in slots]
+        return Scan(list(zip(entries, places, strict=True)), int(go_on), now_ms)
 
     async def figures(self, shard: int, epoch: int) -> Figures:
         """Say how full the shard is."""

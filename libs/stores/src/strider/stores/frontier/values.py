@@ -219,6 +219,24 @@ class Figures:
     """How full the store is; 0 where nothing limits it."""
 
 
+class Place(StrEnum):
+    """Where an open entry is."""
+
+    QUEUED = "queued"
+    LEASED = "leased"
+    RING = "ring"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A part of the open entries of a shard."""
+
+    entries: Sequence[tuple[EntryRecorded, Place]]
+    cursor: int
+    """Where to go on; 0: that was all. What is open all the time is shown at least once."""
+    now_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """Answer to taking a shard."""

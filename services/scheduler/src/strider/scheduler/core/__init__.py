@@ -16,8 +16,9 @@ from .groups import (
     with_robots,
     with_spec,
 )
+from .orders import NO_BAR, Bar, Order, Orders, Standing
 from .outcomes import Circumstances, Ended, ended, tried
-from .release import Step, Surroundings, Turn, turn, within_budget
+from .release import Step, Surroundings, Turn, obey, turn, within_budget
 from .requests import Licence, fetch_request
 from .robots import (
     NO_RULES,
@@ -32,9 +33,11 @@ from .robots import (
 from .settling import settle
 
 __all__ = [
+    "NO_BAR",
     "NO_RULES",
     "ROBOTS_JOB",
     "Admission",
+    "Bar",
     "Candidate",
     "Circumstances",
     "Completion",
@@ -45,6 +48,8 @@ __all__ = [
     "Licence",
     "Line",
     "Look",
+    "Order",
+    "Orders",
     "Origin",
     "PageBudgets",
     "Past",
@@ -52,6 +57,7 @@ __all__ = [
     "Refusal",
     "Rules",
     "ShardCount",
+    "Standing",
     "Step",
     "Surroundings",
     "Turn",
@@ -70,6 +76,7 @@ __all__ = [
     "known_of_record",
     "messages",
     "new_group",
+    "obey",
     "refusal",
     "refused",
     "robots_entry",

@@ -35,6 +35,7 @@ FORGOTTEN: Final = frozenset(
         DecisionReason.BUDGET,
         DecisionReason.CANCELLED,
         DecisionReason.EXECUTION_OVER,
+        DecisionReason.HOST_BLOCKED,
         DecisionReason.HOST_UNAVAILABLE,
         DecisionReason.ROBOTS_UNREACHABLE,
     }

@@ -19,6 +19,7 @@ from strider.politeness.backoff import BackOff
 from strider.politeness.breaker import LIMITS, Breaker, Limits
 from strider.politeness.ladder import Chance
 
+from .orders import NO_BAR, Bar
 from .outcomes import Sign, sign_of, signal_of
 
 HEARD: Final = 8
@@ -38,6 +39,8 @@ class Group:
     """Least of those of its specs: then a blocked group is looked at again."""
     rest: BackOff = backoff.NONE
     breaker: Breaker = breaker.NEW
+    bar: Bar = NO_BAR
+    """A person's wish that it be left alone."""
     heard: tuple[int, ...] = ()
 
     @property
@@ -67,23 +70,31 @@ class Group:
         return min(filter(None, (self.rest.since_ms, self.breaker.since_ms)), default=0)
 
     def is_blocked(self, now_ms: int) -> bool:
-        """Say whether it rests."""
-        return now_ms < self.blocked_until_ms
+        """Say whether it rests, or a person wants it left alone."""
+        return now_ms < self.blocked_until_ms or self.is_barred(now_ms)
+
+    def is_barred(self, now_ms: int) -> bool:
+        """Say whether a person wants it left alone."""
+        return now_ms < self.bar.until_ms
 
     def look_at_ms(self, now_ms: int) -> int:
         """Say until when nothing is to be released: the end of its rest, or of somebody's patience.
 
         0 also where it rests and a patience is over: its entries come one by one, and each is decided.
         """
-        impatient_ms = self.unwell_since_ms + self.patience_ms
-        if not self.is_blocked(now_ms) or impatient_ms <= now_ms:
+        if not self.is_blocked(now_ms):
             return 0
-        return min(self.blocked_until_ms, impatient_ms)
+        since_ms, until_ms = self.bar.since_ms, self.bar.until_ms
+        if not self.is_barred(now_ms) or self.blocked_until_ms > until_ms:
+            since_ms, until_ms = self.unwell_since_ms, self.blocked_until_ms
+        impatient_ms = since_ms + self.patience_ms
+        return 0 if impatient_ms <= now_ms else min(until_ms, impatient_ms)
 
     @property
     def is_plain(self) -> bool:
         """Say whether nothing about it would be missed."""
-        return not self.robots_ms and self.rest == backoff.NONE and self.breaker.is_closed
+        is_well = self.rest == backoff.NONE and self.breaker.is_closed
+        return is_well and not self.robots_ms and self.bar == NO_BAR
 
 
 def new_group(name: str, *, delay_seconds: float) -> Group:
@@ -173,6 +184,11 @@ def group_record(group: Group, *, now_ms: int, epoch: int) -> HostRecorded:
         blocks_seen=switch.refusals,
         half_open_successes=switch.successes,
         unreachable_since_ms=group.unwell_since_ms,
+        is_active=not group.is_barred(now_ms),
+        barred_until_ms=group.bar.until_ms,
+        barred_since_ms=group.bar.since_ms,
+        blocked_by=group.bar.by,
+        block_detail=group.bar.reason,
         epoch=epoch,
     )
 
@@ -187,6 +203,7 @@ def group_of_record(record: HostRecorded, *, delay_seconds: float, keeps_specs: 
         group,
         rest=_rest_of(record),
         breaker=_breaker_of(record),
+        bar=Bar(record.barred_until_ms, record.barred_since_ms, record.blocked_by, record.block_detail),
     )
 
 

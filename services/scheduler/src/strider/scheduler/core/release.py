@@ -1,5 +1,6 @@
 """What is done with an entry whose turn it is?
 
+    run cancelled                    ──▶ closed; paused: put on the shelf until it goes on
     no crawl spec any more           ──▶ closed
     budget used up                   ──▶ closed; nearly used up: waits until it is known
     host rests beyond the patience   ──▶ closed; rests: waits
@@ -19,13 +20,17 @@ from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.words import DecisionReason, EntryReason
-from strider.politeness.robots_state import Standing
+from strider.politeness.robots_state import Standing as RobotsStanding
 
 from .budget import Grant
 from .entries import waiting
 from .groups import Group
+from .orders import Order, Standing
 from .outcomes import Ended, close
 from .robots import Rules, permission
+
+SHELVED_MS: Final = 1 << 45
+"""When the entries of a paused run are due: never. The year is 3084."""
 
 BUDGET_WAIT_MS: Final = 1_000
 """How long an entry waits for pages under way, one of which may not come and leave its place."""
@@ -65,7 +70,9 @@ class Surroundings:
 
 
 def turn(entry: EntryRecorded, around: Surroundings) -> Turn:
-    """Decide about a leased entry, all but its budget: that is asked last, since asking takes of it."""
+    """Decide about a leased entry that its run's wishes leave as it is (`obey`), all but its budget: that is
+    asked last, since asking takes of it.
+    """
     spec, now_ms = around.spec, around.now_ms
     if spec is None:
         return _closed(entry, DecisionReason.UNKNOWN_SPEC, now_ms)
@@ -75,11 +82,21 @@ def turn(entry: EntryRecorded, around: Surroundings) -> Turn:
     if permit.reason is not None:
         detail = around.rules.known.error_class
         return _closed(entry, permit.reason, now_ms, detail)
-    if permit.standing is Standing.ASK:
+    if permit.standing is RobotsStanding.ASK:
         return Turn(Step.ROBOTS, entry)
-    if permit.standing is Standing.WAIT:
+    if permit.standing is RobotsStanding.WAIT:
         return _waits(entry, EntryReason.WAITS_FOR_ROBOTS, permit.again_at_ms, now_ms)
     return Turn(Step.ASK, entry)
+
+
+def obey(entry: EntryRecorded, order: Order, now_ms: int) -> Turn | None:
+    """Do with a waiting entry what is wished of its run; None where it may go on as it is."""
+    if order.standing is Standing.CANCELLED:
+        return _closed(entry, DecisionReason.CANCELLED, now_ms, order.reason)
+    is_shelved = entry.due_at_ms >= SHELVED_MS
+    if order.standing is Standing.PAUSED:
+        return None if is_shelved else _waits(entry, entry.reason, SHELVED_MS, now_ms)
+    return _waits(entry, entry.reason, now_ms, now_ms) if is_shelved else None
 
 
 def within_budget(asked: Turn, grant: Grant, now_ms: int) -> Turn:
@@ -92,11 +109,18 @@ def within_budget(asked: Turn, grant: Grant, now_ms: int) -> Turn:
 
 
 def _resting(entry: EntryRecorded, spec: CrawlSpecDeclared, group: Group, now_ms: int) -> Turn:
-    since_ms = max(group.unwell_since_ms or now_ms, entry.discovered_at_ms)
+    is_barred = group.is_barred(now_ms)
+    stopped_ms, until_ms = group.unwell_since_ms, group.blocked_until_ms
+    if is_barred:
+        stopped_ms, until_ms = group.bar.since_ms, group.bar.until_ms
+    since_ms = max(stopped_ms or now_ms, entry.discovered_at_ms)
     ends_at_ms = since_ms + spec.host_patience_seconds * 1000
     if now_ms >= ends_at_ms:
-        return _closed(entry, DecisionReason.HOST_UNAVAILABLE, now_ms, group.blocked_for)
-    again_at_ms = min(group.blocked_until_ms, ends_at_ms)
+        reason = DecisionReason.HOST_BLOCKED if is_barred else DecisionReason.HOST_UNAVAILABLE
+        return _closed(entry, reason, now_ms, group.bar.reason if is_barred else group.blocked_for)
+    # A person may lift a bar at any time: its entries wait in their queues, which the working set holds.
+    is_held = is_barred and group.look_at_ms(now_ms) > 0
+    again_at_ms = now_ms if is_held else min(until_ms, ends_at_ms)
     return _waits(entry, EntryReason.HOST_BACKS_OFF, again_at_ms, now_ms)
 
 

@@ -18,8 +18,10 @@ from strider.scheduler.core import (
     Admission,
     Candidate,
     Line,
+    Orders,
     PageBudgets,
     Past,
+    Standing,
     accepted,
     admit,
     candidates,
@@ -66,9 +68,12 @@ class Intake:
 class Accepting:
     """Load, decide, speak, remember: for the URLs that one batch brought to one shard."""
 
-    def __init__(self, *, specs: Specs, budgets: PageBudgets, options: Options, meter: Meter) -> None:
+    def __init__(
+        self, *, specs: Specs, budgets: PageBudgets, orders: Orders, options: Options, meter: Meter
+    ) -> None:
         self._specs = specs
         self._budgets = budgets
+        self._orders = orders
         self._options = options
         self._meter = meter
 
@@ -103,8 +108,12 @@ class Accepting:
         for candidate in found:
             spec = specs.get(candidate.origin.crawl_spec_id)
             why = refusal(candidate, spec, allow_private=self._options.allow_private)
+            origin = candidate.origin
+            order = self._orders.of(origin.job_id, origin.execution_id)
             if why is not None:
                 intake.refuse(candidate, why.reason, why.detail)
+            elif order.standing is Standing.CANCELLED:
+                intake.refuse(candidate, DecisionReason.CANCELLED, order.reason)
             elif spec is not None and self._is_spent(candidate, spec):
                 intake.refuse(candidate, DecisionReason.BUDGET, "pages")
             elif (before := asked.get(name := candidate.entry_id)) is None or is_newer(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded, JobEvent
 from strider.politeness.breaker import LIMITS, Limits
 from strider.runtime.effects import Saying
 from strider.runtime.ports import RawRecord
@@ -61,6 +61,19 @@ class Voice(Protocol):
 
     async def speak(self, says: Sequence[Saying]) -> None:
         """Send, and wait until every event is acknowledged; raises Unavailable."""
+
+
+class Bulletin(Protocol):
+    """What is said to all schedulers, in the order of the log."""
+
+    async def news(self) -> Sequence[JobEvent]:
+        """Wait a little for what comes next; raises Unavailable."""
+
+    async def until_now(self) -> Sequence[JobEvent]:
+        """Give all that had been said by now and was not given yet; raises Unavailable."""
+
+    async def close(self) -> None:
+        """Stop reading."""
 
 
 class Meter(Protocol):

@@ -26,6 +26,7 @@ from strider.scheduler.core import (
     Ended,
     Licence,
     Line,
+    Orders,
     PageBudgets,
     Rules,
     Step,
@@ -33,6 +34,7 @@ from strider.scheduler.core import (
     Turn,
     fetch_request,
     messages,
+    obey,
     robots_entry,
     tried,
     turn,
@@ -44,6 +46,7 @@ from strider.urls import origin
 from .concluding import DEFAULT_SPEC
 from .ports import Meter, Options, Specs, Voice
 from .shard import Decided, Shard, conclusion_of
+from .sweeping import Sweeping
 
 IDLE_SECONDS: Final = 5.0
 """Longest time without a look: in case the one clock and ours do not agree on when something is due."""
@@ -82,6 +85,7 @@ class Releasing:
         specs: Specs,
         voice: Voice,
         budgets: PageBudgets,
+        orders: Orders,
         meter: Meter,
         clock: Clock,
         chance: Chance,
@@ -92,6 +96,8 @@ class Releasing:
         self._specs = specs
         self._voice = voice
         self._budgets = budgets
+        self._orders = orders
+        self._sweeping = Sweeping(shard, orders, voice=voice, meter=meter)
         self._meter = meter
         self._clock = clock
         self._chance = chance
@@ -126,6 +132,7 @@ class Releasing:
         if not shard.is_ready:
             await self._rebuild(shard)
         await self._send_again()
+        is_sweeping = await self._sweeping.step()
         room = await self._count_room()
         # Also where there is no room: what ran out is under way until somebody has looked at it.
         release = await shard.release(limit=min(max(room, 0), self._options.release_batch))
@@ -136,7 +143,7 @@ class Releasing:
         await self._write(harvest)
         for word, count in harvest.words.items():
             self._meter.decided(word, count)
-        if release.leases or release.expired:
+        if release.leases or release.expired or is_sweeping:
             return 0.0
         return _until(release) if room > 0 else FIGURES_SECONDS
 
@@ -157,7 +164,9 @@ class Releasing:
         group = shard.groups.get(entry.group) if spec is None else shard.groups.heed(entry.group, spec)
         name = origin(entry.url)
         rules: Rules = shard.robots.get(name)
-        result = turn(entry, Surroundings(spec, group, rules, self._options.agent, now_ms))
+        order = self._orders.of(entry.job_id, entry.execution_id)
+        around = Surroundings(spec, group, rules, self._options.agent, now_ms)
+        result = obey(entry, order, now_ms) or turn(entry, around)
         if spec is not None and result.step is Step.ASK:
             result = self._within_budget(result, lease, spec, now_ms)
         if spec is not None and result.step is Step.ROBOTS and name not in harvest.robots:

@@ -22,12 +22,13 @@ from strider.runtime.effects import Effects, Reads
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock, Record
-from strider.scheduler.core import PageBudgets, ShardCount
+from strider.scheduler.core import Orders, PageBudgets, ShardCount
 from strider.stores.frontier.ports import NotReady, WorkingSet
 
 from .accepting import Accepting
 from .concluding import Concluding
-from .ports import Archive, Meter, NoMeter, Options, Specs, Truths, Voice
+from .controlling import Controlling
+from .ports import Archive, Bulletin, Meter, NoMeter, Options, Specs, Truths, Voice
 from .releasing import Releasing
 from .settling import Settling
 from .shard import PART, Shard
@@ -60,6 +61,7 @@ class Scheduler:
         clock: Clock,
         chance: Chance,
         options: Options,
+        bulletin: Bulletin,
         meter: Meter | None = None,
     ) -> None:
         self._working_set = working_set
@@ -69,6 +71,10 @@ class Scheduler:
         self._chance = chance
         self._meter: Meter = meter or NoMeter()
         self._budgets = budgets = PageBudgets()
+        self._orders = Orders()
+        self._controlling = Controlling(
+            bulletin, self._orders, shards=options.shards, clock=clock, chance=chance
+        )
         self._taking = Taking(
             working_set=working_set,
             truths=truths,
@@ -78,7 +84,9 @@ class Scheduler:
             options=options,
             clock=clock,
         )
-        self._accepting = Accepting(specs=specs, budgets=budgets, options=options, meter=self._meter)
+        self._accepting = Accepting(
+            specs=specs, budgets=budgets, orders=self._orders, options=options, meter=self._meter
+        )
         self._concluding = Concluding(
             specs=specs, budgets=budgets, options=options, meter=self._meter, chance=chance
         )
@@ -109,8 +117,10 @@ class Scheduler:
 
     async def on_shards_taken(self, shards: frozenset[int]) -> None:
         """Fence who had the shards, get their working sets ready, and release from them."""
+        await self._controlling.catch_up()
         for number in shards:
             shard = await self._taking.take(number)
+            await self._controlling.hold(shard)
             task = asyncio.create_task(self._releasing(shard).run(), name=f"release {number}")
             task.add_done_callback(self._note_end)
             self._shards[number] = shard, task
@@ -120,6 +130,7 @@ class Scheduler:
         held = [self._shards.pop(number) for number in shards & self._shards.keys()]
         for shard, _ in held:
             shard.is_leaving = True
+            self._controlling.let_go(shard.number)
             shard.wake.set()
         tasks = [task for _, task in held]
         if tasks:
@@ -137,8 +148,11 @@ class Scheduler:
                 await self._working_set.drop(shard.number)
 
     async def run(self) -> None:
-        """Raise what ends a release loop that nobody has ended; runs beside the consumers, for ever."""
-        await self._has_fault.wait()
+        """Hear wishes; raise what ends a release loop that nobody has ended. Runs for ever."""
+        async with asyncio.TaskGroup() as together:
+            hearing = together.create_task(self._controlling.run(), name="hear wishes")
+            await self._has_fault.wait()
+            hearing.cancel()
         assert self._fault is not None
         raise self._fault
 
@@ -177,6 +191,7 @@ class Scheduler:
             specs=self._specs,
             voice=self._voice,
             budgets=self._budgets,
+            orders=self._orders,
             meter=self._meter,
             clock=self._clock,
             chance=self._chance,

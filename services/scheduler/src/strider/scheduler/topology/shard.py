@@ -28,6 +28,7 @@ from strider.stores.frontier.ports import (
     NotReady,
     Question,
     Release,
+    Scan,
     Seen,
     Swap,
     WorkingSet,
@@ -107,6 +108,8 @@ class Shard:
         self.is_leaving = False
         self.waits_for = ""
         """Why nothing is released; empty where all goes well."""
+        self.needs_sweep = False
+        """A wish about runs was heard: what waits is to be looked through."""
         self._decided: dict[str, Underway] = {}
         """The last decision about each entry, until it is written down: the next one goes on from there."""
 
@@ -165,6 +168,17 @@ class Shard:
             figures = await self.working_set.figures(self.number, self.epoch)
         self.time.set(figures.now_ms)
         return figures
+
+    async def scan(self, *, cursor: int, limit: int) -> Scan:
+        """Show open entries."""
+        with self.ready():
+            return await self.working_set.scan(self.number, self.epoch, cursor=cursor, limit=limit)
+
+    async def open_runs(self) -> list[str]:
+        """Name the runs that have open entries here."""
+        with self.ready():
+            counts = await self.working_set.counts(self.number, self.epoch)
+        return [execution_id for execution_id, count in counts.items() if count.open]
 
     async def tell_groups(self, names: Iterable[str]) -> None:
         """Have the working set know these groups as they are now."""
@@ -232,6 +246,10 @@ class Shard:
         for each in decided:
             if self._is_last(each):
                 del self._decided[each.name]
+
+    def is_underway(self, name: str) -> bool:
+        """Say whether a decision about an entry is on its way into the log."""
+        return name in self._decided
 
     def _is_last(self, decided: Decided) -> bool:
         last = self._decided.get(decided.name)

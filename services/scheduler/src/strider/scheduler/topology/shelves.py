@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
-from strider.scheduler.core import NO_RULES, Group, Rules, group_record, new_group, with_spec
+from strider.scheduler.core import NO_RULES, Bar, Group, Rules, group_record, new_group, with_spec
 from strider.stores.frontier.ports import GroupState
 
 LOOKED_AT: Final = 8
@@ -21,7 +21,7 @@ PARSED_PART: Final = 16
 """Of the texts kept, one in so many (by length) is kept parsed."""
 
 Told = tuple[int, int, int]
-Recorded = tuple[int, int, int, str, int]
+Recorded = tuple[int, int, int, str, int, Bar]
 
 
 class GroupShelf:
@@ -165,5 +165,5 @@ def _told(group: Group, now_ms: int) -> Told:
 
 
 def _recorded(group: Group) -> Recorded:
-    rest, breaker = group.rest, group.breaker
-    return group.delay_ms, rest.until_ms, rest.count, breaker.state, breaker.changed_at_ms
+    rest, switch = group.rest, group.breaker
+    return group.delay_ms, rest.until_ms, rest.count, switch.state, switch.changed_at_ms, group.bar

@@ -1,0 +1,110 @@
+"""What people want of runs and hosts, as far as their wishes have been read.
+
+    pause  ──▶ PAUSED     nothing of the run is asked for; it keeps all it has
+    resume ──▶ RUNS
+    cancel ──▶ CANCELLED  what waits is dropped, what comes later is refused; nothing undoes that
+
+A wish about a job without a run is about all of its runs. The last wish in the order of the log
+counts; a repeat changes nothing. Knows nothing of entries, shards or stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from strider.contracts.generated.events import JobEvent
+from strider.contracts.generated.words import JobEvent as What
+
+
+class Standing(StrEnum):
+    """Whether a run may go on."""
+
+    RUNS = "runs"
+    PAUSED = "paused"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What was wished of a run, or of all runs of a job."""
+
+    standing: Standing
+    by: str = ""
+    reason: str = ""
+    at_ms: int = 0
+
+
+NO_ORDER: Final = Order(Standing.RUNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A person's wish that a group be left alone."""
+
+    until_ms: int
+    since_ms: int
+    by: str = ""
+    reason: str = ""
+
+
+NO_BAR: Final = Bar(0, 0)
+FOR_EVER_MS: Final = (1 << 48) - 1
+"""As late as the working set can write."""
+
+
+class Orders:
+    """All wishes that were read."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Order] = {}
+        self._jobs: dict[str, Order] = {}
+        self.bars: dict[str, Bar] = {}
+        """By group; one that was lifted stays, as a bar that is over."""
+
+    def take(self, event: JobEvent) -> bool:
+        """Take in one event; says whether it changed anything."""
+        if not event.is_wish:
+            return False
+        if (standing := _STANDINGS.get(event.what)) is not None:
+            return self._order(event, standing)
+        if event.what == What.BLOCK_HOST and event.group:
+            bar = Bar(event.until_ms or FOR_EVER_MS, event.at_ms, event.by, event.reason)
+            return self._bar(event.group, bar)
+        if event.what == What.UNBLOCK_HOST and event.group:
+            return self._bar(event.group, NO_BAR)
+        return False
+
+    def of(self, job_id: str, execution_id: str) -> Order:
+        """Give what holds for a run: the stricter of what is wished of it and of its job."""
+        if not self._jobs:
+            return self._runs.get(execution_id, NO_ORDER)
+        job, run = self._jobs.get(job_id, NO_ORDER), self._runs.get(execution_id, NO_ORDER)
+        return max(job, run, key=lambda order: _STRICT[order.standing])
+
+    def concern(self, execution_ids: Iterable[str]) -> bool:
+        """Say whether a wish may be about one of these runs."""
+        return bool(self._jobs) or not self._runs.keys().isdisjoint(execution_ids)
+
+    def _order(self, event: JobEvent, standing: Standing) -> bool:
+        book, name = (self._runs, event.execution_id) if event.execution_id else (self._jobs, event.job_id)
+        before = book.get(name, NO_ORDER).standing
+        if not name or before in {standing, Standing.CANCELLED}:
+            return False
+        book[name] = Order(standing, event.by, event.reason, event.at_ms)
+        return True
+
+    def _bar(self, group: str, bar: Bar) -> bool:
+        before = self.bars.get(group)
+        self.bars[group] = bar
+        return before != bar
+
+
+_STANDINGS: Final[Mapping[str, Standing]] = {
+    What.PAUSE: Standing.PAUSED,
+    What.RESUME: Standing.RUNS,
+    What.CANCEL: Standing.CANCELLED,
+}
+_STRICT: Final = {Standing.RUNS: 0, Standing.PAUSED: 1, Standing.CANCELLED: 2}

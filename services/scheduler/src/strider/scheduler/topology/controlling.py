@@ -1,0 +1,101 @@
+"""job-events -> what people want of runs and hosts -> every shard in hand, at once.
+
+Reads the wishes whole before the first shard is taken, so that no restart releases what was stopped,
+and then on for ever. A host's bar goes into the shard's truth, because wishes age; runs are looked
+up where their entries have their turn, and a sweep drops or shelves what would wait for long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from strider.contracts.generated.events import JobEvent
+from strider.contracts.partitioning import shard_of_host
+from strider.politeness.ladder import INFRASTRUCTURE, Chance
+from strider.runtime.errors import Fenced, Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock
+from strider.scheduler.core import Orders
+
+from .ports import Bulletin
+from .shard import Shard
+
+_log = logger("scheduler")
+
+NOBODY: Final[Mapping[int, Shard]] = {}
+
+
+class Controlling:
+    """Takes wishes in, and tells shards of them."""
+
+    def __init__(
+        self, bulletin: Bulletin, orders: Orders, *, shards: int, clock: Clock, chance: Chance
+    ) -> None:
+        self._bulletin = bulletin
+        self._orders = orders
+        self._count = shards
+        self._clock = clock
+        self._chance = chance
+        self._one_at_a_time = asyncio.Lock()
+        self._held: dict[int, Shard] = {}
+
+    async def catch_up(self) -> None:
+        """Know all that was said by now; raises Unavailable."""
+        async with self._one_at_a_time:
+            await self._take(await self._bulletin.until_now())
+
+    async def hold(self, shard: Shard) -> None:
+        """Tell a shard that has just been taken, and from now on."""
+        self._held[shard.number] = shard
+        shard.needs_sweep = True
+        await self._bar(shard, [name for name in self._orders.bars if self._shard_of(name) == shard.number])
+
+    def let_go(self, number: int) -> None:
+        """Tell a shard nothing more."""
+        self._held.pop(number, None)
+
+    async def run(self) -> None:
+        """Read on for ever."""
+        failures = 0
+        while True:
+            try:
+                async with self._one_at_a_time:
+                    await self._take(await self._bulletin.news())
+                failures = 0
+                await asyncio.sleep(0)  # who wants to catch up comes first
+            except Unavailable as failure:
+                failures += 1
+                _log.warning("Wishes Wait", why=str(failure))
+                await self._clock.sleep(INFRASTRUCTURE.wait_seconds(failures, self._chance) or 1.0)
+
+    async def _take(self, events: Sequence[JobEvent]) -> None:
+        changed = [event for event in events if self._orders.take(event)]
+        for event in changed:
+            _log.info("Wish Heard", what=event.what, run=event.execution_id, group=event.group, by=event.by)
+        groups = {event.group for event in changed if event.group}
+        for shard in list(self._held.values()):
+            if len(groups) < len(changed):
+                shard.needs_sweep = True
+                shard.wake.set()
+            await self._bar(shard, [name for name in groups if self._shard_of(name) == shard.number])
+
+    async def _bar(self, shard: Shard, names: Iterable[str]) -> None:
+        """Have groups of a shard left alone, or asked again: in its memory, its truth, its working set."""
+        told = list(names)
+        if not told:
+            return
+        for name in told:
+            shard.groups.put(replace(shard.groups.get(name), bar=self._orders.bars[name]))
+        try:
+            await shard.record([], groups=told)
+            await shard.tell_groups(told)
+        except (Unavailable, Fenced) as failure:
+            # It is in memory, and so heeded at each turn; the record follows with the group's next change.
+            _log.warning("Bar Not Written", shard=shard.number, groups=len(told), why=str(failure))
+        shard.wake.set()
+
+    def _shard_of(self, group: str) -> int:
+        return shard_of_host(group, self._count)

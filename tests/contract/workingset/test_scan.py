@@ -1,0 +1,39 @@
+"""Looking through all that is open, wherever it is."""
+
+from __future__ import annotations
+
+from strider.contracts.generated.events import EntryRecorded
+from strider.stores.frontier.ports import Place
+
+from .worlds import EPOCH, LEASE_MS, SHARD, FrontierWorld, page
+
+
+async def everything(frontier: FrontierWorld, *, limit: int = 10) -> dict[str, tuple[EntryRecorded, Place]]:
+    """Scan to the end, by the words of the entries."""
+    found: dict[str, tuple[EntryRecorded, Place]] = {}
+    cursor = 0
+    while True:
+        part = await frontier.working_set.scan(SHARD, EPOCH, cursor=cursor, limit=limit)
+        found |= {entry.url.rpartition("/")[2]: (entry, place) for entry, place in part.entries}
+        cursor = part.cursor
+        if cursor == 0:
+            return found
+
+
+async def test_a_scan_shows_every_open_entry_and_where_it_is(frontier: FrontierWorld) -> None:
+    """Also what is due later and what is leased; whoever cancels a run must miss nothing."""
+    await frontier.open()
+    waiting = [page(f"w{number}", execution_id="old") for number in range(700)]
+    later = page("later", "b.test", due_at_ms=10**13)
+    await frontier.accept(page("first", "c.test"))
+    release = await frontier.working_set.release(SHARD, EPOCH, limit=1, lease_ms=LEASE_MS)
+    await frontier.accept(later, *waiting)
+
+    found = await everything(frontier)
+
+    [lease] = release.leases
+    assert found == {
+        "first": (lease.entry, Place.LEASED),
+        "later": (later, Place.QUEUED),
+        **{f"w{number}": (entry, Place.QUEUED) for number, entry in enumerate(waiting)},
+    }
