@@ -10,5 +10,5 @@ from strider.contracts.generated.events import JobEvent
 def a_wish(what: str, **changes: Any) -> JobEvent:
     """A wish about the run of these tests, or about a host."""
     told: dict[str, Any] = {"event_id": what, "what": what, "is_wish": True, "at_ms": 1, "by": "ada"}
-    about = {} if "group" in changes or "job_id" in changes else {"execution_id": "run"}
+    about = {} if "group" in changes or "job_id" in changes else {"job_id": "job", "execution_id": "run"}
     return JobEvent(**(told | about | changes))

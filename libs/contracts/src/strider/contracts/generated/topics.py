@@ -108,7 +108,7 @@ def _shard_of_hosts(event: HostRecorded, shards: int) -> int:
 
 
 def _key_of_job_events(event: JobEvent) -> bytes | None:
-    return (event.job_id or event.execution_id or event.group).encode()
+    return (event.job_id or event.group).encode()
 
 
 def _key_of_links_discovered(event: LinksDiscovered) -> bytes | None:
@@ -658,7 +658,7 @@ JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
         Reader("indexer", group="indexer"),
     ),
     transactional=False,
-    key_name="job_id or execution_id or group",
+    key_name="job_id or group",
 )
 """Wishes of people about jobs and hosts, and facts about them."""
 
