@@ -4,6 +4,8 @@ SHELL := bash
 BIN := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PYTEST := $(BIN)/python -m pytest
+# Most tests wait for real servers most of their time: three lanes fill two cores.
+LANES := 3
 
 .PHONY: help setup demo demo-kafka test test-fast lint format types contracts lock requirements up down status logs bench faults wheels docs clean
 
@@ -20,7 +22,7 @@ demo-kafka: setup ## show the example pair at work on the local stack: real Kafk
 	@tools/demo-kafka
 
 test: setup ## run all tests: unit, repository, contract, integration, short faults (real Kafka, PostgreSQL, Valkey)
-	$(PYTEST) tests -m "not slow"
+	$(PYTEST) tests -m "not slow" -n $(LANES) --dist loadscope $(ARGS)
 
 test-fast: setup ## run only what needs no server: unit and repository tests, seconds
 	$(PYTEST) tests/unit tests/repo -q

@@ -21,7 +21,7 @@ from strider.runtime.inprocess import Broker, InProcessBus
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import Bus, Consumer, RawRecord, TopicPartition
 
-SETTLE_SECONDS = 20.0
+SETTLE_SECONDS = 60.0
 """How long a condition may take to come true on a busy machine."""
 
 COMPACTED = {

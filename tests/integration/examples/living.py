@@ -31,7 +31,7 @@ from strider.runtime.settings_sources import load
 
 T = TypeVar("T")
 SHARDS = 4
-DEADLINE_SECONDS = 15.0
+DEADLINE_SECONDS = 60.0
 
 
 async def eventually(question: Callable[[], Any], *, seconds: float = DEADLINE_SECONDS) -> Any:

@@ -93,7 +93,7 @@ class House:
         return self._said(FETCHES_COMPLETED)
 
     async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not condition():
                 await asyncio.sleep(0.01)
 

@@ -73,7 +73,7 @@ async def keep(tmp_path: Path) -> AsyncIterator[Keep]:
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
 

@@ -92,7 +92,7 @@ async def test_every_page_is_validated_or_rejected_exactly_once(broker: Broker) 
         for number, (body, fields) in bodies.items():
             put(broker, number, body, **fields)
         put(broker, 9, b"x", value=b"no page at all")
-        await eventually(lambda: len(settled(broker)) == 9, seconds=30)
+        await eventually(lambda: len(settled(broker)) == 9, seconds=90)
 
     kept = {event.page.url[-1]: event.verdict.validation_status for event in said(broker, PAGES_VALIDATED)}
     rejected = {int(event.url_key, 16): event.rejection_reason for event in said(broker, PAGES_REJECTED)}
@@ -116,7 +116,7 @@ async def test_long_texts_and_bodies_go_by_the_object_store(broker: Broker, tmp_
     reference = await objects.put(b"<title>Long</title><p>" + b"word " * 150_000)
     async with both(broker, OBJECT_STORE_URL=url):
         put(broker, 1, b"", body_object=reference)
-        await eventually(lambda: settled(broker), seconds=30)
+        await eventually(lambda: settled(broker), seconds=90)
     (event,) = said(broker, PAGES_VALIDATED)
     texts = await objects.get(event.page.texts_object)
     await objects.close()

@@ -110,7 +110,7 @@ async def test_a_header_name_that_is_no_text_holds_up_no_reader(kafka_bootstrap:
     found: list[Any] = []
 
     async def is_read() -> bool:
-        for records in (await reader.poll(max_records=10, timeout_seconds=1)).values():
+        for records in (await reader.poll(max_records=10, timeout_seconds=30)).values():
             found.extend((record.value, record.headers) for record in records)
         return len(found) >= 3
 

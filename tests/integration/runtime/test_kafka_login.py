@@ -152,7 +152,7 @@ async def test_whoever_has_the_password_gets_everything(
         writer = await bus.take_shard(f"shards-{topic}", 0, commit_interval_seconds=0.01)
         await writer.append(topic, 0, RawRecord(b"k", b"appended"))
         reader = await bus.reader([TopicPartition(topic, 0)])
-        found = await reader.poll(max_records=10, timeout_seconds=5)
+        found = await reader.poll(max_records=10, timeout_seconds=30)
         assert [r.value for batch in found.values() for r in batch] == [b"sent", b"appended"]
 
 

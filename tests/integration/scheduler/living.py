@@ -40,7 +40,7 @@ from tests.unit.scheduler.ring import Ring
 from tests.unit.scheduler.web import Web, a_web
 
 SHARDS = 12
-DEADLINE_SECONDS = 100.0
+DEADLINE_SECONDS = 240.0
 
 
 class Process:
@@ -97,7 +97,7 @@ class Place:
             scope="any",
             max_depth=100,
             delay_seconds=0.2,
-            host_patience_seconds=15,
+            host_patience_seconds=6,
             request_timeout_seconds=3.0,
         )
         self.ring = Ring(

@@ -15,7 +15,7 @@ import pytest
 
 from strider.testing.site import Shape, Site, serve_site
 
-from .scene import asked_of, by_outcome, check_lines, end_of, lines_of, run, start, wait_until
+from .scene import by_outcome, check_lines, end_of, lines_of, run, start, wait_until
 
 SHAPE = Shape(hosts=2, pages_per_host=40, is_plain=True)
 
@@ -175,7 +175,7 @@ def test_a_second_ctrl_c_ends_at_once(site: Site, tmp_path: Path) -> None:
     scratch.mkdir()
     order = crawl(site, "-o", str(tmp_path / "out"), "--delay", "3")
     process = start(*order, env={**os.environ, "TMPDIR": str(scratch)})
-    wait_until(lambda: bool(asked_of(site)), "it asks", process=process)
+    wait_until(lambda: bool(site.asked()), "it asks", process=process)
 
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
@@ -193,7 +193,7 @@ def test_two_crawls_do_not_write_one_file(site: Site, tmp_path: Path) -> None:
     order = crawl(site, "-o", str(tmp_path / "out"), "--delay", "1")
     first = start(*order)
     try:
-        wait_until(lambda: bool(asked_of(site)), "it asks", process=first)
+        wait_until(lambda: bool(site.asked()), "it asks", process=first)
 
         second = run(*order)
 
@@ -207,7 +207,7 @@ def test_two_crawls_do_not_write_one_file(site: Site, tmp_path: Path) -> None:
 def test_a_slow_reader_holds_up_only_the_lines(site: Site) -> None:
     """Somebody pages through the output: the requests do not time out for that."""
     process = start(*crawl(site, "--timeout", "2", "--json"))
-    wait_until(lambda: sum(asked_of(site).values()) >= len(site.plan.pages), "all is asked", process=process)
+    wait_until(lambda: site.asked().total() >= len(site.plan.pages), "all is asked", process=process)
 
     ended = end_of(process)
 

@@ -9,14 +9,17 @@ from random import Random
 import pytest
 
 from strider.testing.site import Shape, Site, serve_site
+from tests.e2e.checks import (
+    asked_too_often,
+    assert_only_known_urls_were_asked,
+    assert_polite,
+    assert_robots_came_first,
+)
 
 from .scene import (
     INTERRUPT,
     KILL,
     QUICK,
-    asked_of,
-    asked_too_often,
-    check_access,
     check_lines,
     interrupt_when,
     lines_of,
@@ -27,6 +30,7 @@ from .scene import (
 
 SHAPE = Shape(hosts=3, pages_per_host=16, slow_seconds=0.3)
 CONCURRENCY = 8
+DELAY_SECONDS = 0.2
 
 
 @pytest.fixture
@@ -37,14 +41,21 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 def crawl(site: Site, tmp_path: Path, *more: str) -> tuple[str, ...]:
     return (
-        *(*site.plan.seeds, "--allow-private", "--scope", "any", "--delay", "0.05"),
+        *(*site.plan.seeds, "--allow-private", "--scope", "any", "--delay", str(DELAY_SECONDS)),
         *("-o", str(tmp_path / "pages.jsonl"), "--resume", str(tmp_path / "state")),
         *("--concurrency", str(CONCURRENCY), *QUICK, *more),
     )
 
 
+def check_access(site: Site) -> None:
+    """As for one crawl without an end in the middle: politeness outlives the process."""
+    assert_only_known_urls_were_asked(site)
+    assert_robots_came_first(site)
+    assert_polite(site, delay_seconds=DELAY_SECONDS)
+
+
 def requests(site: Site) -> int:
-    return sum(asked_of(site).values())
+    return site.asked().total()
 
 
 def test_after_ctrl_c_the_same_command_goes_on_without_a_second_fetch(site: Site, tmp_path: Path) -> None:
@@ -74,6 +85,7 @@ def test_a_crawl_that_is_interrupted_again_and_again_comes_to_its_end(site: Site
     assert run(*order).code == 0
 
     check_lines(lines_of(tmp_path / "pages.jsonl"), site.plan, is_quick=True)
+    check_access(site)
     assert asked_too_often(site) == {}
 
 

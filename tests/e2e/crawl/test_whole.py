@@ -11,8 +11,14 @@ import pytest
 
 from strider.cli.embedded.lines import FIELDS
 from strider.testing.site import Shape, Site, serve_site
+from tests.e2e.checks import (
+    asked_too_often,
+    assert_only_known_urls_were_asked,
+    assert_polite,
+    assert_robots_came_first,
+)
 
-from .scene import QUICK, asked_too_often, by_outcome, check_access, check_lines, lines_of, run
+from .scene import QUICK, by_outcome, check_lines, lines_of, run
 
 SHAPE = Shape(hosts=3, pages_per_host=12, slow_seconds=0.3)
 
@@ -32,12 +38,14 @@ def test_every_page_is_a_line_and_everything_else_says_why(site: Site, tmp_path:
     """The expected sets come from how the site was built; the access log is the site's own."""
     output = tmp_path / "pages.jsonl"
 
-    ended = run(*crawl(site, "--delay", "0.05", "-o", str(output), "--json"))
+    ended = run(*crawl(site, "--delay", "0.2", "-o", str(output), "--json"))
 
     assert (ended.code, ended.err) == (0, "")
     lines = lines_of(output)
     check_lines(lines, site.plan)
-    check_access(site)
+    assert_only_known_urls_were_asked(site)
+    assert_robots_came_first(site)
+    assert_polite(site, delay_seconds=0.2)
     assert asked_too_often(site) == {}
     assert {tuple(line) for line in lines} == {FIELDS}
     summary = json.loads(ended.out)
