@@ -51,7 +51,7 @@ CLIENTS = {
     "confluent_kafka": (),
     "httpx": ("libs/runtime/", "services/fetcher/src/strider/fetcher/adapters/interface.py"),
     "selectolax": ("services/parser/src/strider/parser/adapters/",),
-    "protego": ("libs/politeness/",),
+    "protego": (),
     "faust": ("services/insights/",),
     "fastapi": ("services/api/",),
 }

@@ -1,18 +1,20 @@
 """What does a robots.txt say about us?
 
-Takes its text, answers for a URL and an agent: allowed or not, how long to wait, where sitemaps are.
-The parser is protego, and this is the only module that knows so. Where the text comes from, and
-what holds while there is none, is `robots_state`'s; nothing here waits or looks at a clock.
+Takes its text, answers for a URL and an agent: allowed or not and by which line, how long to wait,
+where sitemaps are. How lines, paths and groups are read stands in the files beside this one. Where
+the text comes from, and what holds while there is none, is `robots_state`'s; nothing here waits or
+looks at a clock.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
-from protego import Protego
-
-from .robots_lines import narrowed, sitemaps_of
+from .robots_lines import Field, lines_of
+from .robots_paths import path_of
+from .robots_rules import Rules, rules_for
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
 """What is read of a robots.txt, as RFC 9309 §2.5 asks for at least; rules behind it do not exist."""
@@ -20,11 +22,27 @@ MAX_ROBOTS_BYTES: Final = 500 * 1024
 MAX_CRAWL_DELAY_SECONDS: Final = 300.0
 """Longest crawl-delay that is obeyed: a day between two pages means a slip, or that a site is never done."""
 
+ITSELF: Final = "/robots.txt"
+"""Never denied."""
+
 _AGENTS_KEPT: Final = 4
 """Agents for which a text is kept parsed; nearly always there is one."""
 
-_DELAY: Final = re.compile(r"crawl.delay", re.IGNORECASE)
+_DELAY: Final = re.compile(r"crawl.?delay", re.IGNORECASE)
 _BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a URL may be fetched, and what says so."""
+
+    is_allowed: bool
+    group: str = ""
+    """Whom the text speaks to in this: a name, `*`, or nobody at all."""
+    rule: str = ""
+    """The line that decided, as it stands there; empty where none did, which allows."""
+    line: int = 0
+    """Its number, from 1; 0 where none decided."""
 
 
 class Robots:
@@ -34,34 +52,46 @@ class Robots:
 
     def __init__(self, text: str) -> None:
         self._text = cut(text).removeprefix(_BYTE_ORDER_MARK)
-        self._by_agent: dict[str, Protego] = {}
+        self._by_agent: dict[str, Rules] = {}
 
     def allows(self, url: str, agent: str) -> bool:
         """Say whether this agent may fetch a URL. robots.txt itself always may be."""
-        return not self._text or self._rules(agent).can_fetch(url, agent)
+        return not self._text or self.verdict(url, agent).is_allowed
+
+    def verdict(self, url: str, agent: str) -> Verdict:
+        """Say whether this agent, known by its product token, may fetch a URL, and by which line."""
+        rules, path = self._rules(agent), path_of(url)
+        rule = None if path.partition("?")[0] == ITSELF else rules.deciding(path)
+        if rule is None:
+            return Verdict(is_allowed=True, group=rules.group)
+        return Verdict(rule.is_allowed, rules.group, rule.text, rule.line)
 
     def delay_seconds(self, agent: str) -> float:
         """Give the crawl-delay that is asked of this agent, clamped; 0 where none is."""
-        if _DELAY.search(self._text) is None:
-            return 0.0
-        asked = self._rules(agent).crawl_delay(agent)
-        return 0.0 if asked is None else min(max(asked, 0.0), MAX_CRAWL_DELAY_SECONDS)
+        return min(self.asked_delay_seconds(agent) or 0.0, MAX_CRAWL_DELAY_SECONDS)
+
+    def asked_delay_seconds(self, agent: str) -> float | None:
+        """Give the crawl-delay as it is asked for; None where none is."""
+        return None if _DELAY.search(self._text) is None else self._rules(agent).delay_seconds
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """Sitemaps that are named, each once, in their order."""
-        return sitemaps_of(self._text)
+        """Sitemaps that are named, each once, in their order; they are no agent's."""
+        if "map" not in self._text.lower():
+            return ()
+        named = (line.value for line in lines_of(self._text) if line.field is Field.SITEMAP)
+        return tuple(dict.fromkeys(value for value in named if value))
 
     def forget(self) -> None:
         """Let go of what was parsed; it is parsed again when somebody asks."""
         self._by_agent.clear()
 
-    def _rules(self, agent: str) -> Protego:
+    def _rules(self, agent: str) -> Rules:
         rules = self._by_agent.get(agent)
         if rules is None:
             if len(self._by_agent) >= _AGENTS_KEPT:
                 self._by_agent.clear()
-            rules = self._by_agent[agent] = Protego.parse(narrowed(self._text, agent))
+            rules = self._by_agent[agent] = rules_for(lines_of(self._text), agent)
         return rules
 
 

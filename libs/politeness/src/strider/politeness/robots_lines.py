@@ -1,125 +1,96 @@
-"""Which lines of a robots.txt are worth parsing for one agent?
+"""What does a line of a robots.txt say?
 
-The parser keeps every rule once for each agent that a group names, and tries every pattern with a
-wildcard on every URL. So a file of 500 KiB can ask for gigabytes and minutes. Here such a file is
-rewritten into one that says the same to one agent and costs no more than its length. Decides nothing
-about URLs; what a line means is the parser's to say, whose reading of fields is followed here.
+Parts a text into its lines and each line into a field and a value, as RFC 9309 has it and with the
+slips that Google's parser forgives: a colon that is missing, names that are misspelt, a page of HTML
+around the rules. Knows nothing of agents or paths.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-MAX_PATTERNS: Final = 2_000
-"""Rules with wildcards that are read as such, of the groups that speak to an agent: each is tried on each
-URL. From the others only their strictest reading is taken, so that nothing denied is ever asked for."""
+LONGEST_LINE: Final = 8 * 2083 - 1
+"""Characters of a line that are read: eight times the longest URL of old browsers, as Google has it."""
 
-_CHEAP_RULES: Final = 100_000
-"""Kept rules (lines times agents) that do no harm: nearly all texts stay as they are."""
+_BLANKS: Final = " \t\v\f"
+_ENDS: Final = re.compile(r"\r\n|\r|\n")
+_WORDS: Final = re.compile(
+    r"(user|crawl|site|request|visit)[ \t]+(agent|delay|map|rate|time)\b", re.IGNORECASE
+)
+"""Names that are written apart as often as not."""
 
-_NOBODY: Final = "\x01"
-"""An agent that nobody is."""
-
-_ANYBODY: Final = "*"
-_AGENT: Final = frozenset({"user-agent", "useragent", "user agent"})
-_SITEMAP: Final = frozenset({"sitemap", "sitemaps", "site-map"})
-_SITE_WIDE: Final = _SITEMAP | {"host"}
-_KNOWN: Final = _AGENT | _SITE_WIDE
+_HTML: Final = re.compile(r"<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
+_TAG: Final = re.compile(r"<[^<>]{1,500}>")
+_HEAD_CHARACTERS: Final = 4096
 
 
-def narrowed(text: str, agent: str) -> str:
-    """Give a text that says the same to this agent, at a bounded cost."""
-    if _is_cheap(text):
-        return text
-    named = [(line, *_directive(line)) for line in text.splitlines()]
-    best = _best_name((value for _, field, value in named if field in _AGENT), agent.strip().lower())
-    return "\n".join(_rewritten(named, best))
+class Field(StrEnum):
+    """What a line speaks of."""
+
+    AGENT = "user-agent"
+    ALLOW = "allow"
+    DISALLOW = "disallow"
+    DELAY = "crawl-delay"
+    SITEMAP = "sitemap"
 
 
-def sitemaps_of(text: str) -> tuple[str, ...]:
-    """Name the sitemaps of a text, each once, in their order; they are no agent's."""
-    found = (_directive(line) for line in text.splitlines() if "map" in line.lower())
-    return tuple(dict.fromkeys(value for field, value in found if value and field in _SITEMAP))
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that says something."""
+
+    number: int
+    """From 1."""
+    field: Field
+    value: str
+    text: str
+    """As it stands there, without comment and blanks at the ends."""
 
 
-def _is_cheap(text: str) -> bool:
-    agents = text.lower().count("agent") + 1
-    lines = text.count("\n") + text.count("\r") + 1
-    return agents * lines <= _CHEAP_RULES and text.count("*") + text.count("$") <= MAX_PATTERNS
+_SPELLINGS: Final = (
+    *((name, Field.AGENT) for name in ("user-agent", "useragent", "useg-agent", "ser-agent")),
+    *((name, Field.DISALLOW) for name in ("disallow", "dissallow", "dissalow", "disalow", "diasllow")),
+    *((name, Field.DISALLOW) for name in ("disallaw", "desallow", "dssalow", "dsallow", "diallow")),
+    *((name, Field.SITEMAP) for name in ("sitemap", "site-map")),
+    ("allow", Field.ALLOW),
+    ("crawl-delay", Field.DELAY),
+    ("crawldelay", Field.DELAY),
+)
+"""What a name begins with, and what it means: `Disallowed` and `Sitemaps` are as common as other slips."""
 
 
-def _rewritten(named: list[tuple[str, str, str]], best: str) -> Iterator[str]:
-    is_ours = is_ended = False
-    patterns = 0
-    for line, field, value in named:
-        if field in _AGENT:
-            name = _name_for(value, best)
-            is_ours = name != _NOBODY or (is_ours and not is_ended)
-            is_ended = False
-            yield f"User-agent: {name}" if value else line
-            continue
-        if field and field not in _SITE_WIDE:
-            is_ended = True
-            if is_ours and ("*" in value or "$" in value):
-                patterns += 1
-                if patterns > MAX_PATTERNS:
-                    yield _strictest(field, value)
-                    continue
-        yield line
+def lines_of(text: str) -> Iterator[Line]:
+    """Give the lines that say something."""
+    is_html = _HTML.search(text, 0, _HEAD_CHARACTERS) is not None
+    for number, raw in enumerate(_ENDS.split(text), 1):
+        line = raw[:LONGEST_LINE]
+        if is_html:
+            line = _TAG.sub("", line)
+        line = line.partition("#")[0].strip(_BLANKS)
+        if line and (found := _directive(line)) is not None:
+            yield Line(number, found[0], found[1], line)
 
 
-def _directive(line: str) -> tuple[str, str]:
-    """Part a line into field and value as the parser does; no field where it is none."""
-    line = line.partition("#")[0].strip()
-    field, colon, value = line.partition(":")
-    name = field.strip().lower()
-    if colon and (name in _KNOWN or not value or value[0].isspace()):
-        return name, value.strip()
-    words = line.split(maxsplit=2)
-    for count in (1, 2):
-        candidate = " ".join(words[:count]).lower()
-        if candidate in _KNOWN:
-            return candidate, " ".join(words[count:]).strip()
-    return (name, value.strip()) if colon else _without_colon(line)
+def _directive(line: str) -> tuple[Field, str] | None:
+    line = _WORDS.sub(r"\1-\2", line, count=1) if _WORDS.match(line) else line
+    name, colon, value = line.partition(":")
+    name = name.strip(_BLANKS).lower()
+    if colon and not _has_blank(name):
+        field = _field(name)
+        return None if field is None else (field, value.strip(_BLANKS))
+    # The colon was forgotten, or belongs to the value. Two words leave no doubt; more are prose.
+    words = line.split(None, 2)
+    if len(words) != 2 or (field := _field(words[0].lower())) is None:  # noqa: PLR2004  # said above
+        return None
+    return field, words[1]
 
 
-def _without_colon(line: str) -> tuple[str, str]:
-    field, _, value = line.partition(" ")
-    return field.lower(), value.strip()
+def _field(name: str) -> Field | None:
+    return next((field for spelling, field in _SPELLINGS if name.startswith(spelling)), None)
 
 
-def _best_name(values: Iterator[str], agent: str) -> str:
-    """Choose the name that fits an agent best: the longest. Nobody where none does."""
-    names = {name for value in values for name in _names(value) if _fits(name, agent)}
-    return max(names, key=len, default=_NOBODY)
-
-
-def _name_for(value: str, best: str) -> str:
-    names = _names(value)
-    if best in names:
-        return best
-    return _ANYBODY if _ANYBODY in names else _NOBODY
-
-
-def _names(value: str) -> tuple[str, ...]:
-    name = value.strip().lower()
-    return (name,) if name == _ANYBODY else (name, name.replace(_ANYBODY, ""))
-
-
-def _fits(name: str, agent: str) -> bool:
-    """Say whether a name is an agent's: a part of it that begins a word."""
-    at = agent.find(name) if name and name != _ANYBODY else -1
-    while at != -1:
-        if at == 0 or not (agent[at - 1].isalnum() or agent[at - 1] in "-_"):
-            return True
-        at = agent.find(name, at + 1)
-    return False
-
-
-def _strictest(field: str, value: str) -> str:
-    """Read a rule with wildcards as what it denies at most; nothing where it allows."""
-    if field.startswith("allow"):
-        return ""
-    prefix = value.partition("*")[0].partition("$")[0]
-    return f"{field}: {prefix or '/'}"
+def _has_blank(name: str) -> bool:
+    return any(blank in name for blank in _BLANKS)

@@ -7,12 +7,12 @@ read as far as it goes: rules that came before the end still bind.
 
 from __future__ import annotations
 
-import re
 import zlib
 from dataclasses import dataclass
 from typing import Final
 
 from strider.politeness.robots import Robots, product_token
+from strider.politeness.robots_bytes import text_of
 from strider.urls import Refused, as_found
 
 from .answers import Answer
@@ -22,27 +22,19 @@ LONGEST_READ: Final = 100 * 1024
 """Characters: longer ones are not parsed here, since that holds up everybody else."""
 MOST_SITEMAPS: Final = 50
 
-_BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _GZIP: Final = 31
 _ZLIB: Final = 15
 _RAW: Final = -15
 _SLICE_BYTES: Final = 4096
 """So that what came before a fault is kept."""
 
-_CHARSETS: Final = re.compile(
-    r"utf-?16(-?[lb]e)?|us-ascii|iso-?8859.*|latin.*|windows-.*|cp\d+|koi8.*|shift.*|sjis|euc.*|gb.*|big5.*"
-)
-"""Codecs that are charsets. Python has others under such names, some of which take quadratic time."""
-
 
 def robots_text(answer: Answer, *, max_bytes: int = ROBOTS_BYTES) -> tuple[str, bool]:
     """Give the text, and whether something was cut off."""
     content, is_cut = _undone(answer)
-    text = _decoded(content[:ROBOTS_BYTES], answer.head.field("content-type"))
-    fitting = text.encode("utf-8", "replace")[:max_bytes]
-    # NUL means nothing in a robots.txt, and stores downstream do not take it.
-    kept = fitting.decode("utf-8", "ignore").replace("\x00", "")
-    return kept, is_cut or len(fitting) < len(text.encode("utf-8", "replace"))
+    charset = answer.head.field("content-type").partition("charset=")[2].partition(";")[0].strip(" \"'")
+    encoded = text_of(content[:ROBOTS_BYTES], charset=charset).encode("utf-8", "replace")
+    return encoded[:max_bytes].decode("utf-8", "ignore"), is_cut or len(encoded) > max_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +90,3 @@ def _inflated(content: bytes, window: int) -> tuple[bytes, bool]:
         # What was never packed, whatever its label says, are the rules themselves.
         return (text, True) if text else (content, False)
     return text, False
-
-
-def _decoded(content: bytes, content_type: str) -> str:
-    for mark, name in _BOMS:
-        if content.startswith(mark):
-            return content[len(mark) :].decode(name, "replace")
-    charset = content_type.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
-    try:
-        return content.decode(charset if _CHARSETS.fullmatch(charset) else "utf-8", "replace")
-    except (LookupError, UnicodeError):
-        return content.decode("utf-8", "replace")

@@ -1,0 +1,158 @@
+"""Which rules of a robots.txt speak to one agent, and which of them decides about a path?
+
+The groups that name the agent count, all of them together; where none does, those for everybody
+(RFC 9309, 2.2.1). Of the rules that mean a path the longest decides, and of equals the one that
+allows. Costs no more than the length of the text to read, and for a path no more than its own length
+and a bounded number of patterns. Decides nothing about waiting or about what holds without a text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from .robots_lines import Field, Line
+from .robots_paths import Pattern, pattern_of, prefix_only
+
+EVERYBODY: Final = "*"
+
+MAX_PATTERNS: Final = 2_000
+"""Rules with wildcards that are read as such, for one agent: each may be tried on each URL. Of the others
+only the strictest reading is taken, so that nothing denied is ever asked for."""
+
+_TOKEN: Final = re.compile(r"[A-Za-z_-]*")
+_NAME: Final = re.compile(r"[^\s/,;*]*")
+_INDEX_PAGE: Final = "/index.htm"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, and where it stands."""
+
+    is_allowed: bool
+    pattern: Pattern
+    line: int
+    text: str
+
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """By which of two rules the one that decides is chosen."""
+        return self.pattern.length, self.is_allowed
+
+
+@dataclass(slots=True, eq=False)
+class Rules:
+    """What is said to one agent. Grows while the text is read."""
+
+    group: str = ""
+    """The name by which the agent is spoken to; empty where nobody speaks to it."""
+    is_named: bool = False
+    delay_seconds: float | None = None
+    """The longest that is asked for."""
+    _by_first: dict[str, dict[Pattern, Rule]] = field(default_factory=dict)
+    _lengths: list[int] = field(default_factory=list)
+    _patterns: int = 0
+
+    def deciding(self, path: str) -> Rule | None:
+        """Give the rule that decides about a path in the one spelling; None where none means it."""
+        best: Rule | None = None
+        for length in self._lengths:
+            if length > len(path):
+                break
+            for rule in self._by_first.get(path[:length], _NO_RULES).values():
+                if (best is None or rule.rank > best.rank) and rule.pattern.matches(path):
+                    best = rule
+        return best
+
+    def add(self, line: Line) -> None:
+        """Take in a rule; one without a path says nothing."""
+        if not line.value:
+            return
+        rule = Rule(line.field is Field.ALLOW, pattern_of(line.value), line.number, line.text)
+        self._keep(rule)
+        if rule.is_allowed and (at := line.value.rfind("/")) >= 0 and line.value[at:].startswith(_INDEX_PAGE):
+            # Who allows the page of a folder means the folder too, as Google reads it.
+            self._keep(replace(rule, pattern=pattern_of(line.value[: at + 1] + "$")))
+
+    def ask_to_wait(self, value: str) -> None:
+        """Take in a delay; what is no length of time says nothing."""
+        try:
+            seconds = float(value)
+        except ValueError:
+            return
+        if math.isfinite(seconds) and seconds >= 0:
+            self.delay_seconds = max(seconds, self.delay_seconds or 0.0)
+
+    def finish(self) -> Rules:
+        """Make ready to decide."""
+        self._lengths = sorted({len(first) for first in self._by_first})
+        return self
+
+    def _keep(self, rule: Rule) -> None:
+        if rule.pattern.others or rule.pattern.is_anchored:
+            self._patterns += 1
+            if self._patterns > MAX_PATTERNS:
+                if rule.is_allowed:
+                    return
+                rule = replace(rule, pattern=prefix_only(rule.pattern))
+        known = self._by_first.setdefault(rule.pattern.first, {})
+        before = known.get(rule.pattern)
+        if before is None or rule.rank > before.rank:
+            known[rule.pattern] = rule
+
+
+def rules_for(lines: Iterable[Line], agent: str) -> Rules:
+    """Gather what a text says to an agent, which is a product token."""
+    name = agent.lower()
+    ours, everybodys = Rules(), Rules(EVERYBODY)
+    group, waiting = _Group(), _Group()
+    for line in lines:
+        if line.field is Field.AGENT:
+            spoken_to = _spoken_to(line.value, name=name, ours=ours, everybodys=everybodys)
+            group.join(spoken_to)
+            waiting.join(spoken_to)
+        elif line.field is Field.DELAY:
+            # A delay ends no group of rules, but is for those alone who were named before it.
+            waiting.is_over = True
+            for rules in waiting.members:
+                rules.ask_to_wait(line.value)
+        elif line.field is not Field.SITEMAP:
+            group.is_over = waiting.is_over = True
+            for rules in group.members:
+                rules.add(line)
+    chosen = ours if ours.is_named else everybodys
+    return chosen.finish() if chosen.is_named else Rules()
+
+
+@dataclass(slots=True)
+class _Group:
+    """Who is spoken to by the lines that follow."""
+
+    members: list[Rules] = field(default_factory=list)
+    is_over: bool = False
+    """Whether the next name begins another group."""
+
+    def join(self, rules: Rules | None) -> None:
+        """Take in a name, or none of ours."""
+        if self.is_over:
+            self.members, self.is_over = [], False
+        if rules is not None and rules not in self.members:
+            self.members.append(rules)
+
+
+def _spoken_to(value: str, *, name: str, ours: Rules, everybodys: Rules) -> Rules | None:
+    """Find out whom a name means; what follows it (a version, a remark) does not matter."""
+    if value[:1] == EVERYBODY and not value[1:2].strip():
+        everybodys.is_named = True
+        return everybodys
+    names = {found[0].lower() for found in (_TOKEN.match(value), _NAME.match(value)) if found is not None}
+    if name not in names:
+        return None
+    ours.is_named, ours.group = True, ours.group or value
+    return ours
+
+
+_NO_RULES: Final[dict[Pattern, Rule]] = {}
