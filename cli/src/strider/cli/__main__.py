@@ -19,6 +19,8 @@ from typer.core import TyperGroup
 
 WORDS: Final = {
     "crawl": "crawl",
+    "fetch": "fetch",
+    "robots": "robots",
     "up": "stack",
     "down": "stack",
     "status": "stack",

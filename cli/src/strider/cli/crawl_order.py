@@ -102,7 +102,7 @@ def _spec(asked: Asked, settings: CrawlSettings) -> CrawlSpecDeclared:
         request_timeout_seconds=asked.timeout_seconds,
         host_patience_seconds=asked.host_patience_seconds,
         respect_robots=not asked.ignore_robots,
-        headers=_headers(asked.headers),
+        headers=headers_of(asked.headers),
     )
 
 
@@ -112,19 +112,25 @@ def _settings(asked: Asked) -> CrawlSettings:
         crawl = load(ServiceSettings, os.environ).settings.crawl
     except SettingsError as failure:
         raise BadWish(str(failure)) from failure
-    chosen: dict[str, object] = {}
-    if asked.contact:
-        chosen["contact"] = asked.contact
-    if asked.user_agent:
-        chosen["user_agent"] = asked.user_agent
-    if asked.allow_private:
-        chosen["allow_private"] = True
-    if asked.delay_seconds is not None:
-        chosen["host_delay_seconds"] = asked.delay_seconds
+    chosen = chosen_manners(
+        contact=asked.contact,
+        user_agent=asked.user_agent,
+        allow_private=asked.allow_private,
+        delay_seconds=asked.delay_seconds,
+    )
     try:
         return CrawlSettings(**{**crawl.model_dump(), **chosen})
     except ValueError as failure:
         raise BadWish(_first_line(failure)) from failure
+
+
+def chosen_manners(
+    *, contact: str, user_agent: str, allow_private: bool, delay_seconds: float | None
+) -> dict[str, object]:
+    """Name the settings of manners towards sites that were said on the command line."""
+    said: dict[str, object] = {"contact": contact, "user_agent": user_agent, "allow_private": allow_private}
+    chosen = {name: value for name, value in said.items() if value}
+    return chosen if delay_seconds is None else chosen | {"host_delay_seconds": delay_seconds}
 
 
 def _first_line(failure: ValueError) -> str:
@@ -154,7 +160,8 @@ def _urls_of(lines: Iterable[str]) -> Iterator[str]:
             yield read_listed(text)
 
 
-def _headers(texts: Sequence[str]) -> Mapping[str, str]:
+def headers_of(texts: Sequence[str]) -> Mapping[str, str]:
+    """Read the headers that a person wants to send; raises BadWish."""
     headers: dict[str, str] = {}
     for text in texts:
         name, colon, value = text.partition(":")

@@ -79,10 +79,11 @@ def warnings(wish: Wish, crawl: CrawlSettings) -> Iterator[str]:
 def needs_contact(wish: Wish, crawl: CrawlSettings) -> bool:
     """Tell whether somebody else's site would not know whom to write to: only loopback needs nobody."""
     names = filter(None, map(_host, wish.seeds))
-    return not crawl.contact and not all(map(_is_loopback, names))
+    return not crawl.contact and not all(map(is_loopback, names))
 
 
-def _is_loopback(name: str) -> bool:
+def is_loopback(name: str) -> bool:
+    """Say whether a host is this machine."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:

@@ -1,0 +1,108 @@
+"""`strider fetch`: one fetch as the service would make it, and everything that came of it.
+
+Exit codes: 0 every URL was fetched (or has not changed), 1 one was not, 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from .fetching import Attempt, Wanted
+
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def fetch(  # noqa: PLR0917  # each is an option
+    urls: Annotated[list[str], typer.Argument(help="What to fetch; a bare name means https.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Fetch what redirects lead to.")
+    ] = True,
+    timeout: Annotated[float, typer.Option(min=0.1, max=120.0, help="Seconds for one request.")] = 30.0,
+    max_bytes: Annotated[int, typer.Option(min=1, help="Longest body, as it is sent.")] = 10 * 1024 * 1024,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", "-H", help="'Name: value' to send; may be repeated.")
+    ] = None,
+    etag: Annotated[str, typer.Option(help="Ask only for what has another ETag.")] = "",
+    since: Annotated[str, typer.Option(help="Ask only for what has changed since this HTTP date.")] = "",
+    insecure: Annotated[bool, typer.Option("--insecure", help="Take any certificate.")] = False,
+    delay: Annotated[
+        float | None, typer.Option(min=0.0, help="Seconds between two requests to a host.")
+    ] = None,
+    user_agent: Annotated[str, typer.Option(help="User-Agent to send instead of ours.")] = "",
+    contact: Annotated[str, typer.Option(help="URL or mail address of whom sites may write to.")] = "",
+    allow_private: Annotated[
+        bool, typer.Option("--allow-private", help="Ask loopback and private addresses too.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File for the last body, as it was sent.")
+    ] = None,
+) -> None:
+    """Fetch URLs as the fetcher would, one after the other, and say what came of each.
+
+    robots.txt is not asked: `strider robots check` does that.
+    """
+    from .crawl_order import chosen_manners, headers_of  # noqa: PLC0415  # --help waits for none
+    from .embedded.wish import BadWish  # noqa: PLC0415
+    from .fetching import BadAsking, Wanted  # noqa: PLC0415
+
+    try:
+        wanted = Wanted(
+            deadline_seconds=timeout,
+            max_body_bytes=max_bytes,
+            headers=headers_of(header or ()),
+            etag=etag,
+            last_modified=since,
+            is_insecure=insecure,
+            follows=follow,
+        )
+        chosen = chosen_manners(
+            contact=contact, user_agent=user_agent, allow_private=allow_private, delay_seconds=delay
+        )
+        code = asyncio.run(_fetch(urls, wanted, chosen, as_json=as_json, output=output))
+    except (BadAsking, BadWish) as wrong:
+        typer.echo(f"strider fetch: {wrong}", err=True)
+        code = EXIT_USAGE
+    raise typer.Exit(code)
+
+
+async def _fetch(
+    texts: list[str], wanted: Wanted, chosen: dict[str, object], *, as_json: bool, output: Path | None
+) -> int:
+    from strider.runtime.clocks import SystemClock  # noqa: PLC0415  # as above
+    from strider.urls import Refused  # noqa: PLC0415
+
+    from . import fetch_lines, fetching  # noqa: PLC0415
+
+    settings, clock = fetching.settings_of(chosen), SystemClock()
+    found = [(text, fetching.read_url(text, settings)) for text in texts]
+    fetches = fetching.SingleFetches(settings, clock=clock)
+    code = 0
+    try:
+        for text, url in found:
+            attempts: tuple[Attempt, ...] = (
+                (fetching.refusal(text, url, wanted, clock=clock),)
+                if isinstance(url, Refused)
+                else await fetches.fetch(url, wanted)
+            )
+            told = fetch_lines.object_of(text, attempts, wanted=wanted, settings=settings)
+            typer.echo(json.dumps(told) if as_json else "\n".join(fetch_lines.lines_of(told)))
+            sys.stdout.flush()
+            if told["outcome"] not in fetch_lines.GOOD:
+                code = EXIT_FAILED
+            if output is not None:
+                await asyncio.to_thread(output.write_bytes, attempts[-1].body)
+    finally:
+        await fetches.close()
+    return code

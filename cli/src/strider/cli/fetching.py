@@ -1,0 +1,196 @@
+"""One fetch at a time, as the fetcher would make it, without a broker and without leases.
+
+The engine, the limits and the meaning of an answer are the fetcher's own; what stands here in place of
+the scheduler follows redirects, each as a request of its own, and keeps the delay of a host between
+two of them. Says nothing to anybody: how it is shown is `fetch_lines`' and `robots_report`'s.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from strider.contracts.generated.events import FetchCompleted, FetchRequested
+from strider.contracts.generated.words import DecisionReason, ErrorClass, FetchOutcome, RequestKind
+from strider.fetcher.adapters import open_asker, rules_of
+from strider.fetcher.core import Answer, Failed, Head, Making, RedirectRules, interpret
+from strider.fetcher.settings import FetcherSettings
+from strider.runtime.ports import Clock
+from strider.runtime.settings_sources import SettingsError, load
+from strider.stores.frontier.values import Mark, Marked
+from strider.urls import METADATA, PRIVATE, Refused, as_found, host, host_kind, key_of, origin, url_hash
+
+from .embedded.showing import is_loopback
+
+NO_HEAD: Final = Head(0, http_version="")
+
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d+(?:/|$))", re.IGNORECASE)
+"""What a URL begins with; behind the colon of a bare name there is a port."""
+
+
+class BadAsking(ValueError):
+    """Wrong usage, in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a person wants of a request besides its URL."""
+
+    kind: str = RequestKind.PAGE
+    deadline_seconds: float = 30.0
+    max_body_bytes: int = 10 * 1024 * 1024
+    headers: Mapping[str, str] = field(default_factory=dict)
+    etag: str = ""
+    last_modified: str = ""
+    is_insecure: bool = False
+    follows: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request that is over."""
+
+    told: FetchCompleted
+    head: Head
+    body: bytes
+
+
+class SingleFetches:
+    """Makes requests, one after the other."""
+
+    def __init__(self, settings: FetcherSettings, *, clock: Clock) -> None:
+        self._settings = settings
+        self._rules = rules_of(settings)
+        self._clock = clock
+        self._asker = open_asker(settings, _EveryLease(clock), clock=clock, name="strider-fetch")
+        self._number = 0
+        self._ended_at: dict[str, float] = {}
+        """By host: when its latest answer was over."""
+
+    async def fetch(self, url: str, wanted: Wanted) -> tuple[Attempt, ...]:
+        """Fetch a URL as found, and what it redirects to; one attempt for each request."""
+        attempts: list[Attempt] = []
+        chain: tuple[str, ...] = ()
+        while True:
+            attempt = await self._ask(url, wanted, chain=chain)
+            attempts.append(attempt)
+            told = attempt.told
+            if told.outcome != FetchOutcome.REDIRECTED or told.redirect_refused or not wanted.follows:
+                return tuple(attempts)
+            if origin(told.redirect_target) != origin(url):
+                wanted = replace(wanted, is_insecure=False, headers=_impersonal(wanted.headers))
+            chain, url = (*chain, url), told.redirect_target
+            wanted = replace(wanted, etag="", last_modified="")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._asker.close()
+
+    async def _ask(self, url: str, wanted: Wanted, *, chain: tuple[str, ...]) -> Attempt:
+        await self._wait_for(host(url))
+        self._number += 1
+        request = _request(url, wanted, chain=chain, number=self._number)
+        done = await self._asker.ask(request)
+        assert done is not None, "every lease is ours"
+        self._ended_at[host(url)] = self._clock.monotonic()
+        done.holding.release()
+        came: Answer | Failed = done.came
+        meaning = interpret(request, came, made=done.made, rules=self._rules)
+        body = came.body if isinstance(came, Answer) else b""
+        return Attempt(meaning.completed, came.head or NO_HEAD, body)
+
+    async def _wait_for(self, name: str) -> None:
+        ended_at = self._ended_at.get(name)
+        if ended_at is not None:
+            since = self._clock.monotonic() - ended_at
+            await self._clock.sleep(max(0.0, self._settings.crawl.host_delay_seconds - since))
+
+
+class _EveryLease:
+    """Marks: there is nobody else who could have taken a lease."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    async def mark(
+        self, leases: Sequence[tuple[int, str]], *, nonce: str, deadline_ms: int
+    ) -> Sequence[Mark]:
+        """Mark them all."""
+        del nonce, deadline_ms
+        now_us = round(self._clock.now().timestamp() * 1_000_000)
+        return [Mark(Marked.STARTED, now_us) for _ in leases]
+
+
+def settings_of(chosen: Mapping[str, object]) -> FetcherSettings:
+    """Take what the environment says, and what was said on the command line instead; raises BadAsking."""
+    try:
+        settings = load(FetcherSettings, os.environ).settings
+        crawl = type(settings.crawl)(**{**settings.crawl.model_dump(), **chosen})
+    except SettingsError as failure:
+        raise BadAsking(str(failure)) from failure
+    except ValueError as failure:
+        lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
+        raise BadAsking(" ".join(lines[1:3]) or str(failure)) from failure
+    return settings.model_copy(update={"crawl": crawl})
+
+
+def read_url(text: str, settings: FetcherSettings) -> str | Refused:
+    """Read a URL from the command line, a bare name as https; raises BadAsking where nobody may ask it so."""
+    found = as_found(text if _SCHEME.match(text) else f"https://{text}")
+    if isinstance(found, Refused) or settings.crawl.contact or is_loopback(host(found)):
+        return found
+    if host_kind(host(found)) in {PRIVATE, METADATA}:
+        return found  # whether that may be asked is for the fetcher to say
+    raise BadAsking(
+        "say --contact with a URL or mail address (or set STRIDER_CONTACT), so that sites know whom to "
+        "write to; without it only loopback is asked"
+    )
+
+
+def refusal(text: str, refused: Refused, wanted: Wanted, *, clock: Clock) -> Attempt:
+    """Say of a text that nothing can be asked by it, as the fetcher says it of such a URL."""
+    now_us = round(clock.now().timestamp() * 1_000_000)
+    is_scheme = refused.reason == DecisionReason.REFUSED_SCHEME
+    failed = Failed(ErrorClass.REFUSED_SCHEME if is_scheme else ErrorClass.BAD_URL, _words(refused))
+    request = replace(_request("http://localhost/", wanted, chain=(), number=0), url=text[:2048], origin="")
+    made = Making(now_us, now_us, is_before_connect=True)
+    return Attempt(interpret(request, failed, made=made, rules=RedirectRules()).completed, NO_HEAD, b"")
+
+
+def _words(refused: Refused) -> str:
+    return refused.reason.replace("_", " ") + (f" ({refused.detail})" if refused.detail else "")
+
+
+def _request(url: str, wanted: Wanted, *, chain: tuple[str, ...], number: int) -> FetchRequested:
+    return FetchRequested(
+        url=url,
+        url_key=url_hash(key_of(url)),
+        origin=origin(url),
+        group=host(url),
+        job_id="strider-fetch",
+        execution_id="strider-fetch",
+        crawl_spec_id="",
+        fetch_sequence=number,
+        lease_id=f"strider-fetch-{number}",
+        try_number=1,
+        issued_at_ms=0,
+        lease_expires_at_ms=0,
+        kind=wanted.kind,
+        hop=len(chain),
+        redirect_chain=chain,
+        deadline_ms=round(wanted.deadline_seconds * 1000),
+        max_body_bytes=wanted.max_body_bytes,
+        etag=wanted.etag,
+        last_modified=wanted.last_modified,
+        header_names=tuple(wanted.headers),
+        header_values=tuple(wanted.headers.values()),
+        insecure_tls=wanted.is_insecure,
+    )
+
+
+def _impersonal(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Leave out what is meant for one origin alone."""
+    return {name: value for name, value in headers.items() if name.lower() not in {"authorization", "cookie"}}

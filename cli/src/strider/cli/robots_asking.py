@@ -1,0 +1,78 @@
+"""Asks sites for their robots.txt, as the fetcher does, and judges URLs by what came.
+
+What an answer means (4xx allows, what cannot be reached denies) is `politeness`'s to say, as it is
+for the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from strider.contracts.generated.words import RequestKind
+from strider.politeness.robots import Robots
+from strider.politeness.robots_state import Answer, answer_of
+from strider.runtime.clocks import SystemClock
+from strider.runtime.settings_crawl import user_agent_of
+from strider.urls import Refused, origin
+
+from .crawl_order import chosen_manners
+from .fetching import SingleFetches, Wanted, read_url, settings_of
+from .robots_report import parsed, report, token_of
+
+ROBOTS: Final = Wanted(kind=RequestKind.ROBOTS, deadline_seconds=10.0)
+NOBODY: Final = Robots("")
+
+_STATES: Final = {Answer.GOOD: "fetched", Answer.ABSENT: "absent"}
+
+
+async def reports_from_sites(
+    texts: Sequence[str], *, agent: str, contact: str, allow_private: bool
+) -> list[dict[str, Any]]:
+    """Ask each origin once, and judge the URLs in their order; raises ValueError for wrong usage."""
+    chosen = chosen_manners(contact=contact, user_agent="", allow_private=allow_private, delay_seconds=None)
+    settings = settings_of(chosen)
+    token = token_of(agent or user_agent_of(settings.crawl))
+    wanted = [(text, parsed(text).href) for text in texts]
+    origins = {text: _origin(href, read_url(href, settings)) for text, href in wanted}
+    fetches = SingleFetches(settings, clock=SystemClock())
+    try:
+        known = {place: await _asked(fetches, place) for place in dict.fromkeys(origins.values())}
+    finally:
+        await fetches.close()
+    return [_judged(text, href, known[origins[text]], token=token) for text, href in wanted]
+
+
+def _origin(href: str, found: str | Refused) -> str:
+    if isinstance(found, Refused):
+        raise ValueError(f"{href[:200]!r} cannot be asked: {found.reason}")  # noqa: TRY004  # usage, no type
+    return origin(found)
+
+
+async def _asked(fetches: SingleFetches, place: str) -> dict[str, Any]:
+    """Ask an origin; redirects of a robots.txt are the fetcher's own business."""
+    told = (await fetches.fetch(f"{place}/robots.txt", ROBOTS))[-1].told
+    answer = answer_of(told.outcome, error_class=told.error_class, has_redirected=told.robots_hops > 0)
+    return {
+        "answer": answer,
+        "robots": Robots(told.robots_text),
+        "url": told.robots_url or told.url,
+        "status": told.status,
+        "is_cut": told.robots_truncated,
+        "why": told.error_class or told.outcome,
+    }
+
+
+def _judged(text: str, href: str, known: dict[str, Any], *, token: str) -> dict[str, Any]:
+    answer = known["answer"]
+    robots = known["robots"] if answer is Answer.GOOD else NOBODY
+    state = _STATES.get(answer, "unreachable")
+    told = report(
+        text, href, robots, agent=token, robots_url=known["url"], state=state, is_cut=known["is_cut"]
+    )
+    told["robots_status"] = known["status"]
+    if answer is Answer.ABSENT:
+        told["reason"] = "absent"
+    elif answer is not Answer.GOOD:
+        told |= {"allowed": False, "reason": f"unreachable: {known['why']}"}
+    return told

@@ -1,0 +1,95 @@
+"""What a robots.txt says to URLs, as objects whose fields are stable, and as lines for people.
+
+Reads rules; asks nobody. Judged is the URL as it was typed, in WHATWG form: what a crawl leaves out of
+it (tracking parameters, say) is a matter of the crawl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import can_ada
+
+from strider.politeness.robots import MAX_CRAWL_DELAY_SECONDS, MAX_ROBOTS_BYTES, Robots, cut, product_token
+from strider.politeness.robots_bytes import text_of
+from strider.runtime.settings_crawl import PRODUCT
+
+FILE: Final = "file"
+
+
+def token_of(agent: str) -> str:
+    """Give the name by which robots.txt files know an agent: what precedes a version, where there is one."""
+    named = agent.strip()
+    return (product_token(named) if "/" in named else named) or PRODUCT
+
+
+def parsed(text: str) -> can_ada.URL:
+    """Read a URL; raises ValueError in one sentence."""
+    try:
+        url = can_ada.parse(text if "://" in text else f"https://{text}")
+    except (ValueError, TypeError):
+        raise ValueError(f"{text[:200]!r} is no URL") from None
+    if url.protocol not in {"http:", "https:"}:
+        raise ValueError(f"{text[:200]!r}: only http and https have a robots.txt")
+    return url
+
+
+def reports_from_file(texts: Sequence[str], content: bytes, *, agent: str) -> list[dict[str, Any]]:
+    """Judge URLs by a file's content."""
+    is_cut = len(content) > MAX_ROBOTS_BYTES
+    read = text_of(content[:MAX_ROBOTS_BYTES])
+    robots = Robots(cut(read, is_part=True) if is_cut else read)
+    urls = [parsed(text) for text in texts]
+    return [
+        report(text, url.href, robots, agent=agent, robots_url="", state=FILE, is_cut=is_cut)
+        for text, url in zip(texts, urls, strict=True)
+    ]
+
+
+def report(
+    text: str, href: str, robots: Robots, *, agent: str, robots_url: str, state: str, is_cut: bool = False
+) -> dict[str, Any]:
+    """Judge one URL by rules."""
+    verdict = robots.verdict(href, agent)
+    asked = robots.asked_delay_seconds(agent)
+    return {
+        "url": text,
+        "allowed": verdict.is_allowed,
+        "reason": "rule" if verdict.line else "no_rule",
+        "agent": agent,
+        "group": verdict.group,
+        "rule": verdict.rule,
+        "line": verdict.line,
+        "crawl_delay_seconds": asked,
+        "obeyed_delay_seconds": None if asked is None else min(asked, MAX_CRAWL_DELAY_SECONDS),
+        "sitemaps": [_resolved(named, robots_url or href) for named in robots.sitemaps],
+        "robots_url": robots_url,
+        "robots_state": state,
+        "robots_status": 0,
+        "truncated": is_cut,
+    }
+
+
+def lines_of(told: Mapping[str, Any]) -> Iterator[str]:
+    """Tell a report to people."""
+    yield f"{'allowed' if told['allowed'] else 'denied '}  {told['url']}"
+    if told["line"]:
+        yield f"  by line {told['line']}: {told['rule']}"
+    else:
+        yield f"  {told['reason'].replace('_', ' ')}"
+    group = f"the group of {told['group']}" if told["group"] else "no group"
+    yield f"  {told['agent']} is spoken to by {group}"
+    if told["crawl_delay_seconds"] is not None:
+        yield f"  crawl-delay {told['crawl_delay_seconds']:g} s, obeyed {told['obeyed_delay_seconds']:g} s"
+    for sitemap in told["sitemaps"]:
+        yield f"  sitemap {sitemap}"
+    if told["robots_url"]:
+        yield f"  {told['robots_state']} from {told['robots_url']}"
+
+
+def _resolved(named: str, base: str) -> str:
+    try:
+        return str((can_ada.parse(base) + named).href)
+    except (ValueError, TypeError):
+        return named
