@@ -80,9 +80,7 @@ def test_people_get_lines(rules: Path) -> None:
 
 
 def test_rules_may_come_by_standard_input() -> None:
-    code, _, _ = _check(
-        "https://a.test/x", "--file", "-", given=b"User-agent: *\nDisallow: /x"
-    )
+    code, _, _ = _check("https://a.test/x", "--file", "-", given=b"User-agent: *\nDisallow: /x")
 
     assert code == 1
 
