@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, Limits, Round, Standing
+from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, Room, Round, Standing
 
 from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, accepted, identity, page
 
 HOUR_MS = 3_600_000
-TWO_A_GROUP = Limits(group_entries=2)
-AN_HOUR = Limits(horizon_ms=HOUR_MS)
+TWO_A_GROUP = Room(group_entries=2)
+AN_HOUR = Room(horizon_ms=HOUR_MS)
 
 
-async def limited(frontier: FrontierWorld, limits: Limits, *groups: GroupState) -> None:
-    frontier.working_set = frontier.owner(limits=limits)
+async def limited(frontier: FrontierWorld, room: Room, *groups: GroupState) -> None:
+    frontier.working_set = frontier.owner(room=room)
     await frontier.open(*groups)
 
 
@@ -128,7 +128,7 @@ async def test_what_is_due_beyond_the_horizon_sleeps_in_the_log(frontier: Fronti
 
 async def test_a_sleeper_wakes_when_it_is_due_within_the_horizon(frontier: FrontierWorld) -> None:
     """A round through the log finds it, and the next round is due when the next one wakes."""
-    await limited(frontier, Limits(horizon_ms=40))
+    await limited(frontier, Room(horizon_ms=40))
     now_ms = (await frontier.release()).now_ms
     soon, later = page("soon", due_at_ms=now_ms + 90), page("later", due_at_ms=now_ms + LONG_MS)
     await frontier.accept(soon, later)
@@ -143,7 +143,7 @@ async def test_a_sleeper_wakes_when_it_is_due_within_the_horizon(frontier: Front
 
 
 async def test_a_sleeper_without_room_waits_for_room(frontier: FrontierWorld) -> None:
-    await limited(frontier, Limits(group_entries=1, horizon_ms=20))
+    await limited(frontier, Room(group_entries=1, horizon_ms=20))
     sleeper = page("s", due_at_ms=(await frontier.release()).now_ms + 60)
     await frontier.accept(page("a"), sleeper)
     await frontier.pass_ms(70)
@@ -174,7 +174,7 @@ async def test_an_entry_put_off_for_long_sleeps_and_ends_its_lease(frontier: Fro
 
 async def test_a_rebuild_parks_by_the_same_rules(frontier: FrontierWorld) -> None:
     """A log that is larger than the store fits all the same."""
-    frontier.working_set = frontier.owner(limits=TWO_A_GROUP)
+    frontier.working_set = frontier.owner(room=TWO_A_GROUP)
     await frontier.working_set.take(SHARD, EPOCH)
     await frontier.working_set.begin(SHARD, EPOCH)
     queued = [accepted(page(word)) for word in "abcd"]
@@ -187,7 +187,7 @@ async def test_a_rebuild_parks_by_the_same_rules(frontier: FrontierWorld) -> Non
 
 
 async def test_beginning_anew_forgets_what_was_parked(frontier: FrontierWorld) -> None:
-    await limited(frontier, Limits(group_entries=1, horizon_ms=HOUR_MS))
+    await limited(frontier, Room(group_entries=1, horizon_ms=HOUR_MS))
     late = page("c", due_at_ms=(await frontier.release()).now_ms + 2 * HOUR_MS)
     await frontier.accept(page("a"), page("b"), late)
 

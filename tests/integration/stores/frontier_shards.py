@@ -7,9 +7,9 @@ from typing import Any
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id, key_fingerprint
-from strider.stores.frontier.ports import Accepted, Limits, Question
+from strider.stores.frontier.ports import Accepted, Question, Room
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
-from strider.stores.frontier.rules import NO_LIMITS
+from strider.stores.frontier.rules import UNLIMITED
 from strider.stores.keys import FRONTIER_HEADER
 from strider.stores.redis import Redis
 
@@ -35,10 +35,10 @@ def question(asked: Accepted) -> Question:
     return Question(entry_id(asked.entry.job_id, asked.entry.url_key), asked.seen_scope, asked.fingerprint)
 
 
-async def opened(redis: Redis, limits: Limits = NO_LIMITS) -> RedisWorkingSet:
+async def opened(redis: Redis, room: Room = UNLIMITED) -> RedisWorkingSet:
     """Own an empty shard that is ready."""
     await redis.command("DEL", FRONTIER_HEADER(SHARD))  # a server of the environment is not emptied
-    working_set = RedisWorkingSet(redis, default_delay_ms=0, limits=limits)
+    working_set = RedisWorkingSet(redis, default_delay_ms=0, room=room)
     await working_set.take(SHARD, EPOCH)
     await working_set.begin(SHARD, EPOCH)
     await working_set.ready(SHARD, EPOCH, groups=[], sequence=0)

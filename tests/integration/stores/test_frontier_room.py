@@ -17,8 +17,8 @@ from strider.stores.frontier.ports import (
     Freed,
     GroupState,
     Known,
-    Limits,
     Marked,
+    Room,
     Round,
     Seen,
     Standing,
@@ -86,7 +86,7 @@ async def test_on_a_nearly_full_server_entries_are_accepted_into_the_log_only(
     """The crawl goes on discovering, while what is queued is worked off; then they are queued."""
     if not stack.redis.is_ours:
         pytest.skip("somebody else's server is not filled up")
-    frontier = await opened(redis, Limits(full_percent=80))
+    frontier = await opened(redis, Room(full_percent=80))
     await frontier.accept(SHARD, EPOCH, [accepted(1)])
     entries = [accepted(2).entry, accepted(3).entry]
 
@@ -114,7 +114,7 @@ async def test_on_a_full_server_the_older_memory_of_what_was_seen_goes_first(
     """A known link that counts as new costs a fetch; a frontier that stands costs the crawl."""
     if not stack.redis.is_ours:
         pytest.skip("somebody else's server is not filled up")
-    frontier = await opened(redis, Limits(full_percent=80))
+    frontier = await opened(redis, Room(full_percent=80))
     now_ms = (await frontier.figures(SHARD, EPOCH)).now_ms
     await frontier.begin(SHARD, EPOCH)
     old, new = accepted(1, updated_at_ms=now_ms - VISITED_TTL_MS), accepted(2, updated_at_ms=now_ms)
@@ -134,7 +134,7 @@ async def test_every_key_is_declared_and_only_what_was_seen_expires(
     redis: Redis,
 ) -> None:
     """Scripts spell keys themselves; an undeclared one would live for ever and be nobody's."""
-    frontier = await opened(redis, Limits(group_entries=1))
+    frontier = await opened(redis, Room(group_entries=1))
     now_ms = (await frontier.figures(SHARD, EPOCH)).now_ms
     await frontier.accept(SHARD, EPOCH, [accepted(6, "parked.test"), accepted(7, "parked.test")])
     await frontier.accept(

@@ -8,6 +8,7 @@ from strider.runtime.settings import CrawlSettings, RunSettings
 from strider.scheduler.__main__ import options_of
 from strider.scheduler.settings import SchedulerSettings
 from strider.scheduler.topology import Options
+from strider.stores.frontier.ports import Room
 
 
 def test_settings_become_options() -> None:
@@ -19,6 +20,10 @@ def test_settings_become_options() -> None:
         lease_seconds=7,
         in_flight_per_shard=9,
         robots_memory_mb=1,
+        queued_per_host=50,
+        queued_ahead_minutes=2,
+        redis_full_percent=60,
+        refill_seconds=3,
     )
 
     assert options_of(settings) == Options(
@@ -30,6 +35,8 @@ def test_settings_become_options() -> None:
         lease_seconds=7,
         in_flight=9,
         robots_characters=1024 * 1024,
+        room=Room(group_entries=50, horizon_ms=120_000, full_percent=60, floor_entries=1_000),
+        refill_seconds=3,
     )
 
 

@@ -124,7 +124,7 @@ class World:
             self.web,
             self._speaker("ring"),
             self.clock,
-            MemoryFrontier(self.clock),
+            MemoryFrontier(self.clock, room=self.options.room),
             seed=self.seed,
             lost_outcomes=self.lost_outcomes,
         )
@@ -137,7 +137,7 @@ class World:
 
     def lose_frontier(self) -> None:
         """Have everything that starts from now on find an empty working set."""
-        self.ring.marks = MemoryFrontier(self.clock)
+        self.ring.marks = MemoryFrontier(self.clock, room=self.options.room)
 
     def _speaker(self, service: str) -> Speaker:
         return Speaker(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)

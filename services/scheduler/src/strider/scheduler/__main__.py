@@ -7,6 +7,7 @@ from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
+from strider.stores.frontier.ports import Room
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.redis import RedisOptions, connect
@@ -16,6 +17,8 @@ from .settings import SchedulerSettings
 from .topology import DEAD_LETTERS, PRODUCES, Options, Scheduler
 
 MIB = 1024 * 1024
+QUEUED_AT_LEAST = 1_000
+"""Entries of each shard, however full Redis is."""
 
 
 def build(process: Process[SchedulerSettings]) -> Wiring:
@@ -26,7 +29,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
     bulletin = TopicBulletin(bus, codec)
     scheduler = Scheduler(
-        working_set=RedisWorkingSet(redis, clock=clock),
+        working_set=RedisWorkingSet(redis, clock=clock, room=room_of(settings)),
         truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
         archive=TopicArchive(bus, codec, clock=clock),
         specs=specs,
@@ -77,6 +80,18 @@ def options_of(settings: SchedulerSettings) -> Options:
         in_flight=settings.in_flight_per_shard,
         robots_characters=settings.robots_memory_mb * MIB,
         groups_kept=settings.groups_in_memory,
+        room=room_of(settings),
+        refill_seconds=settings.refill_seconds,
+    )
+
+
+def room_of(settings: SchedulerSettings) -> Room:
+    """Read how much the working set queues."""
+    return Room(
+        group_entries=settings.queued_per_host,
+        horizon_ms=settings.queued_ahead_minutes * 60_000,
+        full_percent=settings.redis_full_percent,
+        floor_entries=QUEUED_AT_LEAST,
     )
 
 

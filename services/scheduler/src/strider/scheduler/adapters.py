@@ -6,7 +6,7 @@ that never opens would lose all its other entries for the sake of one. Knows not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from strider.contracts import DecodeError, Topic
@@ -99,6 +99,29 @@ class TopicArchive:
         """Give the last record of each group and origin."""
         return await self._read(HOSTS, shard)
 
+    async def latest(self, shard: int, is_wanted: Callable[[bytes], bool]) -> Mapping[bytes, bytes]:
+        """Give the last record of each entry whose key is wanted."""
+        table: dict[bytes, bytes] = {}
+
+        def keep(key: bytes | None, value: bytes | None) -> None:
+            if key is None or not is_wanted(key):
+                return
+            if value is None:
+                table.pop(key, None)
+            else:
+                table[key] = value
+
+        await self._table.read([TopicPartition(FRONTIER.name, shard)], keep)
+        return table
+
+    def entry(self, value: bytes) -> EntryRecorded | None:
+        """Read a record."""
+        try:
+            return self._codec.decode(FRONTIER, value)
+        except DecodeError as failure:
+            _log.error("Record Unreadable", topic=FRONTIER.name, why=str(failure))
+            return None
+
     async def _read(self, topic: Topic[E], shard: int) -> list[E]:
         where = TopicPartition(topic.name, shard)
         values = await self._table.load([where], key=bytes, value=_same)
@@ -186,7 +209,27 @@ IN_RING: Final = Metric(
     "strider_frontier_in_ring", "gauge", "Pages that were fetched and are not settled.", ("shard",), 4096
 )
 GROUPS: Final = Metric("strider_frontier_groups", "gauge", "Groups with state.", ("shard",), 4096)
-METRICS: Final = (DECIDED, QUEUED, LEASED, IN_RING, GROUPS)
+PARKED: Final = Metric(
+    "strider_frontier_parked",
+    "gauge",
+    "Entries only in the log until there is room.",
+    ("shard",),
+    4096,
+)
+ASLEEP: Final = Metric(
+    "strider_frontier_asleep", "gauge", "Entries only in the log until nearly due.", ("shard",), 4096
+)
+MEMORY: Final = Metric(
+    "strider_frontier_memory_percent", "gauge", "How full the store of a shard is.", ("shard",), 4096
+)
+REFILLS: Final = Metric(
+    "strider_frontier_refills_total", "counter", "Looks through the log for parked entries.", ("shard",), 4096
+)
+REFILLED: Final = Metric(
+    "strider_frontier_refilled_total", "counter", "Parked entries that were queued again.", ("shard",), 4096
+)
+FULLNESS: Final = (QUEUED, LEASED, IN_RING, GROUPS, PARKED, ASLEEP, MEMORY)
+METRICS: Final = (DECIDED, *FULLNESS, REFILLS, REFILLED)
 
 
 class ProcessMeter:
@@ -204,8 +247,14 @@ class ProcessMeter:
     def full(self, shard: int, figures: Figures | None) -> None:
         """Set a shard's figures; one that has gone is empty here."""
         name = str(shard)
-        told = (0, 0, 0, 0)
+        told = [0] * len(FULLNESS)
         if figures is not None:
-            told = (figures.queued, figures.leased, figures.in_ring, figures.groups)
-        for metric, value in zip((QUEUED, LEASED, IN_RING, GROUPS), told, strict=True):
+            told = [figures.queued, figures.leased, figures.in_ring, figures.groups]
+            told += [figures.parked, figures.asleep, figures.memory_percent]
+        for metric, value in zip(FULLNESS, told, strict=True):
             self._metrics.set(metric, name, value=value)
+
+    def refilled(self, shard: int, entries: int) -> None:
+        """Count a look through the log."""
+        self._metrics.count(REFILLS, str(shard))
+        self._metrics.count(REFILLED, str(shard), amount=entries)

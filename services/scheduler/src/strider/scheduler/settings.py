@@ -25,6 +25,14 @@ class SchedulerSettings(CrawlSettings):
     """Entries of a shard under way, from release until settled; beyond it nothing is released."""
     max_pages: Annotated[int, Field(ge=0)] = 0
     """Pages of a run whose crawl spec names no number; 0 sets no limit."""
+    queued_per_host: Annotated[int, Field(ge=0)] = 10_000
+    """Entries of a host (or domain) in the working set; what is beyond waits in the log. 0 sets no limit."""
+    queued_ahead_minutes: Annotated[int, Field(ge=0)] = 60
+    """Entries due later than that wait in the log. 0 sets no limit."""
+    redis_full_percent: Annotated[int, Field(ge=0, le=95)] = 80
+    """Part of Redis' maxmemory from which on new entries wait in the log. 0 sets no limit."""
+    refill_seconds: PositiveSeconds = 10.0
+    """Shortest time between two looks through the log of a shard for entries that wait there."""
     robots_memory_mb: Annotated[int, Field(ge=1)] = 16
     """Memory for robots.txt texts, for each shard; what does not fit is asked for again."""
     groups_in_memory: Annotated[int, Field(ge=100)] = 50_000

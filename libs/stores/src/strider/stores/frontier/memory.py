@@ -26,19 +26,19 @@ from .ports import (
     GroupState,
     Known,
     Lease,
-    Limits,
     Mark,
     Marked,
     NotReady,
     Question,
     Release,
+    Room,
     Round,
     Scan,
     Seen,
     Swap,
     Taken,
 )
-from .rules import DEFAULT_DELAY_MS, MARK_MARGIN_MS, NO_LIMITS, VISITED_TTL_MS, first_sequence
+from .rules import DEFAULT_DELAY_MS, MARK_MARGIN_MS, UNLIMITED, VISITED_TTL_MS, first_sequence
 
 
 class MemoryFrontier:
@@ -51,9 +51,9 @@ class MemoryFrontier:
         default_delay_ms: int = DEFAULT_DELAY_MS,
         mark_margin_ms: int = MARK_MARGIN_MS,
         visited_ttl_ms: int = VISITED_TTL_MS,
-        limits: Limits = NO_LIMITS,
+        room: Room = UNLIMITED,
     ) -> None:
-        self._limits = limits
+        self._room = room
         self._clock = clock
         self._began_us = int(clock.now().timestamp() * 1_000_000)
         self._began_monotonic = clock.monotonic()
@@ -219,7 +219,7 @@ class MemoryFrontier:
             shard,
             default_delay_ms=self._default_delay_ms,
             visited_ttl_ms=self._visited_ttl_ms,
-            limits=self._limits,
+            room=self._room,
         )
         made.epoch = epoch
         self._shards[shard] = made

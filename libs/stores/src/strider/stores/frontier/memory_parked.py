@@ -12,7 +12,7 @@ from typing import Final
 from strider.contracts.generated.events import EntryRecorded
 
 from .memory_parts import Group
-from .ports import Limits, Round
+from .ports import Room, Round
 from .rules import PRIORITIES, rank
 
 _FEW: Final = 1_000
@@ -22,8 +22,8 @@ _FEW: Final = 1_000
 class Parked:
     """Of one shard."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, room: Room) -> None:
+        self._room = room
         self.crowded: dict[str, str] = {}
         """Groups, by the ids of their entries that wait for room."""
         self.asleep: set[str] = set()
@@ -46,7 +46,7 @@ class Parked:
 
     def sleeps(self, entry: EntryRecorded, name: str, now_ms: int) -> bool:
         """Park an entry that is due too late."""
-        if not self._limits.horizon_ms or entry.due_at_ms <= now_ms + self._limits.horizon_ms:
+        if not self._room.horizon_ms or entry.due_at_ms <= now_ms + self._room.horizon_ms:
             return False
         self.asleep.add(name)
         self.wake_ms = min(self.wake_ms or entry.due_at_ms, entry.due_at_ms)
@@ -82,11 +82,11 @@ class Parked:
 
     def hungry(self, group_of: Callable[[str], Group]) -> int:
         """Count the groups that have entries parked, and few queued."""
-        few = self._limits.group_entries // 4 if self._limits.group_entries else _FEW
+        few = self._room.group_entries // 4 if self._room.group_entries else _FEW
         return sum(_queued(group_of(name)) <= few for name in self._by_group)
 
     def _is_crowded(self, entry: EntryRecorded, group: Group) -> bool:
-        most = self._limits.group_entries
+        most = self._room.group_entries
         return most > 0 and _queued(group) >= (2 if rank(entry) == PRIORITIES[0] else 1) * most
 
 

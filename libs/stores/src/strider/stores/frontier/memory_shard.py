@@ -23,10 +23,10 @@ from .ports import (
     Freed,
     Lease,
     LeaseState,
-    Limits,
     Mark,
     Marked,
     Release,
+    Room,
     Swap,
 )
 from .rules import EXPIRED_A_CALL, PRIORITIES, ROBOTS, START_GRACE_MS, lease_id, lease_numbers
@@ -35,7 +35,7 @@ from .rules import EXPIRED_A_CALL, PRIORITIES, ROBOTS, START_GRACE_MS, lease_id,
 class Shard:
     """Leases over entries and groups."""
 
-    def __init__(self, number: int, *, default_delay_ms: int, visited_ttl_ms: int, limits: Limits) -> None:
+    def __init__(self, number: int, *, default_delay_ms: int, visited_ttl_ms: int, room: Room) -> None:
         self.number = number
         self.epoch = 0
         self.is_ready = False
@@ -43,7 +43,7 @@ class Shard:
         self.sequence = 0
         self.groups = Groups(default_delay_ms=default_delay_ms)
         self.seen = SeenSets(visited_ttl_ms)
-        self.entries = Entries(self.groups, self.seen, Parked(limits))
+        self.entries = Entries(self.groups, self.seen, Parked(room))
         self._leases: dict[int, Held] = {}
         self._ends: list[tuple[int, int]] = []
         """When running leases end, with their sequences; a mark moves the end and leaves a place behind."""

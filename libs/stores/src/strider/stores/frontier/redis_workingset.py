@@ -25,10 +25,10 @@ from .ports import (
     GroupState,
     Known,
     Lease,
-    Limits,
     Place,
     Question,
     Release,
+    Room,
     Round,
     Scan,
     Seen,
@@ -53,7 +53,7 @@ from .redis_records import (
     seen_bytes,
     swap_bytes,
 )
-from .rules import DEFAULT_DELAY_MS, EXPIRED_A_CALL, NO_LIMITS, VISITED_TTL_MS, lease_id
+from .rules import DEFAULT_DELAY_MS, EXPIRED_A_CALL, UNLIMITED, VISITED_TTL_MS, lease_id
 
 _A_CALL: Final = 1000
 """Entries of one call: a few milliseconds in which the server does nothing else."""
@@ -78,9 +78,14 @@ class RedisWorkingSet:
         clock: Clock | None = None,
         default_delay_ms: int = DEFAULT_DELAY_MS,
         visited_ttl_ms: int = VISITED_TTL_MS,
-        limits: Limits = NO_LIMITS,
+        room: Room = UNLIMITED,
     ) -> None:
-        self._limits = [limits.group_entries, limits.horizon_ms, limits.full_percent]
+        self._room: list[str | bytes | int] = [
+            room.group_entries,
+            room.horizon_ms,
+            room.full_percent,
+            room.floor_entries,
+        ]
         self._calls = ShardCalls(
             redis,
             clock or SystemClock(),
@@ -91,7 +96,7 @@ class RedisWorkingSet:
 
     async def take(self, shard: int, epoch: int) -> Taken:
         """Become the owner."""
-        now_ms, is_ready = await self._calls.run("take", shard, epoch, args=self._limits)
+        now_ms, is_ready = await self._calls.run("take", shard, epoch, args=self._room)
         self._renew(shard)
         return Taken(bool(is_ready), now_ms)
 
@@ -100,7 +105,7 @@ class RedisWorkingSet:
         self._renew(shard)
         is_open = 0
         while not is_open:
-            [is_open] = await self._calls.run("begin", shard, epoch, args=[*self._limits, _DROPPED_A_CALL])
+            [is_open] = await self._calls.run("begin", shard, epoch, args=[*self._room, _DROPPED_A_CALL])
 
     async def load(
         self,

@@ -10,7 +10,7 @@ from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 
-from .values import Limits
+from .values import Room
 
 PRIORITIES: Final = (3, 2, 1, 0)
 """High, medium, low, discovery: the order in which queues are looked at."""
@@ -33,7 +33,7 @@ EXPIRED_A_CALL: Final = 500
 ROBOTS: Final = "robots"
 """Kind of the requests whose leases live alone, without an entry."""
 
-NO_LIMITS: Final = Limits()
+UNLIMITED: Final = Room()
 """Everything is queued."""
 
 _LEASE_NAME: Final = re.compile(r"[0-9]+-([0-9a-f]+)-([0-9]+)")

@@ -183,7 +183,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Room:
     """How much of a shard may be queued; what is beyond is parked: only in the log, and known to be there.
 
     Zeros set no limit.
@@ -195,6 +195,8 @@ class Limits:
     """How far ahead a queued entry may be due."""
     full_percent: int = 0
     """Part of the store's memory from which on nothing more is queued; memory itself has no such limit."""
+    floor_entries: int = 0
+    """So many are queued however full the store is, or the crawl would stand where other things fill it."""
 
 
 @dataclass(frozen=True, slots=True)

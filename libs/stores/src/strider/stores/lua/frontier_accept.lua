@@ -59,7 +59,7 @@ local function open(n)
   else
     local g = group(names[n])
     if is_far(due) then return park_for_time(id, due) end
-    if is_full or is_crowded(g, rank) then return park_for_room(id, g) end
+    if (is_full and head.queued >= head.floor) or is_crowded(g, rank) then return park_for_room(id, g) end
     head.queued = head.queued + 1
     ticket = place(id, due, rank, g)
   end

@@ -31,7 +31,8 @@ do
   end
 
   local values = redis.call('HMGET', KEYS[1], 'epoch', 'run', 'state', 'sequence', 'ticket', 'queued', 'ring',
-    'layout', 'call', 'offset', 'at', 'parked', 'asleep', 'hungry', 'wake', 'wake-next', 'cap', 'horizon', 'full')
+    'layout', 'call', 'offset', 'at', 'parked', 'asleep', 'hungry', 'wake', 'wake-next', 'cap', 'horizon', 'full',
+    'floor')
   head.epoch, head.run, head.state = tonumber(values[1]), values[2], values[3] or 'absent'
   head.sequence, head.ticket = number(values[4]), number(values[5])
   head.queued, head.ring = number(values[6]), number(values[7])
@@ -40,6 +41,7 @@ do
   head.parked, head.asleep, head.hungry = number(values[12]), number(values[13]), number(values[14])
   head.wake, head.wake_next = number(values[15]), number(values[16])
   head.cap, head.horizon, head.full = number(values[17]), number(values[18]), number(values[19])
+  head.floor = number(values[20])
   head.had_parked = head.parked + head.asleep + head.hungry + head.wake > 0
   local epoch, call, answered, earliest, latest = string.match(ARGV[1], '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
   caller.epoch, caller.call, caller.answered = number(epoch), number(call), number(answered)
@@ -117,8 +119,8 @@ local function note_wake(due)
 end
 
 -- How much may be queued before entries are parked; from the owner, at its take-over.
-local function write_limits(cap, horizon, full)
-  redis.call('HSET', KEYS[1], 'cap', cap, 'horizon', horizon, 'full', full)
+local function write_limits(cap, horizon, full, floor)
+  redis.call('HSET', KEYS[1], 'cap', cap, 'horizon', horizon, 'full', full, 'floor', floor)
 end
 
 local function write_head(kind, reply)

@@ -29,7 +29,7 @@ local function refill(n, kind)
     note_wake(due)
     return
   end
-  if is_full or is_crowded(g, rank) then
+  if (is_full and head.queued >= head.floor) or is_crowded(g, rank) then
     if kind == TIME then
       unpark(id, kind, g)
       park_for_room(id, g)

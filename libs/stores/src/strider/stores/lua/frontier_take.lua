@@ -2,7 +2,8 @@
 --
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard; ARGV[5] most entries of a group that are queued, ARGV[6] how far ahead
---   a queued entry may be due in ms, ARGV[7] percent of memory from which on nothing is queued (0: no limit)
+--   a queued entry may be due in ms, ARGV[7] percent of memory from which on nothing more is queued (0: no limit), ARGV[8]
+--   but for so many entries
 -- result: {0, now in ms, 1 if the working set is ready, else 0}; {1} a newer owner has it
 local BACKWARDS = 1000 -- how far a clock may be set back before it is a jump, ms
 
@@ -18,7 +19,7 @@ if head.epoch ~= caller.epoch then
   redis.call('HSET', KEYS[1], 'call', string.format('%.0f', caller.call))
 end
 redis.call('HSET', KEYS[1], 'epoch', string.format('%.0f', caller.epoch))
-write_limits(ARGV[5], ARGV[6], ARGV[7])
+write_limits(ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 if is_off_clock() then
   set_time(math.floor((caller.earliest + caller.latest) / 2))
 elseif clock_us < (head.at - BACKWARDS) * 1000 then

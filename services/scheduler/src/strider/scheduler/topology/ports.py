@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,7 +10,8 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.politeness.breaker import LIMITS, Limits
 from strider.runtime.effects import Saying
 from strider.runtime.ports import RawRecord
-from strider.stores.frontier.ports import Figures
+from strider.stores.frontier.ports import Figures, Room
+from strider.stores.frontier.rules import UNLIMITED
 
 
 class Truth(Protocol):
@@ -47,6 +48,12 @@ class Archive(Protocol):
 
     async def hosts(self, shard: int) -> Sequence[HostRecorded]:
         """Give the last record of each group and origin."""
+
+    async def latest(self, shard: int, is_wanted: Callable[[bytes], bool]) -> Mapping[bytes, bytes]:
+        """Give the last record of each entry whose key is wanted, as it was written."""
+
+    def entry(self, value: bytes) -> EntryRecorded | None:
+        """Read a record; None, and a word about it, where it cannot be read."""
 
 
 class Specs(Protocol):
@@ -85,6 +92,9 @@ class Meter(Protocol):
     def full(self, shard: int, figures: Figures | None) -> None:
         """Set how full a shard is; None: it has gone."""
 
+    def refilled(self, shard: int, entries: int) -> None:
+        """Count a look through the log, and what it brought back into the queues."""
+
 
 class NoMeter:
     """Counts nothing."""
@@ -93,6 +103,9 @@ class NoMeter:
         """Take anything."""
 
     def full(self, shard: int, figures: Figures | None) -> None:
+        """Take anything."""
+
+    def refilled(self, shard: int, entries: int) -> None:
         """Take anything."""
 
 
@@ -123,6 +136,13 @@ class Options:
     """Of robots.txt texts kept in memory, for each shard."""
     groups_kept: int = 50_000
     """Groups kept in memory for each shard; those that matter longer are kept all the same."""
+
+    room: Room = UNLIMITED
+    """How much of a shard the working set queues; the rest is parked."""
+    refill_seconds: float = 10.0
+    """How often it is looked whether a shard wants a look through its log."""
+    refill_keys: int = 100_000
+    """Entries whose records one look through the log keeps in memory; a larger shard takes several."""
 
     @property
     def lease_ms(self) -> int:

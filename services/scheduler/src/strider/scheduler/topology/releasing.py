@@ -45,6 +45,7 @@ from strider.urls import origin
 
 from .concluding import DEFAULT_SPEC
 from .ports import Meter, Options, Specs, Voice
+from .pruning import prune
 from .shard import Decided, Shard, conclusion_of
 from .sweeping import Sweeping
 
@@ -273,6 +274,7 @@ class Releasing:
         now = self._clock.monotonic()
         is_old = self._counted_at is None or now - self._counted_at >= FIGURES_SECONDS
         if self._room <= 0 or is_old:
+            await prune(self._shard)
             figures = await self._shard.figures()
             self._meter.full(self._shard.number, figures)
             self._room = self._options.in_flight - figures.leased - figures.in_ring

@@ -24,11 +24,13 @@ from strider.runtime.logs import logger
 from strider.runtime.ports import Clock, Record
 from strider.scheduler.core import Orders, PageBudgets, ShardCount
 from strider.stores.frontier.ports import NotReady, WorkingSet
+from strider.stores.frontier.rules import UNLIMITED
 
 from .accepting import Accepting
 from .concluding import Concluding
 from .controlling import Controlling
 from .ports import Archive, Bulletin, Meter, NoMeter, Options, Specs, Truths, Voice
+from .refilling import Refilling
 from .releasing import Releasing
 from .settling import Settling
 from .shard import PART, Shard
@@ -66,6 +68,8 @@ class Scheduler:
     ) -> None:
         self._working_set = working_set
         self._specs = specs
+        self._archive = archive
+        self._refill_turns = asyncio.Lock()
         self._voice = voice
         self._clock = clock
         self._chance = chance
@@ -121,7 +125,7 @@ class Scheduler:
         for number in shards:
             shard = await self._taking.take(number)
             await self._controlling.hold(shard)
-            task = asyncio.create_task(self._releasing(shard).run(), name=f"release {number}")
+            task = asyncio.create_task(self._live(shard), name=f"release {number}")
             task.add_done_callback(self._note_end)
             self._shards[number] = shard, task
 
@@ -183,6 +187,28 @@ class Scheduler:
         if held is None:
             raise Fenced(number)
         return held[0]
+
+    async def _live(self, shard: Shard) -> None:
+        """Release, and refill from the log, until the shard is given back; the first fault ends both."""
+        releasing = asyncio.create_task(self._releasing(shard).run())
+        works = {releasing}
+        if shard.options.room != UNLIMITED:
+            works.add(asyncio.create_task(self._refilling(shard).run()))
+        try:
+            while not releasing.done():
+                done, _ = await asyncio.wait(works, return_when=asyncio.FIRST_COMPLETED)
+                for work in done:
+                    work.result()
+                works -= done
+        finally:
+            for work in works:
+                work.cancel()
+            await asyncio.gather(*works, return_exceptions=True)
+
+    def _refilling(self, shard: Shard) -> Refilling:
+        return Refilling(
+            shard, archive=self._archive, turns=self._refill_turns, meter=self._meter, clock=self._clock
+        )
 
     def _releasing(self, shard: Shard) -> Releasing:
         return Releasing(

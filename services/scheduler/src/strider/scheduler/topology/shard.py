@@ -15,7 +15,7 @@ from typing import Final
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.identity import entry_id, key_fingerprint, seen_scope
 from strider.runtime.errors import Unavailable
-from strider.runtime.ports import Clock, RawRecord
+from strider.runtime.ports import RawRecord
 from strider.scheduler.core import Candidate, Fate, fate_of
 from strider.stores.frontier.ports import (
     Accepted,
@@ -36,29 +36,13 @@ from strider.stores.frontier.ports import (
 from strider.stores.frontier.ports import Fate as SetFate
 
 from .ports import Options, Truth
+from .shardtime import ShardTime
 from .shelves import GroupShelf, RobotsShelf
 
 _OPEN: Final = frozenset({Fate.QUEUE, Fate.RING})
 
 PART: Final = "frontier"
 """What readiness calls the working set while it is being rebuilt."""
-
-
-class ShardTime:
-    """The one clock, as far as it is known here: the latest reading, and what has passed since."""
-
-    def __init__(self, clock: Clock, now_ms: int) -> None:
-        self._clock = clock
-        self.set(now_ms)
-
-    def set(self, now_ms: int) -> None:
-        """Take a reading."""
-        self._read_ms = now_ms
-        self._read_at = self._clock.monotonic()
-
-    def now_ms(self) -> int:
-        """Say what the one clock shows about now."""
-        return self._read_ms + round((self._clock.monotonic() - self._read_at) * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +94,9 @@ class Shard:
         """Why nothing is released; empty where all goes well."""
         self.needs_sweep = False
         """A wish about runs was heard: what waits is to be looked through."""
+        self.counted: Figures | None = None
+        """How full it was when that was asked last."""
+        self._written: set[bytes] | None = None
         self._decided: dict[str, Underway] = {}
         """The last decision about each entry, until it is written down: the next one goes on from there."""
 
@@ -167,6 +154,7 @@ class Shard:
         with self.ready():
             figures = await self.working_set.figures(self.number, self.epoch)
         self.time.set(figures.now_ms)
+        self.counted = figures
         return figures
 
     async def scan(self, *, cursor: int, limit: int) -> Scan:
@@ -202,6 +190,8 @@ class Shard:
         changed = self.groups.records(names, now_ms=self.time.now_ms(), epoch=self.epoch)
         if entries or hosts or changed:
             await self.truth.write(entries, [*hosts, *changed], at_once=at_once)
+            if self._written is not None:
+                self._written.update(record.key for record in entries if record.key is not None)
             self.groups.recorded(record.group for record in changed)
 
     def current(self, known: Known, cause: str) -> EntryRecorded | None:
@@ -258,6 +248,19 @@ class Shard:
     def met(self, fetch_sequence: int) -> None:
         """Take note of a fetch sequence."""
         self.sequence = max(self.sequence, fetch_sequence)
+
+    @contextmanager
+    def watched(self) -> Iterator[set[bytes]]:
+        """Gather the keys of entries that are written down meanwhile.
+
+        Whoever reads the log meanwhile may have read an older word about them. They are noted before the
+        working set is told: what it knows of an entry is either in that log, or its key is here.
+        """
+        self._written = written = set[bytes]()
+        try:
+            yield written
+        finally:
+            self._written = None
 
     @contextmanager
     def ready(self) -> Iterator[None]:

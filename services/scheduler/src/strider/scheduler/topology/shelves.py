@@ -72,9 +72,13 @@ class GroupShelf:
             if state.group in self._groups:
                 self._told[state.group] = state.delay_ms, state.max_in_flight, state.blocked_until_ms
 
-    def untold(self) -> None:
-        """Note that the working set has forgotten everything."""
-        self._told.clear()
+    def untold(self, names: Iterable[str] | None = None) -> None:
+        """Note that the working set has forgotten these, or everything."""
+        if names is None:
+            self._told.clear()
+            return
+        for name in names:
+            self._told.pop(name, None)
 
     def records(self, names: Iterable[str], *, now_ms: int, epoch: int) -> list[HostRecorded]:
         """Give the records of those of these groups that the log does not know as they are."""

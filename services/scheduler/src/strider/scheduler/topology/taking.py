@@ -31,7 +31,8 @@ from strider.scheduler.core import (
 from strider.stores.frontier.ports import Accepted, GroupState, NotReady, WorkingSet
 
 from .ports import Archive, Options, Specs, Truths
-from .shard import PART, Shard, ShardTime, accepted_of
+from .shard import PART, Shard, accepted_of
+from .shardtime import ShardTime
 from .shelves import state_of
 
 LOAD: Final = 500

@@ -1,0 +1,43 @@
+"""Is the log to be looked through for parked entries? When, and how much of it at a time.
+
+Pure. Knows what the working set says of how full it is; not what a log is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strider.stores.frontier.ports import Figures, Room
+
+HEADROOM_PERCENT: Final = 10
+"""So far below its limit memory must be before parked entries come back, or they go in and out."""
+
+WAKING_PART: Final = 12
+"""Sleepers are looked for so small a part of the horizon ahead: one look finds all within the whole of it."""
+
+MOST_REST_SECONDS: Final = 300.0
+"""Longest pause after rounds that found nothing."""
+
+WORKING_PART: Final = 4
+"""Of the time, at most one part in so many is spent on looking through the log."""
+
+
+def is_wanted(figures: Figures, room: Room) -> bool:
+    """Say whether something parked may be queued now."""
+    if figures.asleep and figures.wake_ms <= figures.now_ms + room.horizon_ms // WAKING_PART:
+        return True
+    has_room = room.full_percent == 0 or figures.memory_percent < room.full_percent - HEADROOM_PERCENT
+    return figures.hungry > 0 and (has_room or figures.queued < room.floor_entries)
+
+
+def parts(figures: Figures, *, keys_a_part: int) -> int:
+    """Say in how many parts a round goes through the log, so that each fits into memory."""
+    known = max(figures.seen, figures.queued + figures.in_ring + figures.parked + figures.asleep)
+    return max(1, -(-known // keys_a_part))
+
+
+def rest_seconds(took_seconds: float, figures: Figures, *, empty_rounds: int, least_seconds: float) -> float:
+    """Say how long to wait until the next part; not at all where nothing else is left to do."""
+    if empty_rounds:
+        return float(min(least_seconds * 2 ** min(empty_rounds, 16), MOST_REST_SECONDS))
+    return 0.0 if figures.queued == 0 else max(least_seconds, took_seconds * (WORKING_PART - 1))

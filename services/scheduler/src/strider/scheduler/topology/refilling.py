@@ -1,0 +1,132 @@
+"""frontier (the log) -> what is parked and has room again -> working set.
+
+One loop for each shard, a part of the log at a time: the last record of each entry of a key range.
+What is written while the log is read may be newer than what was read, so its keys are left out; they
+come with the next round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+from zlib import crc32
+
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.identity import entry_id
+from strider.runtime.errors import Fenced, Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock
+from strider.scheduler.core import Fate, fate_of
+from strider.stores.frontier.ports import Figures, Round
+
+from .appetite import is_wanted, parts, rest_seconds
+from .ports import Archive, Meter, Options
+from .shard import Shard
+
+ASKED: Final = 500
+"""Entries of one call."""
+
+_log = logger("scheduler")
+
+
+class Refilling:
+    """Refills one shard for as long as it is in hand."""
+
+    def __init__(
+        self, shard: Shard, *, archive: Archive, turns: asyncio.Lock, meter: Meter, clock: Clock
+    ) -> None:
+        """Make one; `turns` is shared by all shards of a process, whose memory one look at a time takes."""
+        self._shard = shard
+        self._options: Options = shard.options
+        self._archive = archive
+        self._turns = turns
+        self._meter = meter
+        self._clock = clock
+        self._part = 0
+        self._parts = 0
+        """Of the round under way; 0 between two rounds."""
+        self._opened = 0
+        self._empty_rounds = 0
+
+    async def run(self) -> None:
+        """Refill until the shard is given back, or somebody newer has it."""
+        wait_seconds = 0.0
+        while not self._shard.is_leaving:
+            await self._clock.sleep(max(wait_seconds, min(1.0, self._options.refill_seconds)))
+            try:
+                wait_seconds = await self.look()
+            except Unavailable as failure:
+                wait_seconds = self._options.refill_seconds
+                _log.warning("Refill Waits", shard=self._shard.number, why=str(failure))
+            except Fenced:
+                return
+
+    async def look(self) -> float:
+        """Go through one part of the log if that is wanted; gives the seconds until the next look."""
+        figures = self._shard.counted
+        if figures is None or not self._shard.is_ready or not is_wanted(figures, self._options.room):
+            self._empty_rounds = 0
+            return 0.0
+        async with self._turns:
+            began = self._clock.monotonic()
+            opened = await self._go_through(figures)
+            took_seconds = self._clock.monotonic() - began
+        self._meter.refilled(self._shard.number, opened)
+        least = self._options.refill_seconds
+        return rest_seconds(took_seconds, figures, empty_rounds=self._empty_rounds, least_seconds=least)
+
+    async def _go_through(self, figures: Figures) -> int:
+        if not self._parts:
+            self._part, self._opened = 0, 0
+            self._parts = parts(figures, keys_a_part=self._options.refill_keys)
+            await self._queue((), part=Round.BEGIN)
+        part, of = self._part, self._parts
+        opened = 0
+        with self._shard.watched() as written:
+            found = await self._archive.latest(self._shard.number, lambda key: crc32(key) % of == part)
+            for some in _some(found):
+                opened += await self._refill(some, written)
+                await asyncio.sleep(0)
+        self._opened += opened
+        self._part += 1
+        if self._part == self._parts:
+            await self._end_round()
+        return opened
+
+    async def _refill(self, found: Mapping[bytes, bytes], written: set[bytes]) -> int:
+        shard, keys = self._shard, list(found)
+        with shard.ready():
+            asked = [_entry_id(key) for key in keys]
+            parked = await shard.working_set.parked(shard.number, shard.epoch, asked)
+        wanted = [key for key, is_in in zip(keys, parked, strict=True) if is_in and key not in written]
+        entries = self._read([found[key] for key in wanted])
+        return await self._queue(entries, part=Round.MIDDLE) if entries else 0
+
+    async def _queue(self, entries: Sequence[EntryRecorded], *, part: Round) -> int:
+        shard = self._shard
+        with shard.ready():
+            opened = await shard.working_set.refill(shard.number, shard.epoch, entries, part=part)
+        if opened:
+            shard.wake.set()
+        return opened
+
+    def _read(self, values: Sequence[bytes]) -> list[EntryRecorded]:
+        entries = (self._archive.entry(value) for value in values)
+        return [entry for entry in entries if entry is not None and fate_of(entry) is Fate.QUEUE]
+
+    async def _end_round(self) -> None:
+        await self._queue((), part=Round.END)
+        self._parts = 0
+        self._empty_rounds = 0 if self._opened else self._empty_rounds + 1
+
+
+def _some(found: Mapping[bytes, bytes]) -> Iterator[Mapping[bytes, bytes]]:
+    keys = list(found)
+    for first in range(0, len(keys), ASKED):
+        yield {key: found[key] for key in keys[first : first + ASKED]}
+
+
+def _entry_id(key: bytes) -> str:
+    job_id, _, url_key = key.decode().rpartition("/")
+    return entry_id(job_id, url_key)

@@ -1,0 +1,128 @@
+"""Whole crawls in virtual time of which most waits in the log: nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from strider.runtime.inprocess import simulate
+from strider.scheduler.topology import Options
+from strider.scheduler.topology.appetite import is_wanted, parts, rest_seconds
+from strider.stores.frontier.ports import Figures, Room
+
+from .test_simulation import check_politeness, check_visits
+from .web import a_web
+from .world import SHARDS, World
+
+NARROW = Room(group_entries=1, horizon_ms=1_500)
+
+
+def a_narrow_world(seed: int) -> World:
+    options = Options(
+        shards=SHARDS, agent="Strider/1", lease_seconds=30, room=NARROW, refill_seconds=0.5, refill_keys=7
+    )
+    return World(a_web(seed), seed=seed, options=options)
+
+
+async def most_parked(world: World) -> int:
+    """Watch for as long as nobody ends it; gives the most that were parked at one time."""
+    most = 0
+    try:
+        while True:
+            figures = [world.frontier.glance(shard) for shard in range(SHARDS)]
+            most = max(most, sum(each.parked + each.asleep for each in figures if each))
+            await asyncio.sleep(0.25)
+    except asyncio.CancelledError:
+        return most
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_crawl_that_waits_in_the_log_comes_to_its_end(seed: int) -> None:
+    """One entry of a host in the working set, and the log read in parts of seven entries."""
+
+    async def scenario() -> int:
+        world = a_narrow_world(seed)
+        await world.begin()
+        scheduler = world.start()
+        watch = asyncio.create_task(most_parked(world))
+        await world.until_complete(scheduler)
+        watch.cancel()
+        await scheduler.stop()
+
+        check_visits(world)
+        check_politeness(world.web)
+        return await watch
+
+    assert simulate(scenario()) > 3
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["kept", "lost"])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_waits_in_the_log_survives_a_kill(seed: int, is_lost: bool) -> None:
+    """Also where the working set goes with the scheduler: the log knows what was parked."""
+
+    async def scenario() -> None:
+        world = a_narrow_world(seed)
+        await world.begin()
+        scheduler = world.start()
+        await asyncio.sleep(7 + seed)
+        await scheduler.kill()
+        if is_lost:
+            world.lose_frontier()
+        scheduler = world.start()
+        await world.until_complete(scheduler)
+        await scheduler.stop()
+
+        # What was under way and is parked by the rebuild is asked for again.
+        check_visits(world, spare=len(world.web.hosts) if is_lost else 0)
+        check_politeness(world.web)
+
+    simulate(scenario())
+
+
+ROOM = Room(group_entries=100, horizon_ms=3_600_000, full_percent=80, floor_entries=10)
+
+
+def figures(**more: int) -> Figures:
+    empty = dict.fromkeys(("queued", "leased", "in_ring", "groups", "seen", "now_ms"), 0)
+    return Figures(**(empty | {"queued": 500} | more))
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        pytest.param(figures(), False, id="nothing parked"),
+        pytest.param(figures(parked=9), False, id="all groups have enough"),
+        pytest.param(figures(parked=9, hungry=1), True, id="a group has too little"),
+        pytest.param(figures(parked=9, hungry=1, memory_percent=70), False, id="no room"),
+        pytest.param(figures(parked=9, hungry=1, memory_percent=69), True, id="room"),
+        pytest.param(figures(parked=9, hungry=1, memory_percent=99, queued=9), True, id="below the floor"),
+        pytest.param(figures(asleep=1, wake_ms=300_001), False, id="sleeps"),
+        pytest.param(figures(asleep=1, wake_ms=300_000), True, id="wakes soon"),
+    ],
+)
+def test_the_log_is_looked_through_where_something_may_be_queued(told: Figures, wanted: bool) -> None:
+    assert is_wanted(told, ROOM) is wanted
+
+
+def test_a_round_takes_as_many_parts_as_fit_into_memory() -> None:
+    told = figures(seen=1_000_001, parked=400_000)
+
+    assert [parts(told, keys_a_part=many) for many in (100_000, 2_000_000)] == [11, 1]
+
+
+@pytest.mark.parametrize(
+    ("took", "queued", "empty", "rests"),
+    [
+        pytest.param(2.0, 0, 0, 0.0, id="nothing else to do"),
+        pytest.param(2.0, 5, 0, 10.0, id="at least the pause"),
+        pytest.param(20.0, 5, 0, 60.0, id="a quarter of the time at most"),
+        pytest.param(2.0, 0, 2, 40.0, id="found nothing twice"),
+        pytest.param(2.0, 0, 99, 300.0, id="found nothing for long"),
+    ],
+)
+def test_looking_through_the_log_leaves_time_for_the_rest(
+    took: float, queued: int, empty: int, rests: float
+) -> None:
+    assert rest_seconds(took, figures(queued=queued), empty_rounds=empty, least_seconds=10.0) == rests
