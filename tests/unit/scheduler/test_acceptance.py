@@ -7,7 +7,7 @@ import pytest
 from strider.contracts.generated.words import DecisionReason as Reason
 from strider.contracts.generated.words import LinkVia
 from strider.scheduler.core import Admission, Past, admit, refusal
-from strider.scheduler.core.acceptance import is_newer, port_of
+from strider.scheduler.core.acceptance import port_of
 
 from .builders import a_candidate, a_spec, an_origin
 
@@ -91,16 +91,6 @@ def test_metadata_addresses_are_never_crawled() -> None:
 )
 def test_what_is_known_decides(past: Past, candidate: object, last_seed: str, admission: Admission) -> None:
     assert admit(candidate, past, seed_token=last_seed) is admission
-
-
-def test_offsets_are_compared_as_numbers() -> None:
-    assert is_newer("s/0/10", "s/0/9")
-    assert not is_newer("s/0/9", "s/0/10")
-
-
-def test_seeds_of_other_partitions_count_as_new() -> None:
-    """Nothing says which came first, and a seed that is left out is worse than one page fetched again."""
-    assert is_newer("s/1/2", "s/0/9")
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_target_is_an_entry_of_its_own() -> None:
     assert result.target.origin == Origin("redirect", URL, key(URL), "job", "run", "spec")
     assert (result.target.url, result.target.hop, result.target.depth) == (target, 1, 2)
     assert (result.target.priority, result.target.is_start) == (3, True)
-    assert (result.target.seed_token, result.target.metadata) == ("s/0/1", {"k": "v"})
+    assert (result.target.seed_token, result.target.metadata) == (f".moved/0/{NOW - 1000}", {"k": "v"})
     assert result.target.redirect_chain == (URL,)
 
 

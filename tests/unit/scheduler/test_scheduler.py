@@ -312,3 +312,19 @@ def test_a_release_loop_that_dies_is_not_silent() -> None:
         await scheduler.kill()
 
     simulate(scenario())
+
+
+def test_many_seeds_that_redirect_to_one_page_fetch_it_once() -> None:
+    """In whatever order they get there; a seed of any of them that is sent later reaches it again."""
+    moved = [Page(f"/old{n}", "moved", target="/new") for n in range(12)]
+    starts = tuple(page.url for page in moved)
+
+    async def again(world: World, scheduler: Instance) -> None:
+        assert pages_of(world)["/new"] == 1
+        await world.ring.submit(_full("/old3"))
+        await asyncio.sleep(30)
+        await world.until_complete(scheduler)
+
+    world = run(lambda: World(a_site(*moved, Page("/new"), starts=starts)), again)
+
+    assert pages_of(world) == {**dict.fromkeys(starts, 1), "/old3": 2, "/new": 2}

@@ -20,6 +20,7 @@ from strider.urls import address_refusal, host, origin
 from strider.urls.addresses import canonical_host_kind
 
 from .candidates import Candidate
+from .tokens import is_newer
 
 MAX_HOPS: Final = 5
 """Redirects that are followed, whatever a crawl spec says."""
@@ -74,7 +75,7 @@ def place_refusal(url: str, spec: CrawlSpecDeclared, *, allow_private: bool) -> 
 
 
 def admit(candidate: Candidate, past: Past, *, seed_token: str) -> Admission:
-    """Say what becomes of a candidate; `seed_token` is that of the seed that opened its entry last."""
+    """Say what becomes of a candidate; `seed_token` names the seeds that its entry was opened by."""
     is_newer_seed = is_newer(candidate.seed_token, seed_token)
     if past is Past.OPEN:
         return Admission.JOINED if is_newer_seed else Admission.KNOWN
@@ -82,15 +83,6 @@ def admit(candidate: Candidate, past: Past, *, seed_token: str) -> Admission:
         return Admission.ACCEPTED
     is_wanted = is_newer_seed or (candidate.is_fresh and not candidate.seed_token)
     return Admission.REOPENED if is_wanted else Admission.KNOWN
-
-
-def is_newer(token: str, than: str) -> bool:
-    """Say whether a seed came after another; across partitions none comes first, and each counts as new."""
-    if not token or token == than:
-        return False
-    place, _, offset = token.rpartition("/")
-    other_place, _, other_offset = than.rpartition("/")
-    return place != other_place or int(offset) > int(other_offset)
 
 
 def port_of(found: str) -> int:

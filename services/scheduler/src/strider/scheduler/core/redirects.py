@@ -21,6 +21,7 @@ from .acceptance import MAX_HOPS, Refusal, place_refusal
 from .candidates import Candidate, Origin, group_of
 from .decisions import Line, refused
 from .entries import closed
+from .tokens import of_redirect
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,8 @@ def _target(entry: EntryRecorded, outcome: FetchCompleted, *, by_domain: bool) -
         hop=entry.hop + 1,
         kind=entry.kind or RequestKind.PAGE,
         is_start=entry.is_start,
-        seed_token=entry.seed_token,  # a seed that is sent again shall reach the page behind it again
+        # A seed that is sent again shall reach the page behind it again.
+        seed_token=of_redirect(entry.discovered_at_ms) if entry.seed_token else "",
         redirect_chain=(*entry.redirect_chain, entry.url),
         metadata=entry.metadata,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -29,7 +29,7 @@ from strider.scheduler.core import (
     refusal,
     refused,
 )
-from strider.scheduler.core.acceptance import is_newer
+from strider.scheduler.core.tokens import is_newer, merged, opened_by
 from strider.stores.frontier.ports import Accepted, Known, Seen
 
 from .ports import Meter, Options, Specs
@@ -116,10 +116,12 @@ class Accepting:
                 intake.refuse(candidate, DecisionReason.CANCELLED, order.reason)
             elif spec is not None and self._is_spent(candidate, spec):
                 intake.refuse(candidate, DecisionReason.BUDGET, "pages")
-            elif (before := asked.get(name := candidate.entry_id)) is None or is_newer(
-                candidate.seed_token, before.seed_token
-            ):
+            elif (before := asked.get(name := candidate.entry_id)) is None:
                 asked[name] = candidate
+            elif is_newer(candidate.seed_token, before.seed_token):
+                # The newest wish counts, but none of the others may count as new when it is delivered again.
+                token = merged(candidate.seed_token, before.seed_token)
+                asked[name] = replace(candidate, seed_token=token)
         return list(asked.values())
 
     def _is_spent(self, candidate: Candidate, spec: CrawlSpecDeclared) -> bool:
@@ -133,8 +135,9 @@ class Accepting:
         if admission is Admission.KNOWN:
             return
         is_again = admission is not Admission.ACCEPTED
+        token = merged(opened_by(candidate.seed_token, now_ms), known.seed_token)
         entry = accepted(
-            candidate,
+            replace(candidate, seed_token=token),
             now_ms=now_ms,
             reason=EntryReason.REOPENED if is_again else EntryReason.ACCEPTED,
             after_sequence=shard.sequence if is_again else 0,
