@@ -8,7 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from strider.contracts.generated.topics import SCHEDULER_DLQ
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.generated.topics import FRONTIER, SCHEDULER_DLQ
+from strider.contracts.lives import may_follow
 from strider.runtime.inprocess import simulate
 
 from .web import Web, a_web
@@ -46,6 +48,17 @@ def check_visits(world: World, *, spare: int = 0) -> None:
     assert all(asked[url] >= n for url, n in wanted.items())
     assert denied <= set(world.reasons())
     assert world.said(SCHEDULER_DLQ) == []
+    check_lives(world)
+
+
+def check_lives(world: World) -> None:
+    """Each record of the truth follows the one before it by the table."""
+    last: dict[str, EntryRecorded] = {}
+    for entry in world.said(FRONTIER):
+        before = last.get(entry.url_key)
+        told = [each and (each.state, each.reason, each.fetch_sequence) for each in (before, entry)]
+        assert may_follow(before, entry), told
+        last[entry.url_key] = entry
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -589,8 +589,8 @@ class EntryRecorded:
     redirect_target: str = ""
     """Where it redirects to; empty for none."""
     seed_token: str = ""
-    """Topic, partition and offset, joined by /, of the seed that opened it last; empty for a link. Only a
-    larger one re-opens the entry."""
+    """Topic, partition and offset, joined by /, of the seed that opened it; of each place the latest,
+    joined by blanks; empty for a link. Only a larger offset, or another place, re-opens the entry."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""

@@ -29,6 +29,7 @@ from strider.scheduler.core import (
     refusal,
     refused,
 )
+from strider.scheduler.core.priority import priority_of
 from strider.scheduler.core.tokens import is_newer, merged, opened_by
 from strider.stores.frontier.ports import Accepted, Known, Seen
 
@@ -137,7 +138,7 @@ class Accepting:
         is_again = admission is not Admission.ACCEPTED
         token = merged(opened_by(candidate.seed_token, now_ms), known.seed_token)
         entry = accepted(
-            replace(candidate, seed_token=token),
+            replace(candidate, seed_token=token, priority=priority_of(candidate)),
             now_ms=now_ms,
             reason=EntryReason.REOPENED if is_again else EntryReason.ACCEPTED,
             after_sequence=shard.sequence if is_again else 0,
