@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.scheduler.core.priority import overdue, priority_of
+from strider.scheduler.core.priority import priority_of
 
 from .builders import a_candidate, an_origin
 
@@ -55,9 +55,3 @@ def test_seeds_and_what_they_redirect_to_keep_what_they_were_given(via: str, giv
 )
 def test_a_crawl_spec_lifts_its_links(of_spec: int, expected: int) -> None:
     assert priority_of(a_candidate("http://a.test/news?page=2", depth=1, priority=of_spec)) == expected
-
-
-@pytest.mark.req("S4.8.3")
-@pytest.mark.parametrize(("before", "after"), [(0, 0), (1, 2), (2, 3), (3, 3)])
-def test_what_is_overdue_goes_before_what_is_new(before: int, after: int) -> None:
-    assert overdue(before) == after

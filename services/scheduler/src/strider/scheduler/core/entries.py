@@ -16,7 +16,13 @@ from enum import StrEnum
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded, FetchCompleted, PageSettled
-from strider.contracts.generated.words import DecisionReason, EntryReason, EntryState, SettleVerdict
+from strider.contracts.generated.words import (
+    DecisionReason,
+    EntryReason,
+    EntryState,
+    FetchOutcome,
+    SettleVerdict,
+)
 
 from .candidates import Candidate
 
@@ -92,7 +98,8 @@ def accepted(
 
 
 def fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> EntryRecorded:
-    """Note that the page is on its way round."""
+    """Note that the page is on its way round. Its hashes come when it is settled."""
+    is_same = outcome.outcome == FetchOutcome.NOT_MODIFIED
     return replace(
         entry,
         state=EntryState.IN_PROGRESS,
@@ -101,9 +108,9 @@ def fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> En
         updated_at_ms=now_ms,
         fetched_at_ms=now_ms,
         status=outcome.status,
-        etag=outcome.etag,
-        last_modified=outcome.last_modified,
-        raw_hash=outcome.raw_hash,
+        # What we have still holds: a 304 need not name its validators again.
+        etag=outcome.etag or (entry.etag if is_same else ""),
+        last_modified=outcome.last_modified or (entry.last_modified if is_same else ""),
         tries=0,
         error_count=0,
         error_class="",

@@ -35,6 +35,7 @@ from .candidates import Candidate
 from .decisions import Line
 from .decisions import closed as closed_line
 from .entries import closed, fetched, waiting
+from .recrawl import after_none, is_over
 from .redirects import redirected
 
 MAX_SIGNS: Final = 8
@@ -116,19 +117,32 @@ def signal_of(outcome: FetchCompleted) -> Signal | None:
     return Signal.FAILED if is_failure else None
 
 
-def is_heard(entry: EntryRecorded, outcome: FetchCompleted) -> bool:
+def is_heard(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> bool:
     """Say whether an outcome that ends its lease fits its entry: same run, and not counted already."""
     if entry.execution_id != outcome.execution_id or entry.fetch_sequence > outcome.fetch_sequence:
+        return False
+    if is_over(entry, now_ms):
         return False
     return entry.state == EntryState.PENDING or entry.fetch_sequence < outcome.fetch_sequence
 
 
-def ended(  # noqa: PLR0911  # one a line of the table above
-    entry: EntryRecorded, outcome: FetchCompleted, at: Circumstances, *, chance: Chance
-) -> Ended:
+def ended(entry: EntryRecorded, outcome: FetchCompleted, at: Circumstances, *, chance: Chance) -> Ended:
     """Decide what becomes of an entry."""
-    if not is_heard(entry, outcome):
+    if not is_heard(entry, outcome, now_ms=at.now_ms):
         return DROPPED
+    return lasting(entry, _ended(entry, outcome, at, chance), at.spec, now_ms=at.now_ms)
+
+
+def lasting(before: EntryRecorded, result: Ended, spec: CrawlSpecDeclared, *, now_ms: int) -> Ended:
+    """Have an entry of a continuous crawl come again, whatever ended it."""
+    if not spec.continuous or result.entry is None:
+        return result
+    return replace(result, entry=after_none(before, result.entry, spec, now_ms=now_ms))
+
+
+def _ended(  # one a line of the table above
+    entry: EntryRecorded, outcome: FetchCompleted, at: Circumstances, chance: Chance
+) -> Ended:
     if outcome.has_page:
         return Ended("fetched", fetched(entry, outcome, now_ms=at.now_ms))
     told = replace(

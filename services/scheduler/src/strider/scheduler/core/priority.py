@@ -35,9 +35,6 @@ SHALLOW_DEPTH: Final = 2
 DEEP_DEPTH: Final = 5
 """More links from a seed than that, it is worth least."""
 
-MOST_OVERDUE: Final = 1
-"""Steps that a page gains which should have come again long ago."""
-
 _LISTED: Final = re.compile(
     r"[?&](?:page|p|pg|paged|offset|start)=\d"
     r"|/(?:page|seite)[/-]?\d"
@@ -58,13 +55,6 @@ def priority_of(candidate: Candidate) -> int:
         return wanted
     lift = wanted - Priority.LOW
     return min(_looks(candidate.url, candidate.depth, via) + lift, Priority.HIGH)
-
-
-def overdue(priority: int) -> int:
-    """Lift a page that came again late, or whose last fetch failed: what is stale goes before what is new."""
-    if priority == Priority.DISCOVERY:
-        return priority
-    return min(priority + MOST_OVERDUE, Priority.HIGH)
 
 
 def _looks(url: str, depth: int, via: str) -> Priority:

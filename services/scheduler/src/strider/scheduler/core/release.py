@@ -26,7 +26,7 @@ from .budget import Grant
 from .entries import waiting
 from .groups import Group
 from .orders import Order, Standing
-from .outcomes import Ended, close
+from .outcomes import Ended, close, lasting
 from .robots import Rules, permission
 
 SHELVED_MS: Final = 1 << 45
@@ -81,7 +81,7 @@ def turn(entry: EntryRecorded, around: Surroundings) -> Turn:
     permit = permission(entry, spec, around.rules, agent=around.agent, now_ms=now_ms)
     if permit.reason is not None:
         detail = around.rules.known.error_class
-        return _closed(entry, permit.reason, now_ms, detail)
+        return _closed(entry, permit.reason, now_ms, detail, spec=spec)
     if permit.standing is RobotsStanding.ASK:
         return Turn(Step.ROBOTS, entry)
     if permit.standing is RobotsStanding.WAIT:
@@ -117,7 +117,8 @@ def _resting(entry: EntryRecorded, spec: CrawlSpecDeclared, group: Group, now_ms
     ends_at_ms = since_ms + spec.host_patience_seconds * 1000
     if now_ms >= ends_at_ms:
         reason = DecisionReason.HOST_BLOCKED if is_barred else DecisionReason.HOST_UNAVAILABLE
-        return _closed(entry, reason, now_ms, group.bar.reason if is_barred else group.blocked_for)
+        detail = group.bar.reason if is_barred else group.blocked_for
+        return _closed(entry, reason, now_ms, detail, spec=spec)
     # A person may lift a bar at any time: its entries wait in their queues, which the working set holds.
     is_held = is_barred and group.look_at_ms(now_ms) > 0
     again_at_ms = now_ms if is_held else min(until_ms, ends_at_ms)
@@ -128,7 +129,16 @@ def _waits(entry: EntryRecorded, reason: str, again_at_ms: int, now_ms: int) -> 
     return Turn(Step.WAIT, waiting(entry, reason, due_at_ms=again_at_ms, now_ms=now_ms))
 
 
-def _closed(entry: EntryRecorded, reason: DecisionReason, now_ms: int, detail: str = "") -> Turn:
+def _closed(
+    entry: EntryRecorded,
+    reason: DecisionReason,
+    now_ms: int,
+    detail: str = "",
+    *,
+    spec: CrawlSpecDeclared | None = None,
+) -> Turn:
     ended = close(entry, reason, now_ms=now_ms, detail=detail)
+    if spec is not None:
+        ended = lasting(entry, ended, spec, now_ms=now_ms)
     assert ended.entry is not None
     return Turn(Step.CLOSE, ended.entry, ended)

@@ -6,13 +6,19 @@ one under way: its page went round faster than its outcome was read. An older on
 
 from __future__ import annotations
 
-from strider.contracts.generated.events import EntryRecorded, PageSettled
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, PageSettled
 
 from .entries import settled
+from .recrawl import after_page, is_over
 
 
-def settle(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryRecorded | None:
-    """Close an open entry, or leave it."""
+def settle(
+    entry: EntryRecorded, page: PageSettled, *, now_ms: int, spec: CrawlSpecDeclared | None = None
+) -> EntryRecorded | None:
+    """Close an open entry, or have it come again; or leave it."""
     if entry.execution_id != page.execution_id or page.fetch_sequence < entry.fetch_sequence:
         return None
-    return settled(entry, page, now_ms=now_ms)
+    if is_over(entry, now_ms):
+        return None
+    ended = settled(entry, page, now_ms=now_ms)
+    return ended if spec is None else after_page(entry, ended, page, spec, now_ms=now_ms)

@@ -30,11 +30,12 @@ from strider.scheduler.core import (
     refused,
 )
 from strider.scheduler.core.priority import priority_of
+from strider.scheduler.core.recrawl import hastened
 from strider.scheduler.core.tokens import is_newer, merged, opened_by
-from strider.stores.frontier.ports import Accepted, Known, Seen
+from strider.stores.frontier.ports import Accepted, Known, Round, Seen
 
 from .ports import Meter, Options, Specs
-from .shard import Shard, accepted_of, question_of, seen_of
+from .shard import Decided, Shard, accepted_of, question_of, seen_of
 
 FOR_GOOD = frozenset(
     {DecisionReason.POLICY_BLOCKED, DecisionReason.REFUSED_PORT, DecisionReason.REFUSED_SCHEME}
@@ -56,6 +57,10 @@ class Intake:
     records: list[RawRecord] = field(default_factory=list)
     joined: list[EntryRecorded] = field(default_factory=list)
     """Open already: the working set takes the seed's token; should they close meanwhile, they open again."""
+    hastened: list[Decided] = field(default_factory=list)
+    """Waiting for their interval, and asked for by a seed."""
+    woken: list[EntryRecorded] = field(default_factory=list)
+    """The same, where they are only in the log."""
     words: Counter[str] = field(default_factory=Counter)
 
     def refuse(self, candidate: Candidate, reason: DecisionReason, detail: str = "") -> None:
@@ -89,7 +94,8 @@ class Accepting:
         )
         now_ms = shard.time.now_ms()
         for candidate, past in zip(asked, known, strict=True):
-            self._admit(candidate, past, shard, intake, now_ms=now_ms)
+            is_lasting = specs[candidate.origin.crawl_spec_id].continuous
+            self._admit(candidate, past, shard, intake, now_ms=now_ms, is_lasting=is_lasting)
         return Effects(
             say=[Say(URLS_DECIDED, event) for event in messages(intake.lines, now_ms=now_ms)],
             remember=partial(self._remember, shard, intake, specs),
@@ -129,7 +135,14 @@ class Accepting:
         return self._budgets.is_used_up(candidate.origin.execution_id, most=self._options.pages_of(spec))
 
     def _admit(
-        self, candidate: Candidate, known: Known, shard: Shard, intake: Intake, *, now_ms: int
+        self,
+        candidate: Candidate,
+        known: Known,
+        shard: Shard,
+        intake: Intake,
+        *,
+        now_ms: int,
+        is_lasting: bool,
     ) -> None:
         admission = admit(candidate, Past(known.standing.value), seed_token=known.seed_token)
         intake.words[admission.value] += 1
@@ -145,6 +158,8 @@ class Accepting:
         )
         if admission is Admission.JOINED:
             intake.joined.append(entry)
+            if is_lasting:
+                _hasten(candidate, known, entry, shard, intake)
             return
         try:
             record = shard.truth.entry(entry)
@@ -167,5 +182,32 @@ class Accepting:
         await shard.tell_groups(groups)
         told: list[Accepted] = [accepted_of(entry) for entry in (*intake.opened, *intake.joined)]
         await shard.accept(told, intake.seen)
+        await shard.settle(intake.hastened)
+        await _wake_up(intake.woken, shard)
         for word, count in intake.words.items():
             self._meter.decided(word, count)
+
+
+def _hasten(candidate: Candidate, known: Known, asked: EntryRecorded, shard: Shard, intake: Intake) -> None:
+    """Have an entry of a continuous crawl come at once: a seed does not wait for its interval."""
+    if known.entry is None:
+        intake.woken.append(asked)
+        return
+    cause = f"joined {candidate.seed_token}"
+    entry = shard.current(known, cause)
+    if entry is None:
+        return
+    now_ms, token = asked.updated_at_ms, asked.seed_token
+    sooner = hastened(entry, seed_token=token, is_fresh=candidate.is_fresh, now_ms=now_ms)
+    if sooner is not None:
+        intake.hastened.append(shard.decide(sooner, before=entry, cause=cause))
+
+
+async def _wake_up(entries: Sequence[EntryRecorded], shard: Shard) -> None:
+    """Write entries down that are only in the log, and queue them where there is room."""
+    if not entries:
+        return
+    await shard.record([shard.truth.entry(entry) for entry in entries])
+    with shard.ready():
+        await shard.working_set.refill(shard.number, shard.epoch, entries, part=Round.MIDDLE)
+    shard.wake.set()

@@ -173,13 +173,13 @@ class Concluding:
     ) -> None:
         cause = f"ended {outcome.fetch_sequence}"
         entry = shard.current(past, cause)
-        if entry is None or not is_heard(entry, outcome):
+        now_ms = shard.time.now_ms()
+        if entry is None or not is_heard(entry, outcome, now_ms=now_ms):
             endings.words["stale"] += 1
             if entry is not None:
                 # Its lease is ended all the same: nobody else would let go of the entry.
                 endings.conclusions.append(conclusion_of(entry, outcome.lease_id))
             return
-        now_ms = shard.time.now_ms()
         circumstances = Circumstances(
             specs.get(outcome.crawl_spec_id, DEFAULT_SPEC),
             now_ms,

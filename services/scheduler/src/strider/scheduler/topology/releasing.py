@@ -40,6 +40,7 @@ from strider.scheduler.core import (
     turn,
     within_budget,
 )
+from strider.scheduler.core.outcomes import lasting
 from strider.stores.frontier.ports import Conclusion, Fate, Lease, LeaseState, Release, Swap
 from strider.urls import origin
 
@@ -199,7 +200,7 @@ class Releasing:
             spec = specs.get(entry.crawl_spec_id, DEFAULT_SPEC)
             now_ms = self._shard.time.now_ms()
             ended = tried(entry, spec, now_ms=now_ms, chance=self._chance, detail="no outcome came")
-            self._end(ended, lease, harvest)
+            self._end(lasting(entry, ended, spec, now_ms=now_ms), lease, harvest)
         else:
             harvest.back.append(conclusion_of(entry, lease.lease_id))
 

@@ -94,7 +94,7 @@ class Scheduler:
         self._concluding = Concluding(
             specs=specs, budgets=budgets, options=options, meter=self._meter, chance=chance
         )
-        self._settling = Settling(self._meter)
+        self._settling = Settling(self._meter, specs)
         self._shards: dict[int, tuple[Shard, asyncio.Task[None]]] = {}
         self._fault: BaseException | None = None
         self._has_fault = asyncio.Event()

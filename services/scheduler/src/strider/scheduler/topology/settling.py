@@ -1,4 +1,4 @@
-"""pages-settled -> close the entry of the same run and fetch -> frontier."""
+"""pages-settled -> close the entry of the same run and fetch, or have it come again -> frontier."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from strider.contracts.generated.events import PageSettled
 from strider.runtime.effects import NOTHING, Effects
 from strider.scheduler.core import settle
 
-from .ports import Meter
+from .ports import Meter, Specs
 from .shard import Decided, Shard, question_of
 
 
 class Settling:
     """Load, decide, remember: for the settled pages that one batch brought to one shard."""
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, specs: Specs) -> None:
         self._meter = meter
+        self._specs = specs
 
     async def settle(self, shard: Shard, pages: Sequence[PageSettled]) -> Effects:
         """Close what has gone round."""
         known = await shard.look([question_of(page.job_id, page.url_key, "") for page in pages])
+        specs = await self._specs.known(
+            {past.entry.crawl_spec_id for past in known if past.entry is not None}
+        )
         now_ms = shard.time.now_ms()
         decided: list[Decided] = []
         words: Counter[str] = Counter()
@@ -31,7 +35,9 @@ class Settling:
             shard.met(page.fetch_sequence)
             cause = f"settled {page.fetch_sequence}"
             entry = shard.current(past, cause)
-            closed = settle(entry, page, now_ms=now_ms) if entry is not None else None
+            closed = None
+            if entry is not None:
+                closed = settle(entry, page, now_ms=now_ms, spec=specs.get(entry.crawl_spec_id))
             words["settled" if closed is not None else "unsettled"] += 1
             if entry is not None and closed is not None:
                 decided.append(shard.decide(closed, before=entry, cause=cause))
