@@ -112,6 +112,41 @@ async def test_the_outcome_of_a_closed_entry_is_stale_but_frees_its_group(fronti
     assert await frontier.released() == ["y"]
 
 
+async def test_a_page_that_comes_again_waits_also_where_it_is_settled_first(frontier: FrontierWorld) -> None:
+    """In a continuous crawl its entry is queued for its next round while its request is still out."""
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one()
+    await frontier.mark(lease)
+    again = replace(lease.entry, reason="due_again", due_at_ms=lease.issued_at_ms + 300)
+    await frontier.conclude_entry(again, Fate.QUEUE)
+
+    ending = await frontier.free(lease)
+    await frontier.conclude_entry(again, Fate.QUEUE, lease_id=lease.lease_id)
+    before = await frontier.released()
+    await frontier.pass_ms(2_000)
+    release = await frontier.release()
+
+    assert (ending, before, release.expired) == ("stale", [], [])
+    assert [each.entry.reason for each in release.leases] == ["due_again"]
+    assert release.leases[0].entry.fetch_sequence > lease.entry.fetch_sequence
+
+
+async def test_a_seed_brings_what_waits_for_its_next_round(frontier: FrontierWorld) -> None:
+    await frontier.open()
+    await frontier.accept(page("x"))
+    lease = await frontier.release_one()
+    await frontier.free(lease)
+    due_at_ms = lease.issued_at_ms + LONG_MS
+    await frontier.conclude(lease, Fate.QUEUE, due_at_ms=due_at_ms)
+    waits = await frontier.released()
+
+    await frontier.conclude_entry(replace(lease.entry, due_at_ms=lease.issued_at_ms), Fate.QUEUE)
+    await frontier.pass_ms(1_100)
+
+    assert (waits, await frontier.released()) == ([], ["x"])
+
+
 async def test_a_closed_entry_whose_outcome_never_comes_is_not_named_again(frontier: FrontierWorld) -> None:
     await frontier.open()
     await frontier.accept(page("x"), page("y"))

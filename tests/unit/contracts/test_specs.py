@@ -126,7 +126,7 @@ def test_what_is_about_the_seed_alone_shapes_no_spec(about: dict[str, Any]) -> N
     assert spec_of_seed(replace(plain, **about)) == spec_of_seed(plain)
 
 
-@pytest.mark.req("S3.11.5")
+@pytest.mark.req("S3.11.5", "S0.4.1", "S0.4.2")
 @pytest.mark.parametrize(
     ("wanted", "depth"), [(None, 3), (0, 3), (1, 1), (10, 10), (11, 10), (1_000_000, 10), (-1, 3)]
 )

@@ -151,6 +151,7 @@ def test_what_a_spec_asks_for_is_kept_to(rules: dict[str, Any], expected: dict[s
 
 
 @pytest.mark.req("S3.11.5")
+@pytest.mark.req("S0.4.5")
 @pytest.mark.parametrize(
     ("depth", "is_followed"), [pytest.param(2, True, id="the last step"), pytest.param(3, False, id="beyond")]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ NOON_MS = 1_770_000_000_000
 PLACE = Place("seeds-submitted", 3, 41)
 DECLARED = a_spec(max_depth=9)
 
+LONG = "x" * 100_000
+
 
 def sown(url: str = "https://a.test/x", *, allow_private: bool = False, **fields: Any) -> Sown | RefusedSeed:
     return sow(
@@ -31,6 +34,7 @@ def sown(url: str = "https://a.test/x", *, allow_private: bool = False, **fields
     )
 
 
+@pytest.mark.req("S0.4.5")
 def test_a_url_alone_is_a_link_at_depth_0_of_the_standing_job() -> None:
     """The shortest seed that there is; where it stands in its log opens its entry again."""
     spec = spec_of_seed(SeedSubmitted(url="https://a.test/x"))
@@ -114,6 +118,10 @@ def test_a_bad_url_has_its_word(url: str, reason: str, detail: str) -> None:
     [
         ({"max_depth": -1}, "max_depth is -1, wanted is 0 to 1000000"),
         ({"delay": 1e9}, "delay is 1000000000.0, wanted is 0 to 86400"),
+        ({"delay": 1e12}, "delay is 1000000000000.0, wanted is 0 to 86400"),
+        ({"delay": -1.0}, "delay is -1.0, wanted is 0 to 86400"),
+        ({"delay": nan}, "delay is nan, wanted is 0 to 86400"),
+        ({"delay": inf}, "delay is inf, wanted is 0 to 86400"),
         ({"priority": 9}, "priority is 9, wanted is 0 to 3"),
         ({"max_pages": -5}, "max_pages is -5, wanted is 0 to 1000000000000"),
         ({"job_id": "a b"}, "job_id has a blank, a brace or a control character in it"),
@@ -137,6 +145,18 @@ def test_a_wish_that_makes_no_sense_has_its_sentence(fields: dict[str, Any], det
 
     assert isinstance(answer, RefusedSeed)
     assert (answer.url_key, answer.reason, answer.detail) == (hash_of("https://a.test/x"), "bad_seed", detail)
+
+
+def test_a_flood_of_endless_urls_is_told_in_little() -> None:
+    """Ten thousand seeds of 100 KB each: every one has its reason, and none its length."""
+    told = 0
+    for number in range(10_000):
+        answer = sown(f"https://a.test/{number}/" + LONG)
+        assert isinstance(answer, RefusedSeed)
+        assert answer.reason == "url_too_long"
+        told += len(answer.url) + len(answer.detail)
+
+    assert told <= 10_000 * 600
 
 
 def test_an_undeclared_spec_is_a_refusal() -> None:

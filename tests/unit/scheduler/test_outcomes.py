@@ -37,7 +37,7 @@ def test_a_page_goes_round() -> None:
     assert fate_of(result.entry) is Fate.RING
 
 
-@pytest.mark.req("S3.19.4", "S3.19.8")
+@pytest.mark.req("S3.19.4", "S3.19.8", "S4.6.2")
 @pytest.mark.parametrize(
     ("tries", "wait_ms"),
     [

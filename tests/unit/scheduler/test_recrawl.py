@@ -37,7 +37,7 @@ def come_round(entry: EntryRecorded, *, spec: Any = CONTINUOUS, **page: Any) -> 
     return result
 
 
-@pytest.mark.req("S4.14.2", "S4.14.3", "S3.6.5", "S4.8.1")
+@pytest.mark.req("S4.14.2", "S4.14.3", "S3.6.5", "S4.8.1", "S4.1.7")
 def test_a_page_comes_again_after_its_interval() -> None:
     """It waits with what its fetch has left: when it was fetched, its validators, its hashes."""
     entry = in_ring(etag="e", priority=2)
@@ -54,6 +54,13 @@ def test_a_page_comes_again_after_its_interval() -> None:
         next_crawl_at_ms=NOW + HOUR * 1000,
         due_at_ms=NOW + HOUR * 1000,
     )
+
+
+@pytest.mark.req("S4.8.5")
+def test_a_day_is_the_default() -> None:
+    result = come_round(in_ring(), spec=a_spec(continuous=True))
+
+    assert result.next_crawl_at_ms == NOW + 24 * HOUR * 1000
 
 
 @pytest.mark.parametrize("spec", [None, a_spec()], ids=["no-spec-any-more", "not-continuous"])

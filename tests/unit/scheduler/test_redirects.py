@@ -19,6 +19,7 @@ def follow(entry: Any, outcome: Any, *, allow_private: bool = False, **spec: Any
     return ended(entry, outcome, at, chance=Lowest())
 
 
+@pytest.mark.req("S1.9.1", "S1.9.2")
 def test_a_target_is_an_entry_of_its_own() -> None:
     """C-24: the redirecting entry closes and names it; robots, politeness and dedupe then hold for it."""
     target = "http://www.a.test/new"
@@ -40,6 +41,7 @@ def test_a_target_is_an_entry_of_its_own() -> None:
     assert result.target.redirect_chain == (URL,)
 
 
+@pytest.mark.req("S1.9.2")
 def test_a_redirect_to_the_same_key_keeps_the_entry() -> None:
     """`/page` to `/page/` is one page: no second entry, no seen-set in its way."""
     result = follow(an_entry(), a_redirect(URL + "/"))
@@ -58,6 +60,18 @@ def test_a_redirect_to_the_same_key_keeps_the_entry() -> None:
         pytest.param(an_entry(), a_redirect(URL), "redirect_loop", id="to-itself"),
         pytest.param(
             an_entry(hop=2, redirect_chain=(ELSEWHERE,)), a_redirect(ELSEWHERE), "redirect_loop", id="circle"
+        ),
+        pytest.param(
+            an_entry("http://www.a.test/a", hop=1, redirect_chain=("http://www.a.test/A",)),
+            a_redirect("http://www.a.test/A", url="http://www.a.test/a"),
+            "redirect_loop",
+            id="circle-of-upper-and-lower-case",
+        ),
+        pytest.param(
+            an_entry("http://www.a.test/aaaaa", hop=5),
+            a_redirect("http://www.a.test/AaAaA", url="http://www.a.test/aaaaa"),
+            "too_many_redirects",
+            id="ever-other-case",
         ),
         pytest.param(an_entry(hop=5), a_redirect("http://www.a.test/6"), "too_many_redirects", id="sixth"),
         pytest.param(
@@ -83,6 +97,7 @@ def test_redirects_that_lead_nowhere_close_the_entry(entry: Any, outcome: Any, r
     assert [line.reason for line in result.lines] == [reason]
 
 
+@pytest.mark.req("S1.9.1")
 def test_five_redirects_are_followed() -> None:
     assert follow(an_entry(hop=4), a_redirect("http://www.a.test/5")).target is not None
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.runtime.inprocess import simulate
@@ -328,3 +329,16 @@ def test_many_seeds_that_redirect_to_one_page_fetch_it_once() -> None:
     world = run(lambda: World(a_site(*moved, Page("/new"), starts=starts)), again)
 
     assert pages_of(world) == {**dict.fromkeys(starts, 1), "/old3": 2, "/new": 2}
+
+
+@pytest.mark.req("S0.4.4", "S1.15.6")
+@pytest.mark.parametrize(
+    ("depth", "warnings"), [pytest.param(5, 0, id="usual"), pytest.param(6, 1, id="deep")]
+)
+def test_a_crawl_that_goes_deep_is_told_once(depth: int, warnings: int) -> None:
+    spec = replace(SPEC, max_depth=depth)
+    with capture_logs() as lines:
+        run(lambda: World(a_site(Page("/a"), Page("/b")), spec=spec), nothing)
+
+    told = [line for line in lines if line["event"] == "Deep Crawl"]
+    assert [line["max_depth"] for line in told] == [depth] * warnings

@@ -76,6 +76,7 @@ def test_a_crawl_comes_to_its_end(seed: int) -> None:
     simulate(scenario())
 
 
+@pytest.mark.req("S0.1.4", "S1.2.25")
 @pytest.mark.parametrize("is_lost", [pytest.param(False, id="warm"), pytest.param(True, id="rebuilt")])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_killed_scheduler_loses_nothing(seed: int, is_lost: bool) -> None:

@@ -21,6 +21,7 @@ from strider.parser import topology as parsing
 from strider.parser.adapters.bodies import ObjectBodies
 from strider.parser.adapters.inline import InlineParsers
 from strider.parser.core import Limits
+from strider.politeness import breaker
 from strider.runtime.loop_settings import LoopSettings
 from strider.runtime.ports import Bus, Chance, Clock
 from strider.runtime.service_wiring import Consumption, consume
@@ -51,6 +52,9 @@ crawl is proven by commits."""
 
 POLL_SECONDS: Final = 0.1
 """Longest wait for messages, and so for the end."""
+
+REFUSED: Final = breaker.Limits(refused_ms=60_000)
+"""A crawl at a terminal has two minutes of patience with a host: it shall look again within them."""
 
 STOP_SECONDS: Final = 5.0
 """How long what is in hand may take when the crawl is stopped."""
@@ -111,6 +115,7 @@ def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Schedu
             shards=place.shards,
             agent=user_agent_of(manners.crawl),
             delay_seconds=manners.crawl.host_delay_seconds,
+            breaker=REFUSED,
             allow_private=manners.crawl.allow_private,
             by_domain=manners.crawl.group_by == "domain",
             in_flight=max(8, 4 * manners.concurrency // place.shards),

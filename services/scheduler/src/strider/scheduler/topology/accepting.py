@@ -13,6 +13,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
 from strider.contracts.generated.words import DecisionReason, EntryReason
 from strider.runtime.effects import Effects, Say
+from strider.runtime.logs import logger
 from strider.runtime.ports import RawRecord
 from strider.scheduler.core import (
     Admission,
@@ -29,6 +30,7 @@ from strider.scheduler.core import (
     refusal,
     refused,
 )
+from strider.scheduler.core.acceptance import DEEP
 from strider.scheduler.core.priority import priority_of
 from strider.scheduler.core.recrawl import hastened
 from strider.scheduler.core.tokens import is_newer, merged, opened_by
@@ -45,6 +47,8 @@ FOR_GOOD = frozenset(
 MAX_RECORD_BYTES: Final = FRONTIER.max_bytes - 24 * 1024
 """Of a new entry. Its record grows (redirects, validators, hashes), and one that has outgrown its topic could
 never be written again: its entry would stay open for ever."""
+
+_log = logger("scheduler")
 
 
 @dataclass(slots=True)
@@ -82,11 +86,13 @@ class Accepting:
         self._orders = orders
         self._options = options
         self._meter = meter
+        self._told_deep: set[str] = set()
 
     async def accept(self, shard: Shard, events: Sequence[LinksDiscovered]) -> Effects:
         """Take what is new into the frontier."""
         found = [candidate for event in events for candidate in self._read(event)]
         specs = await self._specs.known({candidate.origin.crawl_spec_id for candidate in found})
+        self._warn_of_depth(specs)
         intake = Intake()
         asked = self._sift(found, specs, intake)
         known = await shard.look(
@@ -101,6 +107,13 @@ class Accepting:
             remember=partial(self._remember, shard, intake, specs),
             outcome="accepted" if intake.opened else "known",
         )
+
+    def _warn_of_depth(self, specs: Mapping[str, CrawlSpecDeclared]) -> None:
+        """Say once of each crawl spec that it goes deep."""
+        for name, spec in specs.items():
+            if spec.max_depth > DEEP and name not in self._told_deep:
+                self._told_deep.add(name)
+                _log.warning("Deep Crawl", crawl_spec=name, max_depth=spec.max_depth, usual=DEEP)
 
     def _read(self, event: LinksDiscovered) -> Iterator[Candidate]:
         if event.shards != self._options.shards:
