@@ -62,9 +62,12 @@ class Crawler:
         """Crawl once."""
         output.unlink(missing_ok=True)
         words = [word.format(url=url, output=output, pages=pages) for word in self.command]
+        environment = {**os.environ, **self.environment, "PYTHONPYCACHEPREFIX": str(PLACE / "compiled")}
+        # Where this is set every start compiles every library: nobody who crawls pays for that twice.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         began = time.monotonic()
         process = subprocess.Popen(  # the programs are named in this file
-            words, env={**os.environ, **self.environment}, stdout=subprocess.DEVNULL, cwd=output.parent
+            words, env=environment, stdout=subprocess.DEVNULL, cwd=output.parent
         )
         _, status, used = os.wait4(process.pid, 0)
         wall_seconds = time.monotonic() - began

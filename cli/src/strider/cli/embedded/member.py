@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strider.contracts import Topic
-from strider.runtime.service_wiring import Consumption, Step
+from strider.runtime.service_consumption import Consumption, Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from strider.parser.core import Limits
 from strider.politeness import breaker
 from strider.runtime.loop_settings import LoopSettings
 from strider.runtime.ports import Bus, Chance, Clock
-from strider.runtime.service_wiring import Consumption, consume
+from strider.runtime.service_consumption import Consumption, consume
 from strider.runtime.settings import CrawlSettings
 from strider.runtime.settings_crawl import user_agent_of
 from strider.runtime.speaking import Speaker
@@ -34,8 +34,8 @@ from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicTruths
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.objects import Objects
 from strider.validator import topology as validating
-from strider.validator.__main__ import rules_of as validation_rules_of
 from strider.validator.adapters import SplicedPages
+from strider.validator.adapters import rules_of as validation_rules_of
 from strider.validator.settings import ValidatorSettings
 
 from .kept import KeptPages, Named

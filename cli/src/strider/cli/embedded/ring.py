@@ -18,8 +18,8 @@ from strider.runtime.inprocess import Broker, InProcessBus
 from strider.runtime.loop import ConsumerLoop
 from strider.runtime.loop_settings import LoopPorts
 from strider.runtime.loop_verdicts import FLOOD
+from strider.runtime.own_version import own_version
 from strider.runtime.ports import Clock, TopicPartition
-from strider.runtime.service_start import own_version
 from strider.runtime.speaking import Speaker
 from strider.stores.objects import Objects
 

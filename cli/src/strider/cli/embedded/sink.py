@@ -19,7 +19,7 @@ from strider.contracts.identity import key_fingerprint
 from strider.runtime.effects import NOTHING, Effects, Reads
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import GroupSpec, Record
-from strider.runtime.service_wiring import Consumption
+from strider.runtime.service_consumption import Consumption
 from strider.stores.errors import StoreFailure
 from strider.stores.objects import Objects
 from strider.urls import host, key_of, url_hash

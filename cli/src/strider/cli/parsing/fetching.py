@@ -20,7 +20,7 @@ from strider.contracts.generated.events import PageFetched
 from strider.contracts.generated.topics import PAGES_FETCHED, PARSER_DLQ
 from strider.runtime.effects import NOTHING, Effects, Reads
 from strider.runtime.ports import GroupSpec, Record
-from strider.runtime.service_wiring import Consumption
+from strider.runtime.service_consumption import Consumption
 
 from .sources import BadSource
 

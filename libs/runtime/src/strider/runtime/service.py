@@ -16,9 +16,10 @@ from typing import TextIO
 
 from .exits import ExitCode
 from .kafka import KafkaBus, KafkaConnection
+from .service_consumption import Consumption, consume
 from .service_life import Life
 from .service_start import Start
-from .service_wiring import Build, Consumption, Process, S, Wiring, consume
+from .service_wiring import Build, Process, S, Wiring
 from .settings import ServiceSettings
 from .settings_rendering import render_config, render_help
 from .settings_sources import Loaded, SettingsError, load

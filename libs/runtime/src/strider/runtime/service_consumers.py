@@ -21,8 +21,9 @@ from .loop_settings import LoopPorts
 from .metrics_meter import LoopMeter
 from .registry import RegistryClient
 from .schemas import SchemaFinder, SchemaPublisher
+from .service_consumption import Consumption
 from .service_patient import Ward
-from .service_wiring import Consumption, Process, Wiring
+from .service_wiring import Process, Wiring
 from .settings import RegistrySettings, secrets_of
 from .speaking import Speaker
 

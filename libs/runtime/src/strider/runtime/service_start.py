@@ -13,7 +13,6 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Generic, TextIO
 
 from strider.contracts.book import SchemaBook
@@ -27,6 +26,7 @@ from .health import HealthServer
 from .logs import configure_logs, logger
 from .logs_jobs import JobLogCapture
 from .metrics import Metrics
+from .own_version import own_version
 from .ports import Bus
 from .readiness import Dependency, Readiness
 from .service_checks import Patience, check_partitions
@@ -256,11 +256,3 @@ async def _ended(step: Callable[[], Any]) -> None:
 def code_of(error: BaseException | None) -> ExitCode:
     """Say how a process ends whose task has died: what only a person can change is no crash."""
     return ExitCode.REFUSED if isinstance(error, StartRefused) else ExitCode.FAILED
-
-
-def own_version() -> str:
-    """Version of what runs, as the package says it."""
-    try:
-        return version("strider-runtime")
-    except PackageNotFoundError:
-        return "unknown"

@@ -6,27 +6,24 @@ what is consumed by whom, what is written, what it depends on. Wiring happens on
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from strider.contracts import Topic
 from strider.contracts.codec import Codec
 
-from .effects import Reads
 from .logs_jobs import JobLogSink
-from .loop_ports import GivenUp, NoShards, ObjectStore, ShardHooks, say_nothing
-from .loop_settings import LoopSettings
+from .loop_ports import ObjectStore
 from .metrics import Metrics
-from .ports import Bus, Chance, Clock, GroupSpec
+from .ports import Bus, Chance, Clock
 from .readiness import Dependency, Readiness
+from .service_consumption import Consumption, Step
 from .settings import ServiceSettings
 from .tracing import Traces
 from .watchdog_heartbeat import Heartbeat
 
 S = TypeVar("S", bound=ServiceSettings)
-
-Step: TypeAlias = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +40,6 @@ class Process(Generic[S]):
     heartbeat: Heartbeat
     readiness: Readiness
     traces: Traces
-
-
-@dataclass(frozen=True, slots=True)
-class Consumption:
-    """One consumer loop: a group, its topics, and who answers."""
-
-    spec: GroupSpec
-    reads: tuple[Reads, ...]
-    settings: LoopSettings = field(default_factory=LoopSettings)
-    shards: ShardHooks = field(default_factory=NoShards)
-    on_given_up: GivenUp = say_nothing
-
-
-def consume(
-    group: str,
-    *reads: Reads,
-    settings: LoopSettings | None = None,
-    shards: ShardHooks | None = None,
-    on_given_up: GivenUp = say_nothing,
-) -> Consumption:
-    """Read topics as this group, in the way in which their declarations say that it reads them."""
-    readers = [reader for each in reads for reader in each.topic.read_by if reader.group == group]
-    if len(readers) != len(reads):
-        named = ", ".join(each.topic.name for each in reads)
-        raise ValueError(f"not every one of {named} declares {group} as a group that reads it")
-    if len({reader.sharded for reader in readers}) != 1:
-        raise ValueError(f"{group} reads either all of its topics by shard or none")
-    return Consumption(
-        GroupSpec(group, tuple(each.topic.name for each in reads), sharded=readers[0].sharded),
-        reads,
-        settings=settings or LoopSettings(),
-        shards=shards or NoShards(),
-        on_given_up=on_given_up,
-    )
 
 
 @dataclass(frozen=True, slots=True)

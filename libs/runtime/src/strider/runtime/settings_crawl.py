@@ -6,11 +6,13 @@ and the User-Agent is put together. Which service heeds which of them is the ser
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Literal
 
+from .own_version import own_version
 from .settings import CrawlSettings as CrawlArea
 from .settings import ServiceSettings
+
+UNINSTALLED: Final = "0"
 
 PRODUCT: Final = "Strider"
 """The name that robots.txt knows us by, and that begins the User-Agent."""
@@ -44,12 +46,5 @@ def user_agent_of(crawl: CrawlArea) -> str:
     """Give the User-Agent that is set, or name, version and whom to write to."""
     if crawl.user_agent:
         return crawl.user_agent
-    product = f"{PRODUCT}/{_version()}"
+    product = f"{PRODUCT}/{own_version(unknown='0')}"
     return f"{product} (+{crawl.contact})" if crawl.contact else product
-
-
-def _version() -> str:
-    try:
-        return version("strider-runtime")
-    except PackageNotFoundError:  # not installed, run from its sources
-        return "0"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.stores.objects import ObjectOptions, open_objects
 
-from .adapters import SplicedPages
-from .core import Rules
+from .adapters import SplicedPages, rules_of
 from .settings import ValidatorSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Validator
 
@@ -24,16 +23,6 @@ def build(process: Process[ValidatorSettings]) -> Wiring:
         return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
     objects = open_objects(ObjectOptions(url), clock=clock)
     return Wiring((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
-
-
-def rules_of(settings: ValidatorSettings) -> Rules:
-    """Take the rules out of the settings."""
-    return Rules(
-        min_body_bytes=settings.min_body_bytes,
-        min_text_without_paragraphs_chars=settings.min_text_chars,
-        min_links=settings.min_links,
-        strict=settings.strict,
-    )
 
 
 def main() -> int:

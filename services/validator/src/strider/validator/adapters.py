@@ -12,6 +12,9 @@ from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED
 from strider.contracts.splice import Splicer
 from strider.runtime.ports import Record
 
+from .core import Rules
+from .settings import ValidatorSettings
+
 
 class SplicedPages:
     """Validated pages as the parsed bytes and a verdict."""
@@ -27,3 +30,13 @@ class SplicedPages:
         if not isinstance(value, bytes):
             return None
         return self._splicer.splice(value, record.headers, verdict=verdict, part=page)
+
+
+def rules_of(settings: ValidatorSettings) -> Rules:
+    """Take the rules out of the settings."""
+    return Rules(
+        min_body_bytes=settings.min_body_bytes,
+        min_text_without_paragraphs_chars=settings.min_text_chars,
+        min_links=settings.min_links,
+        strict=settings.strict,
+    )

@@ -11,8 +11,8 @@ from typing import Final
 from strider.contracts.generated.events import FetchRequested
 from strider.fetcher.core import RedirectRules, identity_of, url_refusal
 from strider.fetcher.settings import FetcherSettings
+from strider.runtime.own_version import own_version
 from strider.runtime.ports import Clock
-from strider.runtime.service_start import own_version
 from strider.stores.frontier.ports import Marks
 from strider.urls import host
 
