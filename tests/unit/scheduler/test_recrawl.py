@@ -17,7 +17,7 @@ from strider.scheduler.core import Fate, ended, fate_of, settle
 from strider.scheduler.core.outcomes import Circumstances, is_heard
 from strider.scheduler.core.recrawl import MIN_SECONDS, hastened
 from strider.stores.frontier.memory import MemoryFrontier
-from strider.stores.frontier.ports import Limits
+from strider.stores.frontier.ports import Room
 
 from .builders import NOW, URL, Lowest, a_redirect, a_settlement, a_spec, an_entry, an_outcome
 from .web import Host, Page, Web
@@ -220,7 +220,7 @@ def test_a_seed_brings_a_page_at_once(is_parked: bool) -> None:
     async def scenario() -> None:
         world = a_crawl()
         if is_parked:
-            world.ring.marks = MemoryFrontier(world.clock, limits=Limits(horizon_ms=60_000))
+            world.ring.marks = MemoryFrontier(world.clock, room=Room(horizon_ms=60_000))
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(40)
