@@ -34,6 +34,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "groups": ("shard", "groups"),
     "count": ("shard", "groups", "buckets", "seen", "parked"),
     "scan": ("shard",),
+    "glance": ("shard", "groups"),
     "mark": ("shard", "groups", "leases"),
     "seen": ("shard", "buckets", "seen"),
 }

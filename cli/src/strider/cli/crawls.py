@@ -1,0 +1,165 @@
+"""strider crawls: the runs of the frontier, and how to stop them.
+
+ID is a run, or a job for all of its runs. Exit codes: 0 done (also where it was so before), 1 there
+is no such run or nothing undoes its end, 2 wrong usage, 3 the broker or the working set does not answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Final
+
+import typer
+
+from strider.contracts.generated.words import JobEvent as What
+from strider.scheduler.core import Orders, Standing
+from strider.stores.frontier.redis_glance import Glance, RunGlance
+
+from .control_asking import open_frontier
+from .topics_broker import EXIT_FOUND, Target, fail, run_on_broker
+
+app = typer.Typer(no_args_is_help=True, help="Show, pause, resume and cancel runs.")
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="A run, or a job for all of its runs.")]
+Bootstrap = Annotated[
+    str, typer.Option(help="Brokers, host:port; else KAFKA_BOOTSTRAP_SERVERS, else the local stack's.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Reason = Annotated[str, typer.Option(help="Why, in words; it stands with every URL that is dropped.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as it is shown."""
+
+    execution_id: str
+    job_id: str
+    state: str
+    open: int
+    accepted: int
+    crawl_spec_ids: tuple[str, ...] = ()
+    by: str = ""
+    reason: str = ""
+
+
+@app.command("list")
+def list_runs(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """List the runs that the frontier knows."""
+    runs, glance = run_on_broker(bootstrap, _known)
+    if as_json:
+        print(json.dumps([asdict(run) for run in runs]))
+        return
+    for run in runs:
+        print(
+            f"{run.execution_id:<40} {run.state:<10} {run.open:>9} open "
+            f"{run.accepted:>9} accepted  {run.job_id}"
+        )
+    _tell_unready(glance)
+
+
+@app.command()
+def show(run_id: Id, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Show one run, or the runs of a job."""
+    runs, glance = run_on_broker(bootstrap, _known)
+    found = _meant(runs, run_id)
+    if as_json:
+        print(json.dumps([asdict(run) for run in found]))
+        return
+    for run in found:
+        for name, value in asdict(run).items():
+            print(f"{name:<16} {', '.join(value) if isinstance(value, tuple) else value}")
+    _tell_unready(glance)
+
+
+@app.command()
+def pause(run_id: Id, reason: Reason = "", bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Ask for nothing more; what is queued is kept."""
+    _wish(What.PAUSE, run_id, reason, bootstrap, as_json=as_json)
+
+
+@app.command()
+def resume(run_id: Id, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Go on with a run that was paused."""
+    _wish(What.RESUME, run_id, "", bootstrap, as_json=as_json)
+
+
+@app.command()
+def cancel(run_id: Id, reason: Reason = "", bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Ask for nothing more, and drop what is queued. Nothing undoes it."""
+    _wish(What.CANCEL, run_id, reason, bootstrap, as_json=as_json)
+
+
+def _wish(what: What, run_id: str, reason: str, bootstrap: str, *, as_json: bool) -> None:
+    said = run_on_broker(bootstrap, lambda target: _say(target, what, run_id, reason))
+    if as_json:
+        print(json.dumps(said))
+        return
+    for each in said:
+        is_new = "" if each["is_new"] else " already"
+        print(f"{each['id']} is {each['state']}{is_new}; it has {each['open']} entries open")
+
+
+async def _say(target: Target, what: What, run_id: str, reason: str) -> list[dict[str, Any]]:
+    async with open_frontier(target) as frontier:
+        glance, orders = await frontier.glance.runs(range(frontier.shards)), await frontier.orders()
+        runs = _meant(_runs(glance, orders), run_id)
+        wanted = _AFTER[what]
+        if all(run.state == Standing.CANCELLED for run in runs) and wanted is not Standing.CANCELLED:
+            fail(f"{run_id} was cancelled, and nothing undoes that", EXIT_FOUND)
+        is_new = any(run.state != wanted.value for run in runs)
+        if is_new:
+            is_run = run_id == runs[0].execution_id
+            about = {"execution_id": run_id} if is_run else {}
+            await frontier.wish(what, job_id=runs[0].job_id, reason=reason, **about)
+        open_now = sum(run.open for run in runs)
+        return [{"id": run_id, "state": wanted.value, "is_new": is_new, "open": open_now}]
+
+
+async def _known(target: Target) -> tuple[list[Run], Glance]:
+    async with open_frontier(target) as frontier:
+        glance = await frontier.glance.runs(range(frontier.shards))
+        return _runs(glance, await frontier.orders()), glance
+
+
+def _runs(glance: Glance, orders: Orders) -> list[Run]:
+    return [_run(run, orders) for run in glance.runs.values()]
+
+
+def _run(run: RunGlance, orders: Orders) -> Run:
+    order = orders.of(run.job_id, run.execution_id)
+    state = order.standing.value
+    if order.standing is Standing.RUNS and not run.open:
+        state = "idle"
+    return Run(
+        run.execution_id,
+        run.job_id,
+        state,
+        run.open,
+        run.accepted,
+        run.crawl_spec_ids,
+        by=order.by,
+        reason=order.reason,
+    )
+
+
+def _meant(runs: Sequence[Run], run_id: str) -> list[Run]:
+    found = [run for run in runs if run.execution_id == run_id] or [
+        run for run in runs if run.job_id == run_id
+    ]
+    if not found:
+        fail(f"no run or job {run_id} is known; strider crawls list names those that are", EXIT_FOUND)
+    return found
+
+
+def _tell_unready(glance: Glance) -> None:
+    if glance.unready:
+        print(f"shards that could not say: {', '.join(map(str, glance.unready))}")
+
+
+_AFTER: Final = {
+    What.PAUSE: Standing.PAUSED,
+    What.RESUME: Standing.RUNS,
+    What.CANCEL: Standing.CANCELLED,
+}

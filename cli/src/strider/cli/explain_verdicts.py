@@ -1,0 +1,151 @@
+"""Every verdict about a URL, in the order in which the crawler gives them, from what is known of it now.
+
+    normalise ─▶ address ─▶ scope ─▶ depth ─▶ frontier ─▶ wish ─▶ host ─▶ robots ─▶ politeness
+
+The decisions are those of link-ingestion and of the scheduler, asked again with what is in the log and in
+the working set: nothing is decided here. What is not known is said to be so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
+from strider.contracts.generated.words import HostRecordKind
+from strider.link_ingestion.core.ground import Grounds
+from strider.link_ingestion.core.rules import rules_of as link_rules_of
+from strider.politeness.robots_state import Standing as RobotsStanding
+from strider.scheduler.core import NO_RULES, Orders, Rules, Standing, known_of_record, rules_of
+from strider.scheduler.core.acceptance import place_refusal
+from strider.scheduler.core.robots import permission
+from strider.stores.frontier.redis_glance import GroupGlance
+from strider.urls import host
+
+from .why_facts import entry_fact, moment, moment_text
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one step says."""
+
+    step: str
+    word: str
+    """`yes`: it goes on from here; `no`: it ends here; `waits`; or `unknown`."""
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of one URL in one job."""
+
+    url: str
+    from_url: str
+    """The page that it would be found on; empty for a seed."""
+    entry: EntryRecorded | None
+    spec: CrawlSpecDeclared | None
+    orders: Orders
+    hosts: Sequence[HostRecorded]
+    live: GroupGlance | None
+    origin: str
+    agent: str
+    allow_private: bool
+    now_ms: int
+
+
+def verdicts(known: Evidence) -> Iterator[Verdict]:
+    """Give them one after the other."""
+    yield from _rules(known)
+    yield from _frontier(known)
+    yield _robots(known)
+    yield _politeness(known)
+
+
+def _rules(known: Evidence) -> Iterator[Verdict]:
+    spec, entry = known.spec, known.entry
+    if spec is None:
+        yield Verdict("scope", "unknown", "no crawl spec is known for it: name one with --spec")
+        return
+    place = place_refusal(known.url, spec, allow_private=known.allow_private)
+    yield _word("address", place.reason.value if place else "", place.detail if place else "")
+    grounds = Grounds(allow_private=known.allow_private)
+    [judged] = grounds.of(known.from_url or known.url, link_rules_of(spec)).judge_found([known.url])
+    yield _word("scope", judged.reason, judged.detail)
+    if entry is not None:
+        is_deep = entry.depth > spec.max_depth
+        yield Verdict("depth", "no" if is_deep else "yes", f"{entry.depth} of {spec.max_depth}")
+
+
+def _frontier(known: Evidence) -> Iterator[Verdict]:
+    entry = known.entry
+    if entry is None:
+        yield Verdict("frontier", "unknown", "it was never accepted")
+        return
+    is_closed = entry.closed_at_ms > 0
+    yield Verdict("frontier", "no" if is_closed else "yes", entry_fact(entry).says)
+    order = known.orders.of(entry.job_id, entry.execution_id)
+    words = {Standing.RUNS: "yes", Standing.PAUSED: "waits", Standing.CANCELLED: "no"}
+    why = f", by {order.by}" if order.by else ""
+    why += f": {order.reason}" if order.reason else ""
+    yield Verdict("wish", words[order.standing], f"run {entry.execution_id} is {order.standing.value}{why}")
+
+
+def _robots(known: Evidence) -> Verdict:
+    record = next((each for each in known.hosts if each.origin == known.origin), None)
+    rules: Rules = NO_RULES if record is None else rules_of(known_of_record(record))
+    spec = known.spec or CrawlSpecDeclared(crawl_spec_id="")
+    entry = known.entry or _unaccepted(known)
+    permit = permission(entry, spec, rules, agent=known.agent, now_ms=known.now_ms)
+    if permit.reason is not None:
+        return Verdict("robots", "no", f"{permit.reason.value}; robots.txt is {rules.known.state.value}")
+    if permit.standing is RobotsStanding.ASK:
+        return Verdict("robots", "waits", f"the robots.txt of {known.origin} is asked first")
+    if permit.standing is RobotsStanding.WAIT:
+        again = moment_text(moment(permit.again_at_ms))
+        return Verdict("robots", "waits", f"robots.txt is out of reach; asked again at {again}")
+    state = rules.known.state.value if spec.respect_robots else "not heeded by its crawl spec"
+    return Verdict("robots", "yes", f"robots.txt is {state}")
+
+
+def _politeness(known: Evidence) -> Verdict:
+    bar = known.orders.bars.get(known.entry.group if known.entry else host(known.url))
+    record = next((each for each in known.hosts if each.kind == HostRecordKind.GROUP), None)
+    if bar is not None and bar.until_ms > known.now_ms:
+        why = f": {bar.reason}" if bar.reason else ""
+        return Verdict("politeness", "waits", f"the host is blocked by {bar.by or 'a person'}{why}")
+    live = known.live
+    if live is None:
+        return Verdict("politeness", "waits", "its shard is not ready")
+    if live.blocked_until_ms > live.now_ms:
+        why = record.block_reason if record is not None else ""
+        until = moment_text(moment(live.blocked_until_ms))
+        return Verdict("politeness", "waits", f"the host rests until {until}" + (f": {why}" if why else ""))
+    delay = f"{live.delay_ms / 1000:g} s between requests, {live.queued} in its queue"
+    if live.in_flight >= live.places:
+        return Verdict(
+            "politeness", "waits", f"{live.in_flight} of {live.places} requests under way; {delay}"
+        )
+    if live.next_request_ms > live.now_ms:
+        seconds = (live.next_request_ms - live.now_ms) / 1000
+        return Verdict("politeness", "waits", f"the next request goes in {seconds:.1f} s; {delay}")
+    return Verdict("politeness", "yes", f"a request may go now; {delay}")
+
+
+def _unaccepted(known: Evidence) -> EntryRecorded:
+    return EntryRecorded(
+        job_id="",
+        url_key="",
+        url=known.url,
+        group=host(known.url),
+        state="pending",
+        execution_id="",
+        crawl_spec_id="",
+        fetch_sequence=0,
+        updated_at_ms=known.now_ms,
+    )
+
+
+def _word(step: str, reason: str, detail: str) -> Verdict:
+    if not reason:
+        return Verdict(step, "yes", "nothing speaks against it")
+    return Verdict(step, "no", f"{reason}: {detail}" if detail else reason)

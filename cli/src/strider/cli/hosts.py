@@ -1,0 +1,158 @@
+"""strider hosts: how hosts stand, and how to have one left alone.
+
+A host means its group: the host itself, or its registrable domain where the deployment groups so. Exit
+codes: 0 done, 1 nothing is known of it, 2 wrong usage, 3 the broker or the working set does not answer.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+import typer
+
+from strider.contracts.generated.events import HostRecorded
+from strider.contracts.generated.topics import HOSTS
+from strider.contracts.generated.words import HostRecordKind
+from strider.contracts.generated.words import JobEvent as What
+from strider.contracts.partitioning import shard_of_host
+from strider.runtime.settings_types import parse_duration
+from strider.scheduler.core import Orders
+from strider.stores.frontier.redis_glance import GroupGlance
+from strider.urls import Refused, as_found, host, registrable_domain
+
+from .control_asking import Frontier, open_frontier
+from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, run_on_broker
+from .why_facts import host_fact, moment, moment_text
+
+app = typer.Typer(no_args_is_help=True, help="Show hosts, block and unblock them.")
+
+Host = Annotated[str, typer.Argument(metavar="HOST", help="A host name or an address.")]
+Bootstrap = Annotated[
+    str, typer.Option(help="Brokers, host:port; else KAFKA_BOOTSTRAP_SERVERS, else the local stack's.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+LONGEST_SECONDS: Final = 10 * 366 * 86_400.0
+
+
+@app.command("list")
+def list_hosts(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """List the hosts with a record: a delay of their own, a rest, a block."""
+    records, orders = run_on_broker(bootstrap, _all)
+    if as_json:
+        print(json.dumps([record.to_record() for record in records]))
+        return
+    for record in records:
+        print(host_fact(record).says)
+    recorded = {record.group for record in records}
+    for group in sorted(
+        group for group, bar in orders.bars.items() if bar.until_ms and group not in recorded
+    ):
+        print(f"{group} is to be left alone; its scheduler has not said so yet.")
+
+
+@app.command()
+def show(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Show one host: its record, its robots.txt, its queue and its clock."""
+    group, records, live = run_on_broker(bootstrap, lambda target: _one(target, name))
+    if as_json:
+        told = [record.to_record() for record in records]
+        print(json.dumps({"group": group, "records": told, "live": asdict(live) if live else None}))
+    else:
+        for record in records:
+            print(host_fact(record).says)
+        print(_live(live))
+    if not records and (live is None or not (live.queued or live.next_request_ms)):
+        fail(f"nothing is known of {group}", EXIT_FOUND)
+
+
+@app.command()
+def block(
+    name: Host,
+    duration: Annotated[str, typer.Option("--for", metavar="TIME", help="Such as 90s, 2h, 7d.")] = "",
+    reason: Annotated[str, typer.Option(help="Why, in words.")] = "",
+    bootstrap: Bootstrap = "",
+    as_json: AsJson = False,
+) -> None:
+    """Have a host left alone: for a time, or until it is unblocked."""
+    until_ms = round((time.time() + _seconds(duration)) * 1000) if duration else 0
+    _wish(What.BLOCK_HOST, name, bootstrap, as_json=as_json, until_ms=until_ms, reason=reason)
+
+
+@app.command()
+def unblock(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Have a host asked again."""
+    _wish(What.UNBLOCK_HOST, name, bootstrap, as_json=as_json)
+
+
+def _wish(what: What, name: str, bootstrap: str, *, as_json: bool, **about: Any) -> None:
+    group = run_on_broker(bootstrap, lambda target: _say(target, what, name, **about))
+    until = moment_text(moment(about["until_ms"])) if about.get("until_ms") else "it is unblocked"
+    if as_json:
+        print(json.dumps({"group": group, "wish": what.value, **about}))
+    elif what is What.BLOCK_HOST:
+        print(f"{group} is left alone until {until}")
+    else:
+        print(f"{group} is asked again")
+
+
+async def _say(target: Target, what: What, name: str, **about: Any) -> str:
+    group = group_named(target, name)
+    async with open_frontier(target) as frontier:
+        await frontier.wish(what, group=group, **about)
+    return group
+
+
+async def _all(target: Target) -> tuple[list[HostRecorded], Orders]:
+    async with open_frontier(target) as frontier:
+        records = await frontier.latest(HOSTS, range(frontier.shards))
+        groups = [record for record in records if record.kind == HostRecordKind.GROUP]
+        return sorted(groups, key=lambda record: record.group), await frontier.orders()
+
+
+async def _one(target: Target, name: str) -> tuple[str, list[HostRecorded], GroupGlance | None]:
+    group = group_named(target, name)
+    async with open_frontier(target) as frontier:
+        return group, *await of_group(frontier, group)
+
+
+async def of_group(frontier: Frontier, group: str) -> tuple[list[HostRecorded], GroupGlance | None]:
+    """Give what log and working set say of a group: its own record first, then those of its origins."""
+    shard = shard_of_host(group, frontier.shards)
+    records = await frontier.latest(HOSTS, [shard])
+    about = [record for record in records if record.group == group]
+    about.sort(key=lambda record: (record.kind != HostRecordKind.GROUP, record.origin))
+    return about, await frontier.glance.group(shard, group)
+
+
+def group_named(target: Target, name: str) -> str:
+    """Read a host name as the crawler does."""
+    found = as_found(f"http://{name}/")
+    if isinstance(found, Refused) or "/" in name or "@" in name:
+        fail(f"{name!r} is no host", EXIT_USAGE)
+    group = host(found)
+    return registrable_domain(group) if target.settings.crawl.group_by == "domain" else group
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(parse_duration(text))
+    except (TypeError, ValueError):
+        fail(f"--for {text}: give a time such as 90s, 2h or 7d", EXIT_USAGE)
+    if not 0 < seconds <= LONGEST_SECONDS:
+        fail(f"--for {text}: give more than nothing and at most ten years", EXIT_USAGE)
+    return seconds
+
+
+def _live(live: GroupGlance | None) -> str:
+    if live is None:
+        return "Its shard is not ready: nothing is asked for meanwhile."
+    says = f"{live.queued} in its queue, {live.in_flight} of {live.places} under way"
+    next_ms = max(live.next_request_ms, live.blocked_until_ms)
+    if next_ms <= live.now_ms:
+        return f"{says}; the next request may go now."
+    seconds = (next_ms - live.now_ms) / 1000
+    return f"{says}; no request before {moment_text(moment(next_ms))}, in {seconds:.1f} s."

@@ -1,0 +1,122 @@
+"""How the shards in Redis stand, for people: runs and groups, without owning anything.
+
+Never writes, and takes no part in fencing: what it shows may be a moment old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from strider.runtime.errors import Unavailable
+from strider.stores.keys import FRONTIER_HEADER
+from strider.stores.redis import Redis
+
+from .packing import SHARED
+from .redis_scripts import frontier_script
+from .rules import DEFAULT_DELAY_MS, VISITED_TTL_MS
+
+
+@dataclass(frozen=True, slots=True)
+class RunGlance:
+    """A run, over all shards that could be asked."""
+
+    execution_id: str
+    job_id: str
+    crawl_spec_ids: tuple[str, ...]
+    open: int
+    accepted: int
+    """Since its shards were rebuilt."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGlance:
+    """A group as its shard has it."""
+
+    delay_ms: int
+    places: int
+    in_flight: int
+    next_request_ms: int
+    blocked_until_ms: int
+    queued: int
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What was found."""
+
+    runs: Mapping[str, RunGlance]
+    unready: tuple[int, ...]
+    """Shards that could not say."""
+
+
+class RedisGlance:
+    """Looks at shards. Raises Unavailable."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def runs(self, shards: Iterable[int]) -> Glance:
+        """Show all runs that the shards know."""
+        asked = list(shards)
+        answers = await asyncio.gather(*(self._ask(shard) for shard in asked))
+        runs: dict[str, RunGlance] = {}
+        for answer in answers:
+            if answer is not None:
+                _add(runs, counts=answer[1], shapes=answer[2])
+        unready = tuple(shard for shard, answer in zip(asked, answers, strict=True) if answer is None)
+        return Glance(dict(sorted(runs.items())), unready)
+
+    async def group(self, shard: int, name: str) -> GroupGlance | None:
+        """Show a group; None where its shard is not ready."""
+        answer = await self._ask(shard, name)
+        if answer is None:
+            return None
+        now_ms, _, _, [(delay, places, flying, clock, blocked, *queued)] = answer
+        return GroupGlance(delay, places, flying, clock, blocked, sum(queued), now_ms)
+
+    async def _ask(self, shard: int, *groups: str) -> Sequence[Any] | None:
+        fixed: list[str | bytes | int] = ["", "", DEFAULT_DELAY_MS, VISITED_TTL_MS]
+        reply = await self._redis.run(
+            frontier_script("glance"), keys=[FRONTIER_HEADER(shard)], args=[*fixed, *groups]
+        )
+        if not isinstance(reply, list) or not reply:
+            raise Unavailable("redis", f"frontier_glance answered {reply!r}")
+        return reply[1:] if reply[0] == 0 else None
+
+
+_JOB: Final = SHARED.index("job_id")
+_EXECUTION: Final = SHARED.index("execution_id")
+_SPEC: Final = SHARED.index("crawl_spec_id")
+
+
+def _add(runs: dict[str, RunGlance], *, counts: Sequence[bytes], shapes: Sequence[bytes]) -> None:
+    """Add what one shard says."""
+    texts = {int(number): json.loads(text) for number, text in _pairs(shapes)}
+    found = {field.decode(): int(count) for field, count in _pairs(counts)}
+    owners: dict[str, tuple[str, set[str]]] = {}
+    for shape in texts.values():
+        if isinstance(shape, list):
+            job, specs = owners.setdefault(shape[_EXECUTION], (shape[_JOB], set()))
+            specs.add(shape[_SPEC])
+            if job.startswith("."):  # a request for a robots.txt names whose it is elsewhere
+                owners[shape[_EXECUTION]] = shape[_JOB], specs
+    for number in {int(field[1:]) for field in found}:
+        name = texts[number]
+        job, specs = owners.get(name, ("", set()))
+        before = runs.get(name, RunGlance(name, "", (), 0, 0))
+        runs[name] = RunGlance(
+            name,
+            before.job_id or job,
+            tuple(sorted({*before.crawl_spec_ids, *specs})),
+            before.open + found.get(f"o{number}", 0),
+            before.accepted + found.get(f"a{number}", 0),
+        )
+
+
+def _pairs(flat: Sequence[bytes]) -> Iterable[tuple[bytes, bytes]]:
+    return zip(flat[::2], flat[1::2], strict=True)
