@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strider.testing.stack import own_directory, start_kafka
 
-from . import contracts, frontier, ring, runtime, urls
+from . import contracts, frontier, ring, runtime, shards, urls
 from .measure import Row
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -46,9 +46,10 @@ def main() -> int:
     rounds = 3 if short else 7
     rows = contracts.measure(rounds=rounds) + urls.measure(rounds=rounds)
     with own_directory() as directory:
-        kafka = start_kafka(directory / "kafka")
+        kafka = start_kafka(directory / "kafka", starts_fast=False)
         try:
             rows += runtime.measure(kafka.address, rounds=rounds, count=5_000 if short else 20_000)
+            rows += shards.measure(kafka, rounds=rounds, short=short)
         finally:
             kafka.close()
     rows += frontier.measure(rounds=rounds, short=short)

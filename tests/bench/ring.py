@@ -30,7 +30,7 @@ WARM_UP: Final = replace(LONG, hosts=30)
 SCRAPY_PAGES: Final = 800
 """It is not asked for the whole site: its speed does not depend on it, and patience has an end."""
 CRAWL_BAR, PIPELINE_BAR, CPU_BAR = 10.0, 8.0, 10.0
-PIPELINE: Final = "whole pipeline"
+PIPELINE: Final = "whole pipeline without insights"
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ def measure(*, rounds: int, short: bool) -> list[Row]:
         else:
             crawlers.append(found)
     with own_directory() as place:
-        servers = Servers.start(place, counts_statements=False)
+        servers = Servers.start(place, counts_statements=False, starts_fast=False)
         (place / "run").mkdir()
         pipeline = Pipeline(servers, place / "run")
         try:

@@ -51,10 +51,10 @@ class Servers:
     dsn: str
 
     @classmethod
-    def start(cls, place: Path, *, counts_statements: bool = True) -> Servers:
-        """Start them, with topics and tables."""
+    def start(cls, place: Path, *, counts_statements: bool = True, starts_fast: bool = True) -> Servers:
+        """Start them, with topics and tables. `starts_fast`: a broker for tests, not for measuring."""
         postgres, redis = start_postgres(place / "postgres"), start_valkey(place / "redis")
-        kafka = start_kafka(place / "kafka")
+        kafka = start_kafka(place / "kafka", starts_fast=starts_fast)
         servers = cls(kafka, postgres, redis, create_database(postgres.address))
         asyncio.run(servers._prepare(counts_statements=counts_statements))
         return servers

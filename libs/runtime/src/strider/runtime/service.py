@@ -9,10 +9,11 @@ its `service_life` on an event loop, and answers with the exit code.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TextIO
+from typing import Final, TextIO
 
 from .exits import ExitCode
 from .kafka import KafkaBus, KafkaConnection
@@ -23,6 +24,9 @@ from .service_wiring import Build, Process, S, Wiring
 from .settings import ServiceSettings
 from .settings_rendering import render_config, render_help
 from .settings_sources import Loaded, SettingsError, load
+
+GARBAGE_OBJECTS: Final = 10_000
+"""So many more objects than before are there before some are looked at: messages come in hundreds."""
 
 __all__ = ["Consumption", "Process", "Wiring", "consume", "kafka_connection", "run_service"]
 
@@ -57,8 +61,15 @@ def _live(name: str, loaded: Loaded[S], build: Build[S]) -> int:
         start = Start(name, loaded, build, make_bus=_kafka_bus, stream=sys.stderr, has_no_color=has_no_color)
         return await Life(start).run()
 
+    _spare_the_collector()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return int(runner.run(live()))
+
+
+def _spare_the_collector() -> None:
+    """Leave what a process is made of alone: it stays, and a look at all of it costs as much as a page."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS, 10, 10)
 
 
 def _kafka_bus(settings: ServiceSettings) -> KafkaBus:

@@ -126,12 +126,19 @@ class RunningPart:
 
 
 def start_kafka(
-    directory: Path, *, environment: Mapping[str, str] | None = None, extra: Mapping[str, str] | None = None
+    directory: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    extra: Mapping[str, str] | None = None,
+    starts_fast: bool = True,
 ) -> RunningPart:
-    """Start a broker of one's own in that directory; `extra` are broker settings. Close it at the end."""
+    """Start a broker of one's own in that directory; `extra` are broker settings. Close it at the end.
+
+    One that starts fast is slower later: it is for tests, the other one for measuring.
+    """
     variables = os.environ if environment is None else environment
     ports = choose_ports(PORT_NAMES["kafka"], directory, remembered={})
-    part = build_kafka(directory, ports=ports, environment=variables, fast_start=True, extra=extra)
+    part = build_kafka(directory, ports=ports, environment=variables, fast_start=starts_fast, extra=extra)
     return _started(part)
 
 

@@ -15,8 +15,8 @@ class SchedulerSettings(CrawlSettings):
 
     PREFIX: ClassVar[str] = "SCHEDULER_"
 
-    commit_interval_seconds: PositiveSeconds = 0.25
-    """How long records of the frontier are gathered before one transaction writes them."""
+    commit_interval_seconds: PositiveSeconds = 0.5
+    """Shortest time between two transactions of a shard; records that come meanwhile go together."""
     lease_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
     """How long a request may wait for a fetcher before it is given to another one."""
     release_batch: Annotated[int, Field(ge=1, le=5000)] = 200

@@ -16,7 +16,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 from strider.runtime.errors import RuntimeFailure
 from strider.runtime.ports import GroupSpec, RebalanceListener, TopicPartition
 
-from . import insides, links
+from . import insides, links, packing
 from .connection import KafkaConnection
 from .consumer import KafkaConsumer
 from .failures import raise_for_code, translated
@@ -38,6 +38,7 @@ class KafkaBus:
 
     def __init__(self, settings: KafkaConnection) -> None:
         links.heed_closed_transports()
+        packing.compress_lightly()
         self._settings = settings
         self._client: Any = None
         self._asking = asyncio.Lock()
