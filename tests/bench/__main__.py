@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strider.testing.stack import own_directory, start_kafka
 
-from . import contracts, frontier, ring, runtime, shards, urls
+from . import contracts, frontier, rebuild, ring, runtime, shards, urls
 from .measure import Row
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -48,6 +48,9 @@ def main() -> int:
     with own_directory() as directory:
         kafka = start_kafka(directory / "kafka", starts_fast=False)
         try:
+            rows += rebuild.measure(
+                kafka.address, directory, rounds=rounds, count=20_000 if short else 200_000
+            )
             rows += runtime.measure(kafka.address, rounds=rounds, count=5_000 if short else 20_000)
             rows += shards.measure(kafka, rounds=rounds, short=short)
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from strider.contracts.identity import key_fingerprint
 from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, Seen, Standing
 
-from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, accepted, page, words
+from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, accepted, closed, page, words
 
 
 async def _rebuilt(frontier: FrontierWorld, *groups: GroupState) -> None:
@@ -20,7 +20,7 @@ async def _rebuilt(frontier: FrontierWorld, *groups: GroupState) -> None:
         SHARD,
         EPOCH,
         in_ring=[accepted(ring)],
-        closed=[accepted(done), accepted(page("ancient", updated_at_ms=1))],
+        closed=[closed(done), closed(page("ancient", updated_at_ms=1))],
         seen=[Seen("news", key_fingerprint(page("refused").url_key))],
     )
     await ws.ready(SHARD, EPOCH, groups=groups, sequence=5)

@@ -18,6 +18,7 @@ from strider.contracts.identity import entry_id, key_fingerprint
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.frontier.ports import (
     Accepted,
+    Closed,
     Conclusion,
     Fate,
     Freed,
@@ -68,6 +69,11 @@ def identity(entry: EntryRecorded) -> str:
 
 def accepted(entry: EntryRecorded) -> Accepted:
     return Accepted(entry, entry.job_id, key_fingerprint(entry.url_key))
+
+
+def closed(entry: EntryRecorded) -> Closed:
+    fingerprint = key_fingerprint(entry.url_key)
+    return Closed(identity(entry), entry.job_id, fingerprint, entry.updated_at_ms, entry.seed_token)
 
 
 def question(entry: EntryRecorded) -> Question:

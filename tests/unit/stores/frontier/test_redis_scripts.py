@@ -36,4 +36,4 @@ def test_a_full_server_refuses_only_what_makes_it_fuller(name: str) -> None:
     """It must never stop settling and releasing."""
     first, *_ = frontier_script(name).text.splitlines()
 
-    assert first == ("#!lua" if name in {"accept", "name", "refill"} else "#!lua flags=allow-oom")
+    assert first == ("#!lua" if name in {"accept", "name", "refill", "remember"} else "#!lua flags=allow-oom")

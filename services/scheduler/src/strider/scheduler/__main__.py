@@ -38,7 +38,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         chance=process.chance,
         options=options_of(settings),
         bulletin=bulletin,
-        meter=ProcessMeter(process.metrics),
+        meter=ProcessMeter(process.metrics, beat=process.heartbeat.beat),
     )
     url = settings.objects.url.get_secret_value()
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None

@@ -18,6 +18,7 @@ from .memory_parts import Phase
 from .memory_shard import Shard
 from .ports import (
     Accepted,
+    Closed,
     Conclusion,
     Counts,
     Ending,
@@ -84,15 +85,19 @@ class MemoryFrontier:
         *,
         queued: Sequence[Accepted] = (),
         in_ring: Sequence[Accepted] = (),
-        closed: Sequence[Accepted] = (),
+        closed: Sequence[Closed] = (),
         seen: Sequence[Seen] = (),
     ) -> None:
         """Put back what the log says."""
         entries, now_ms = self._loading(shard, epoch).entries, self._now_ms()
         entries.load(queued, Phase.QUEUED, now_ms)
         entries.load(in_ring, Phase.RING, now_ms)
-        entries.load(closed, None, now_ms)
+        entries.load_closed(closed, now_ms)
         entries.remember(seen, now_ms)
+
+    async def tell(self, shard: int, epoch: int, share: float) -> None:  # noqa: ARG002  # nobody watches
+        """Check that the rebuild is this owner's."""
+        self._loading(shard, epoch)
 
     async def ready(self, shard: int, epoch: int, *, groups: Sequence[GroupState], sequence: int) -> None:
         """End a rebuild."""

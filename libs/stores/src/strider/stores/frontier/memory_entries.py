@@ -18,7 +18,18 @@ from .memory_groups import Groups
 from .memory_parked import Parked
 from .memory_parts import Group, Phase, Slot
 from .memory_seen import SeenSets
-from .ports import Accepted, Conclusion, Counts, Fate, Known, Place, Question, Seen, Standing
+from .ports import (
+    Accepted,
+    Closed,
+    Conclusion,
+    Counts,
+    Fate,
+    Known,
+    Place,
+    Question,
+    Seen,
+    Standing,
+)
 from .rules import rank
 
 _PLACES: Final = {Phase.QUEUED: Place.QUEUED, Phase.LEASED: Place.LEASED, Phase.RING: Place.RING}
@@ -82,21 +93,27 @@ class Entries:
         for each in seen:
             self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
 
-    def load(self, loaded: Iterable[Accepted], phase: Phase | None, now_ms: int) -> None:
-        """Put back what the log says; None for closed entries, of which only the memory is left."""
+    def load(self, loaded: Iterable[Accepted], phase: Phase, now_ms: int) -> None:
+        """Put back what the log says is open."""
         for each in loaded:
             entry = each.entry
             name = entry_id(entry.job_id, entry.url_key)
-            when = entry.updated_at_ms if phase is None else now_ms
-            self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=when, now_ms=now_ms)
-            self.seen.remember_token(name, entry.seed_token, seen_at_ms=when, now_ms=now_ms)
-            if phase is None or name in self._slots or name in self.parked:
+            self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
+            self.seen.remember_token(name, entry.seed_token, seen_at_ms=now_ms, now_ms=now_ms)
+            if name in self._slots or name in self.parked:
                 continue
             if phase is Phase.QUEUED:
                 self._queue_or_park(name, entry, now_ms)
             else:
                 self._open[entry.execution_id] += 1
                 self._slot(phase, name, entry)
+
+    def load_closed(self, loaded: Iterable[Closed], now_ms: int) -> None:
+        """Put back the memory of what the log says is closed."""
+        for each in loaded:
+            when = each.seen_at_ms
+            self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=when, now_ms=now_ms)
+            self.seen.remember_token(each.entry_id, each.seed_token, seen_at_ms=when, now_ms=now_ms)
 
     def queue(self, name: str, now_ms: int, *, at_head: bool = False) -> None:
         """Put an entry into its queue, or where it waits for its time; leaves an older place deserted."""

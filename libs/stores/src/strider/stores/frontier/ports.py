@@ -18,6 +18,7 @@ from strider.runtime.errors import RuntimeFailure
 
 from .values import (
     Accepted,
+    Closed,
     Conclusion,
     Counts,
     Ending,
@@ -44,6 +45,7 @@ from .values import (
 
 __all__ = [
     "Accepted",
+    "Closed",
     "Conclusion",
     "Counts",
     "Ending",
@@ -101,10 +103,13 @@ class WorkingSet(Protocol):
         *,
         queued: Sequence[Accepted] = (),
         in_ring: Sequence[Accepted] = (),
-        closed: Sequence[Accepted] = (),
+        closed: Sequence[Closed] = (),
         seen: Sequence[Seen] = (),
     ) -> None:
         """Put back what the log says; only between `begin` and `ready`."""
+
+    async def tell(self, shard: int, epoch: int, share: float) -> None:
+        """Say how far a rebuild is (0 to 1), for whoever watches; only between `begin` and `ready`."""
 
     async def ready(self, shard: int, epoch: int, *, groups: Sequence[GroupState], sequence: int) -> None:
         """End a rebuild: the groups' clocks stand, fetch sequences go on above `sequence`."""

@@ -12,7 +12,7 @@ from typing import Final
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id
 
-from .ports import Accepted, Conclusion, Fate, Freed, GroupState, Question, Seen, Swap
+from .ports import Accepted, Closed, Conclusion, Fate, Freed, GroupState, Question, Seen, Swap
 from .redis_names import Names
 from .rules import ROBOTS, lease_numbers
 
@@ -22,7 +22,8 @@ _MAX_48: Final = (1 << 48) - 1
 _LOW_32: Final = 0xFFFFFFFF
 _MAX_16: Final = 0xFFFF
 
-_ACCEPTED: Final = Struct(">BHHI16s19sH")
+_ACCEPTED: Final = Struct(">BH16s19sH")
+_CLOSED: Final = Struct(">HHI16s19sH")
 _SEEN: Final = Struct(">H19s")
 _QUESTION: Final = Struct(">H16s19s")
 _LEASE: Final = Struct(">HIHI")
@@ -35,7 +36,6 @@ _LONG: Final = Struct(">I")
 QUEUED: Final = 0
 LEASED: Final = 1
 RING: Final = 2
-CLOSED: Final = 3
 
 _FATES: Final = {Fate.QUEUE: 0, Fate.RING: 1, Fate.CLOSE: 2, Fate.CLOSE_AND_FORGET: 3}
 _ONLY_LEASE: Final = 4
@@ -72,12 +72,22 @@ def accepted_bytes(accepted: Iterable[Accepted], names: Names, scopes: Scopes, *
     for each in accepted:
         entry = each.entry
         group, token, tail = _bytes(entry.group), _bytes(entry.seed_token), names.pack(entry)
-        seen_at = _time(entry.updated_at_ms) if phase == CLOSED else 0
         head = _ACCEPTED.pack(
-            phase, scopes.number(each.seen_scope), seen_at >> 32, seen_at & _LOW_32,
-            raw_id(entry), digits(each.fingerprint), len(group),
-        )  # fmt: skip
+            phase, scopes.number(each.seen_scope), raw_id(entry), digits(each.fingerprint), len(group)
+        )
         parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
+    return b"".join(parts)
+
+
+def closed_bytes(closed: Iterable[Closed], scopes: Scopes) -> bytes:
+    """Tell closed entries to `frontier_remember`."""
+    parts: list[bytes] = []
+    pack, number, unhex = _CLOSED.pack, scopes.number, bytes.fromhex
+    for name, scope, fingerprint, seen_at_ms, seed_token in closed:
+        at, token = _time(seen_at_ms), _bytes(seed_token)
+        parts.append(
+            pack(number(scope), at >> 32, at & _LOW_32, unhex(name), digits(fingerprint), len(token)) + token
+        )
     return b"".join(parts)
 
 

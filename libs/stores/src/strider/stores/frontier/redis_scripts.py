@@ -20,6 +20,8 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "take": ("shard",),
     "begin": ("shard", "groups", "buckets", "seen", "parked"),
     "ready": ("shard",),
+    "tell": ("shard",),
+    "remember": ("shard", "buckets", "seen"),
     "shift": ("shard", "groups", "leases"),
     "name": ("shard",),
     "accept": ("shard", "groups", "entries", "buckets", "seen", "parked"),
@@ -39,7 +41,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "seen": ("shard", "buckets", "seen"),
 }
 
-_GROWING: Final = ("accept", "name", "refill")
+_GROWING: Final = ("accept", "name", "refill", "remember")
 """Refused by a full server; all others give room back, or cost next to none, and must go on."""
 
 

@@ -17,6 +17,7 @@ from . import redis_leases
 from .packing import phase_of, shape_number, tail_of, unpack_tail
 from .ports import (
     Accepted,
+    Closed,
     Conclusion,
     Counts,
     Ending,
@@ -39,12 +40,12 @@ from .ports import (
 from .redis_calls import ShardCalls
 from .redis_names import NamesOfShards
 from .redis_records import (
-    CLOSED,
     LEASED,
     QUEUED,
     RING,
     Scopes,
     accepted_bytes,
+    closed_bytes,
     conclusion_bytes,
     freed_bytes,
     group_bytes,
@@ -114,17 +115,25 @@ class RedisWorkingSet:
         *,
         queued: Sequence[Accepted] = (),
         in_ring: Sequence[Accepted] = (),
-        closed: Sequence[Accepted] = (),
+        closed: Sequence[Closed] = (),
         seen: Sequence[Seen] = (),
     ) -> None:
         """Put back what the log says."""
-        for phase, loaded in ((QUEUED, queued), (RING, in_ring), (CLOSED, closed)):
+        for phase, loaded in ((QUEUED, queued), (RING, in_ring)):
             for part in _parts(loaded):
                 await self._accept(shard, epoch, "load", part, phase=phase)
+        for gone in _parts(closed):
+            scopes = Scopes()
+            packed = closed_bytes(gone, scopes)
+            await self._calls.run("remember", shard, epoch, args=[packed, *scopes.told()])
         for refused in _parts(seen):
             await self._accept(shard, epoch, "load", (), seen=refused)
         if not (queued or in_ring or closed or seen):
             await self._accept(shard, epoch, "load", ())
+
+    async def tell(self, shard: int, epoch: int, share: float) -> None:
+        """Say how far a rebuild is."""
+        await self._calls.run("tell", shard, epoch, args=[round(share * 1000)])
 
     async def ready(self, shard: int, epoch: int, *, groups: Sequence[GroupState], sequence: int) -> None:
         """End a rebuild."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from strider.contracts.generated.events import EntryRecorded
 
@@ -62,6 +63,16 @@ class Seen:
 
     seen_scope: str
     fingerprint: int
+
+
+class Closed(NamedTuple):
+    """A closed entry: all that a working set keeps of it. A tuple, because a rebuild makes millions."""
+
+    entry_id: str
+    seen_scope: str
+    fingerprint: int
+    seen_at_ms: int
+    seed_token: str = ""
 
 
 class LeaseState(StrEnum):

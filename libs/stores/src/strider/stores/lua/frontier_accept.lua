@@ -2,43 +2,36 @@
 --
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard; ARGV[5] `accept` or `load`; ARGV[6] entries, one after the other:
---   phase (0 queued, 2 in the ring, 3 closed: only remembered), scope, when it was seen in ms (0: now),
---   entry id, fingerprint, group, token of the seed, tail of the slot; ARGV[7] refused URLs: scope,
---   fingerprint; ARGV[8] on: the seen scopes
+--   phase (0 queued, 2 in the ring), scope, entry id, fingerprint, group, token of the seed, tail of the slot;
+--   ARGV[7] refused URLs: scope, fingerprint; ARGV[8] on: the seen scopes
 -- result: {0}; or a refusal
 local SHED_PERCENT, SHED_A_CALL = 95, 200
-local CLOSED = 3
 local is_load = ARGV[5] == 'load'
 local refused = refusal(is_load and 'loading' or 'ready')
 if refused then return refused end
 if said_before(ARGV[5]) then return {DONE} end
 
-local remembered = {} -- by generation, then by scope: fingerprints
+local remembered = {} -- by scope: fingerprints
 
-local function remember(number, scope, fingerprint)
-  local scopes = remembered[number]
-  if not scopes then
-    scopes = {}
-    remembered[number] = scopes
-  end
-  local list = scopes[scope]
+local function remember(scope, fingerprint)
+  local list = remembered[scope]
   if list then
     list[#list + 1] = fingerprint
   else
-    scopes[scope] = {fingerprint}
+    remembered[scope] = {fingerprint}
   end
 end
 
 -- Records as lists side by side: a table for each would cost more than all else that is done with it.
-local phases, scopes, seen_at, fingerprints, tokens, tails = {}, {}, {}, {}, {}, {}
+local phases, scopes, fingerprints, tokens, tails = {}, {}, {}, {}, {}
 local ids, names = {}, {}
 
 local function read_records(packed)
   local at, n = 1, 0
   while at <= #packed do
     n = n + 1
-    phases[n], scopes[n], seen_at[n], ids[n], fingerprints[n], names[n], tokens[n], tails[n], at =
-      struct.unpack('>BI2I6c16c19I2c0I2c0I4c0', packed, at)
+    phases[n], scopes[n], ids[n], fingerprints[n], names[n], tokens[n], tails[n], at =
+      struct.unpack('>BI2c16c19I2c0I2c0I4c0', packed, at)
   end
 end
 
@@ -73,24 +66,18 @@ fetch_groups(names)
 local found = bulk_get(entries_key, ids)
 for id in pairs(parked_kinds(ids)) do is_open[id] = true end
 for n, id in ipairs(ids) do
-  local number = generation
-  if seen_at[n] > 0 then number = math.min(math.floor(seen_at[n] / age), generation) end
-  if number >= generation - 1 then
-    remember(number, ARGV[scopes[n] + 8], fingerprints[n])
-    if tokens[n] ~= '' then set_token(number, id, tokens[n]) end
-  end
-  if phases[n] ~= CLOSED and not found[n] and not is_open[id] then open(n) end
+  remember(ARGV[scopes[n] + 8], fingerprints[n])
+  if tokens[n] ~= '' then set_token(generation, id, tokens[n]) end
+  if not found[n] and not is_open[id] then open(n) end
 end
 bulk('HSET', entries_key, opened)
 local refusals, at = ARGV[7], 1
 while at <= #refusals do
   local scope, fingerprint
   scope, fingerprint, at = struct.unpack('>I2c19', refusals, at)
-  remember(generation, ARGV[scope + 8], fingerprint)
+  remember(ARGV[scope + 8], fingerprint)
 end
-for number, by_scope in pairs(remembered) do
-  for scope, list in pairs(by_scope) do add_seen(number, scope, list) end
-end
+for scope, list in pairs(remembered) do add_seen(generation, scope, list) end
 if used_percent >= SHED_PERCENT then shed_seen(SHED_A_CALL) end
 write_parked()
 write_entries()

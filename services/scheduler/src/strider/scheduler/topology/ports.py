@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded, JobEvent
 from strider.politeness.breaker import LIMITS, Limits
@@ -40,11 +40,35 @@ class Truths(Protocol):
         """Become the one writer; fences who was before."""
 
 
+class Remnant(NamedTuple):
+    """What a rebuild has to know of a closed entry. A tuple, because there are millions of them."""
+
+    job_id: str
+    url_key: str
+    execution_id: str
+    crawl_spec_id: str
+    fetch_sequence: int
+    updated_at_ms: int
+    reason: str
+    seed_token: str = ""
+    is_forgotten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the log says of some entries of a shard."""
+
+    open: Sequence[EntryRecorded]
+    closed: Sequence[Remnant]
+    behind: float
+    """Which part of the log is behind us with these, 0 to 1."""
+
+
 class Archive(Protocol):
     """What the log says of a shard, read to the end that it has now."""
 
-    async def entries(self, shard: int) -> Sequence[EntryRecorded]:
-        """Give the last record of each entry."""
+    def entries(self, shard: int) -> AsyncIterator[Told]:
+        """Give what the last record of each entry says, part by part."""
 
     async def hosts(self, shard: int) -> Sequence[HostRecorded]:
         """Give the last record of each group and origin."""
@@ -95,6 +119,9 @@ class Meter(Protocol):
     def refilled(self, shard: int, entries: int) -> None:
         """Count a look through the log, and what it brought back into the queues."""
 
+    def rebuilding(self, shard: int, share: float) -> None:
+        """Note how far a rebuild is, 0 to 1: something moves."""
+
 
 class NoMeter:
     """Counts nothing."""
@@ -106,6 +133,9 @@ class NoMeter:
         """Take anything."""
 
     def refilled(self, shard: int, entries: int) -> None:
+        """Take anything."""
+
+    def rebuilding(self, shard: int, share: float) -> None:
         """Take anything."""
 
 

@@ -30,6 +30,7 @@ from .accepting import Accepting
 from .concluding import Concluding
 from .controlling import Controlling
 from .ports import Archive, Bulletin, Meter, NoMeter, Options, Specs, Truths, Voice
+from .rebuilding import Rebuilding
 from .refilling import Refilling
 from .releasing import Releasing
 from .settling import Settling
@@ -79,12 +80,20 @@ class Scheduler:
         self._controlling = Controlling(
             bulletin, self._orders, shards=options.shards, clock=clock, chance=chance
         )
+        self._rebuilding = Rebuilding(
+            working_set=working_set,
+            archive=archive,
+            specs=specs,
+            budgets=budgets,
+            options=options,
+            meter=self._meter,
+            clock=clock,
+        )
         self._taking = Taking(
             working_set=working_set,
             truths=truths,
             archive=archive,
-            specs=specs,
-            budgets=budgets,
+            rebuilding=self._rebuilding,
             options=options,
             clock=clock,
         )
@@ -213,7 +222,7 @@ class Scheduler:
     def _releasing(self, shard: Shard) -> Releasing:
         return Releasing(
             shard,
-            rebuild=self._taking.rebuild,
+            rebuild=self._rebuilding.rebuild,
             specs=self._specs,
             voice=self._voice,
             budgets=self._budgets,

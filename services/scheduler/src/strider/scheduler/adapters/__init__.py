@@ -1,0 +1,148 @@
+"""The frontier's truth on its topics, written in the shard's transactions; and what is counted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import EntryRecorded, HostRecorded
+from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.runtime.metrics import Metric, Metrics
+from strider.runtime.ports import Bus, RawRecord, ShardWriter
+from strider.stores.frontier.ports import Figures
+
+from .archive import TopicArchive
+from .bulletin import TopicBulletin
+
+__all__ = ["METRICS", "ProcessMeter", "TopicArchive", "TopicBulletin", "TopicTruth", "TopicTruths"]
+
+NAMESPACE: Final = "scheduler"
+"""First part of the transactional id: shards of other services have their own owners."""
+
+
+class TopicTruth:
+    """The log of one shard in hand."""
+
+    def __init__(self, writer: ShardWriter, codec: Codec) -> None:
+        self._writer = writer
+        self._codec = codec
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that taking the shard was given."""
+        return self._writer.epoch
+
+    def entry(self, entry: EntryRecorded) -> RawRecord:
+        """Encode an entry's record."""
+        return RawRecord(FRONTIER.key_of(entry), self._codec.encode(FRONTIER, entry).value)
+
+    async def write(
+        self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False
+    ) -> None:
+        """Write within one group commit."""
+        told = [RawRecord(HOSTS.key_of(host), self._codec.encode(HOSTS, host).value) for host in hosts]
+        shard, append = self._writer.shard, self._writer.append
+        waiting = [append(FRONTIER.name, shard, record) for record in entries]
+        waiting += [append(HOSTS.name, shard, record) for record in told]
+        if at_once and waiting:
+            await self._writer.flush()
+        for commit in dict.fromkeys(waiting):
+            await commit
+
+    async def close(self) -> None:
+        """Commit what is open, and write no more."""
+        await self._writer.close()
+
+
+class TopicTruths:
+    """Takes shards at the broker."""
+
+    def __init__(self, bus: Bus, codec: Codec, *, commit_interval_seconds: float) -> None:
+        self._bus = bus
+        self._codec = codec
+        self._commit_interval_seconds = commit_interval_seconds
+
+    async def take(self, shard: int) -> TopicTruth:
+        """Become the one writer."""
+        writer = await self._bus.take_shard(
+            NAMESPACE, shard, commit_interval_seconds=self._commit_interval_seconds
+        )
+        return TopicTruth(writer, self._codec)
+
+
+DECIDED: Final = Metric(
+    "strider_scheduler_decisions_total",
+    "counter",
+    "Decisions about URLs, by what was decided.",
+    ("decision",),
+)
+REBUILT: Final = Metric(
+    "strider_frontier_rebuilt_ratio", "gauge", "How far the last rebuild is; 1: done.", ("shard",), 4096
+)
+QUEUED: Final = Metric(
+    "strider_frontier_queued", "gauge", "Entries that wait for their turn.", ("shard",), max_series=4096
+)
+LEASED: Final = Metric(
+    "strider_frontier_leased", "gauge", "Requests that are released and have not ended.", ("shard",), 4096
+)
+IN_RING: Final = Metric(
+    "strider_frontier_in_ring", "gauge", "Pages that were fetched and are not settled.", ("shard",), 4096
+)
+GROUPS: Final = Metric("strider_frontier_groups", "gauge", "Groups with state.", ("shard",), 4096)
+PARKED: Final = Metric(
+    "strider_frontier_parked",
+    "gauge",
+    "Entries only in the log until there is room.",
+    ("shard",),
+    4096,
+)
+ASLEEP: Final = Metric(
+    "strider_frontier_asleep", "gauge", "Entries only in the log until nearly due.", ("shard",), 4096
+)
+MEMORY: Final = Metric(
+    "strider_frontier_memory_percent", "gauge", "How full the store of a shard is.", ("shard",), 4096
+)
+REFILLS: Final = Metric(
+    "strider_frontier_refills_total", "counter", "Looks through the log for parked entries.", ("shard",), 4096
+)
+REFILLED: Final = Metric(
+    "strider_frontier_refilled_total", "counter", "Parked entries that were queued again.", ("shard",), 4096
+)
+FULLNESS: Final = (QUEUED, LEASED, IN_RING, GROUPS, PARKED, ASLEEP, MEMORY)
+METRICS: Final = (DECIDED, REBUILT, *FULLNESS, REFILLS, REFILLED)
+
+
+class ProcessMeter:
+    """Counts in the process's metrics."""
+
+    def __init__(self, metrics: Metrics, *, beat: Callable[[], None] = lambda: None) -> None:
+        """Make a meter; `beat` tells the watchdog that something moves."""
+        self._metrics = metrics
+        self._beat = beat
+        for metric in METRICS:
+            metrics.declare(metric)
+
+    def decided(self, word: str, count: int = 1) -> None:
+        """Count decisions."""
+        self._metrics.count(DECIDED, word, amount=count)
+
+    def full(self, shard: int, figures: Figures | None) -> None:
+        """Set a shard's figures; one that has gone is empty here."""
+        name = str(shard)
+        told = [0] * len(FULLNESS)
+        if figures is not None:
+            told = [figures.queued, figures.leased, figures.in_ring, figures.groups]
+            told += [figures.parked, figures.asleep, figures.memory_percent]
+        for metric, value in zip(FULLNESS, told, strict=True):
+            self._metrics.set(metric, name, value=value)
+
+    def refilled(self, shard: int, entries: int) -> None:
+        """Count a look through the log."""
+        self._metrics.count(REFILLS, str(shard))
+        self._metrics.count(REFILLED, str(shard), amount=entries)
+
+    def rebuilding(self, shard: int, share: float) -> None:
+        """Set how far a rebuild is."""
+        self._beat()
+        self._metrics.set(REBUILT, str(shard), value=share)

@@ -1,0 +1,229 @@
+"""Putting a shard's working set back from the log, while nothing else happens to the shard.
+
+Decides how long after a rebuild a group is not asked: what was in flight then is known to nobody. But
+only what is pending can have been: a request that led to a page or to a closing had ended before that
+was written. So other groups wait no longer than their delay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
+from strider.contracts.generated.words import EntryReason, HostRecordKind
+from strider.contracts.identity import entry_id, key_fingerprint, seen_scope
+from strider.politeness.robots import product_token
+from strider.runtime.errors import Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock
+from strider.scheduler.core import (
+    Fate,
+    PageBudgets,
+    fate_of,
+    group_of_record,
+    known_of_record,
+    rules_of,
+    with_robots,
+)
+from strider.stores.frontier.ports import Accepted, Closed, GroupState, NotReady, WorkingSet
+
+from .ports import Archive, Meter, Options, Remnant, Specs, Told
+from .shard import PART, Shard, accepted_of
+from .shelves import state_of
+
+TEXTS_A_TURN: Final = 50
+"""Of robots.txt, that are read again without a pause."""
+
+HOLD_MARGIN_MS: Final = 5_000
+"""Beyond the longest deadline: how long a fetcher may take to notice that its request is over."""
+
+_PAGE_CAME: Final = frozenset(
+    {EntryReason.FETCHED, EntryReason.SETTLED, EntryReason.NOT_MODIFIED, EntryReason.REJECTED}
+)
+
+_log = logger("scheduler")
+
+
+@dataclass(slots=True)
+class Part:
+    """What is put back by one call."""
+
+    queued: list[Accepted] = field(default_factory=list)
+    in_ring: list[Accepted] = field(default_factory=list)
+    closed: list[Closed] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Whom the entries that are open belong to."""
+
+    specs: set[tuple[str, str]] = field(default_factory=set)
+    """Groups, each with a crawl spec that has entries there."""
+    asked: set[str] = field(default_factory=set)
+    """Groups that may have been asked when the working set was lost."""
+    entries: int = 0
+    """How many entries the log knew, open or not."""
+
+
+class Rebuilding:
+    """Rebuilds shards."""
+
+    def __init__(
+        self,
+        *,
+        working_set: WorkingSet,
+        archive: Archive,
+        specs: Specs,
+        budgets: PageBudgets,
+        options: Options,
+        meter: Meter,
+        clock: Clock,
+    ) -> None:
+        self._working_set = working_set
+        self._archive = archive
+        self._specs = specs
+        self._budgets = budgets
+        self._options = options
+        self._meter = meter
+        self._clock = clock
+
+    async def rebuild(self, shard: Shard) -> None:
+        """Make a shard ready: by its working set where that is whole after all, else from the log."""
+        shard.is_ready = False
+        try:
+            taken = await self._working_set.take(shard.number, shard.epoch)
+            if taken.is_ready:  # only our own epoch had moved on
+                _log.info("Shard Taken Again", shard=shard.number, epoch=shard.epoch)
+            else:
+                await self._from_log(shard)
+        except NotReady as failure:
+            raise Unavailable(PART, str(failure)) from failure
+        shard.is_ready = True
+
+    async def _from_log(self, shard: Shard) -> None:
+        began = self._clock.monotonic()
+        shard.groups.untold()
+        self._budgets.give_back_shard(shard.number)
+        await self._working_set.begin(shard.number, shard.epoch)
+        hosts = await self._archive.hosts(shard.number)
+        waiting = await self._load(shard)
+        await self._open(shard, hosts, waiting)
+        self._meter.rebuilding(shard.number, 1.0)
+        seconds = round(self._clock.monotonic() - began, 3)
+        _log.info("Shard Rebuilt", shard=shard.number, entries=waiting.entries, seconds=seconds)
+
+    async def _load(self, shard: Shard) -> Waiting:
+        """Put entries back, each part while the next one is read."""
+        waiting = Waiting()
+        loading: asyncio.Task[None] | None = None
+        try:
+            async for told in self._archive.entries(shard.number):
+                part = await self._sorted(shard, told, waiting)
+                if loading is not None:
+                    await loading
+                loading = asyncio.create_task(self._put(shard, part, told.behind))
+                await asyncio.sleep(0)
+            if loading is not None:
+                await loading
+        except BaseException:
+            if loading is not None:
+                loading.cancel()
+                await asyncio.gather(loading, return_exceptions=True)
+            raise
+        return waiting
+
+    async def _put(self, shard: Shard, part: Part, behind: float) -> None:
+        self._meter.rebuilding(shard.number, behind)
+        await self._working_set.load(
+            shard.number, shard.epoch, queued=part.queued, in_ring=part.in_ring, closed=part.closed
+        )
+        await self._working_set.tell(shard.number, shard.epoch, behind)
+
+    async def _sorted(self, shard: Shard, told: Told, waiting: Waiting) -> Part:
+        part = Part()
+        waiting.entries += len(told.open) + len(told.closed)
+        for entry in told.open:
+            shard.met(entry.fetch_sequence)
+            is_queued = fate_of(entry) is Fate.QUEUE
+            (part.queued if is_queued else part.in_ring).append(accepted_of(entry))
+            waiting.specs.add((entry.group, entry.crawl_spec_id))
+            if is_queued:
+                waiting.asked.add(entry.group)
+        for remnant in told.closed:
+            shard.met(remnant.fetch_sequence)
+            if not remnant.is_forgotten:
+                part.closed.append(_closed(remnant))
+        await self._count_pages([*told.open, *told.closed])
+        return part
+
+    async def _count_pages(self, entries: Iterable[EntryRecorded | Remnant]) -> None:
+        fetched = [entry for entry in entries if entry.reason in _PAGE_CAME]
+        specs = await self._specs.known({entry.crawl_spec_id for entry in fetched})
+        limits = {spec_id: self._options.pages_of(spec) for spec_id, spec in specs.items()}
+        for entry in fetched:
+            if most := limits.get(entry.crawl_spec_id, 0):
+                self._budgets.use(entry.execution_id, entry_id(entry.job_id, entry.url_key), most=most)
+
+    async def _open(self, shard: Shard, hosts: Iterable[HostRecorded], waiting: Waiting) -> None:
+        await remember_hosts(shard, hosts, keeps_specs=False)
+        specs = await self._specs.known({spec_id for _, spec_id in waiting.specs})
+        for group, spec_id in sorted(waiting.specs):
+            if (spec := specs.get(spec_id)) is not None:
+                shard.groups.heed(group, spec)
+        now_ms = (await self._working_set.take(shard.number, shard.epoch)).now_ms
+        shard.time.set(now_ms)
+        shard.rebuilt_at_ms = now_ms
+        asked, hold_until_ms = waiting.asked, now_ms + self._hold_ms(specs)
+        # Memory may have no room for all that wait; each of them is held all the same.
+        names = dict.fromkeys([*shard.groups, *sorted(asked)])
+        states = [_held(shard, name, until_ms=hold_until_ms if name in asked else 0) for name in names]
+        await self._working_set.ready(shard.number, shard.epoch, groups=states, sequence=shard.sequence)
+        shard.groups.told(states)
+
+    def _hold_ms(self, specs: Mapping[str, CrawlSpecDeclared]) -> int:
+        if self._options.rebuild_hold_seconds is not None:
+            return round(self._options.rebuild_hold_seconds * 1000)
+        deadlines = [spec.request_timeout_seconds for spec in specs.values()]
+        return round(max(deadlines, default=30.0) * 1000) + HOLD_MARGIN_MS
+
+
+async def remember_hosts(shard: Shard, hosts: Iterable[HostRecorded], *, keeps_specs: bool) -> None:
+    """Put groups and robots rules into memory, groups first: a delay of an origin is its group's."""
+    robots = []
+    for record in hosts:
+        if record.kind == HostRecordKind.ROBOTS:
+            robots.append(record)
+        else:
+            shard.groups.put(
+                group_of_record(record, delay_seconds=shard.options.delay_seconds, keeps_specs=keeps_specs)
+            )
+            shard.groups.recorded([record.group])
+    token = product_token(shard.options.agent)
+    for number, record in enumerate(sorted(robots, key=lambda record: record.robots_asked_at_ms)):
+        if number % TEXTS_A_TURN == 0:
+            await asyncio.sleep(0)  # texts that ask for a delay are parsed: others want their turn
+        rules = rules_of(known_of_record(record))
+        shard.robots.put(record.origin, rules)
+        if (delay_seconds := rules.robots.delay_seconds(token)) > 0:
+            group = shard.groups.get(record.group)
+            shard.groups.put(with_robots(group, record.origin, delay_seconds))
+
+
+def _closed(remnant: Remnant) -> Closed:
+    job_id, url_key = remnant.job_id, remnant.url_key
+    return Closed(
+        entry_id(job_id, url_key),
+        seen_scope(job_id, remnant.crawl_spec_id),
+        key_fingerprint(url_key),
+        remnant.updated_at_ms,
+        remnant.seed_token,
+    )
+
+
+def _held(shard: Shard, name: str, *, until_ms: int) -> GroupState:
+    now_ms = shard.rebuilt_at_ms
+    state = state_of(shard.groups.get(name), now_ms=now_ms, rebuilt_at_ms=now_ms)
+    return replace(state, not_before_ms=max(state.not_before_ms, until_ms))

@@ -1,0 +1,130 @@
+"""How fast a shard is rebuilt: from a real broker, through the scheduler's own code, into a real Valkey.
+
+Wall-clock time, because that is what a crawl waits: broker, scheduler and Valkey share the machine. Two
+entries of three are closed, as in a crawl that has gone on for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
+from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.runtime.clocks import SystemClock
+from strider.runtime.kafka import KafkaBus, KafkaConnection
+from strider.runtime.ports import RawRecord
+from strider.runtime.topics import apply_topics
+from strider.scheduler.adapters import TopicArchive, TopicTruth
+from strider.scheduler.core import PageBudgets
+from strider.scheduler.topology import Options
+from strider.scheduler.topology.ports import NoMeter
+from strider.scheduler.topology.rebuilding import Rebuilding
+from strider.scheduler.topology.shard import Shard, ShardTime
+from strider.stores.frontier.redis_workingset import RedisWorkingSet
+from strider.stores.redis import RedisOptions, connect
+from strider.testing.stack import start_valkey
+
+from .measure import Row
+
+BAR = 50_000
+"""Entries a second; the moonshot is 150,000."""
+GROUPS = 1_000
+A_WRITE = 2_000
+
+
+class _NoSpecs:
+    async def known(self, spec_ids: Any) -> dict[str, CrawlSpecDeclared]:  # as if none had a budget
+        return {}
+
+
+def entry(number: int, now_ms: int) -> EntryRecorded:
+    """Make up an entry as a crawl leaves it: two of three are closed."""
+    host = f"h{number % GROUPS}.test"
+    url = f"https://{host}/articles/2026/05/some-readable-title-{number}.html"
+    key = sha256(url.encode()).hexdigest()
+    values: dict[str, Any] = {
+        "referrer": f"https://{host}/articles/2026/index.html",
+        "due_at_ms": now_ms,
+        "discovered_at_ms": now_ms,
+    }
+    state, reason = "pending", "accepted"
+    if number % 3:
+        state, reason = "completed", "settled"
+        values |= {
+            "raw_hash": key,
+            "text_hash": key,
+            "status": 200,
+            "etag": f'"{number}"',
+            "fetched_at_ms": now_ms,
+            "closed_at_ms": now_ms,
+        }
+    return EntryRecorded(
+        "news", key, url, host, state, "news-1", "0" * 64, number, now_ms, reason=reason, **values
+    )
+
+
+def measure(kafka: str, directory: Path, *, rounds: int, count: int) -> list[Row]:
+    """Rebuild one shard several times, and take the best round: the others waited for somebody else."""
+    valkey = start_valkey(directory / "rebuild")
+    try:
+        rates = uvloop.run(_rebuild(kafka, valkey.address, rounds=rounds, count=count))
+    finally:
+        valkey.close()
+    walls, costs = [wall for wall, _ in rates], [cpu for _, cpu in rates]
+    detail = f"{count} entries, best of {rounds}, the slowest {count / max(walls):,.0f}"
+    return [
+        Row("rebuild of a shard", count / min(walls), "entries/s", BAR, more_is_better=True, detail=detail),
+        Row("rebuild of a shard, scheduler alone", min(costs) / count * 1e6, "µs CPU an entry", None),
+    ]
+
+
+async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[tuple[float, float]]:
+    """Give seconds on the clock and of CPU for each round."""
+    connection = KafkaConnection((kafka,))
+    await apply_topics(connection, [FRONTIER, HOSTS], shards=1)
+    bus, codec, clock = KafkaBus(connection), Codec(SchemaBook.embedded()), SystemClock()
+    redis = connect(RedisOptions(valkey, timeout_seconds=10.0))
+    writer = await bus.take_shard("bench", 0, commit_interval_seconds=0.1)
+    truth = TopicTruth(writer, codec)
+    await _fill(truth, count=count)
+    working_set, options = RedisWorkingSet(redis), Options(shards=1)
+    rebuilding = Rebuilding(
+        working_set=working_set,
+        archive=TopicArchive(bus, codec, clock=clock),
+        specs=_NoSpecs(),
+        budgets=PageBudgets(),
+        options=options,
+        meter=NoMeter(),
+        clock=clock,
+    )
+    rates = []
+    for _ in range(rounds):
+        await redis.command("FLUSHALL")
+        shard = Shard(0, truth, working_set, options=options, time=ShardTime(clock, 0))
+        began, spent = time.perf_counter(), time.process_time()
+        await rebuilding.rebuild(shard)
+        rates.append((time.perf_counter() - began, time.process_time() - spent))
+        figures = await shard.figures()
+        assert figures.seen == count, figures
+    await truth.close()
+    await redis.close()
+    await bus.close()
+    return rates
+
+
+async def _fill(truth: TopicTruth, *, count: int) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    for first in range(0, count, A_WRITE):
+        records: list[RawRecord] = [
+            truth.entry(entry(number, now_ms)) for number in range(first, min(first + A_WRITE, count))
+        ]
+        await truth.write(records, at_once=True)
+        await asyncio.sleep(0)

@@ -1,0 +1,101 @@
+"""The truth topics, read to their end."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.generated.topics import FRONTIER
+from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
+from strider.scheduler.adapters import TopicArchive, TopicTruths
+from strider.scheduler.topology.ports import Remnant
+
+PENDING = EntryRecorded("news", "0" * 64, "https://a.test/", "a.test", "pending", "run", "spec", 1, 2)
+
+
+def entry(number: int, **changes: object) -> EntryRecorded:
+    return replace(PENDING, url_key=f"{number:064x}", url=f"https://a.test/{number}", **changes)  # type: ignore[arg-type]  # the table's
+
+
+async def told(*records: EntryRecorded, most: int = 100) -> tuple[dict[str, EntryRecorded], set[Remnant]]:
+    """Write records down and read them back."""
+    broker, codec, clock = Broker(clock=LoopClock()), Codec(SchemaBook.embedded()), LoopClock()
+    broker.declare(FRONTIER, shards=1)
+    bus = InProcessBus(broker)
+    truth = await TopicTruths(bus, codec, commit_interval_seconds=0.1).take(0)
+    await truth.write([truth.entry(record) for record in records])
+    opened: dict[str, EntryRecorded] = {}
+    closed: set[Remnant] = set()
+    shares = []
+    async for part in TopicArchive(bus, codec, clock=clock, most_in_memory=most).entries(0):
+        assert not opened.keys() & {each.url for each in part.open}
+        opened |= {each.url: each for each in part.open}
+        closed |= set(part.closed)
+        shares.append(part.behind)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    await truth.close()
+    return opened, closed
+
+
+def test_the_last_record_of_an_entry_counts() -> None:
+    settled = entry(1, state="completed", reason="settled", fetch_sequence=5)
+
+    opened, closed = simulate(told(entry(1), entry(2), settled))
+
+    assert list(opened) == ["https://a.test/2"]
+    assert closed == {Remnant("news", f"{1:064x}", "run", "spec", 5, 2, "settled")}
+
+
+CLOSED = [
+    pytest.param({"reason": "settled", "seed_token": "seeds/0/9"}, "seeds/0/9", False, id="seed"),
+    pytest.param({"reason": "budget"}, "", True, id="untried"),
+    pytest.param({"reason": "budget", "error_class": "dns_failed"}, "", False, id="tried"),
+]
+
+
+@pytest.mark.parametrize(("changes", "token", "is_forgotten"), CLOSED)
+def test_what_a_glance_does_not_see_is_read(
+    changes: dict[str, object], token: str, is_forgotten: bool
+) -> None:
+    """A seed's token stands last, and whether an entry was tried in the middle."""
+    _, closed = simulate(told(entry(1, state="failed", **changes)))
+
+    [remnant] = closed
+    assert (remnant.seed_token, remnant.is_forgotten) == (token, is_forgotten)
+
+
+def test_more_than_memory_holds_is_read_in_passes() -> None:
+    """Each entry comes once, whichever pass it belongs to."""
+    records = [entry(number) for number in range(60)]
+    gone = [entry(number, state="completed", reason="settled") for number in range(0, 60, 3)]
+
+    opened, closed = simulate(told(*records, *gone, most=7))
+
+    assert set(opened) == {record.url for number, record in enumerate(records) if number % 3}
+    assert {remnant.url_key for remnant in closed} == {record.url_key for record in gone}
+
+
+def test_reading_lets_others_have_their_turn() -> None:
+    """The release loops of other shards go on meanwhile."""
+
+    async def scenario() -> int:
+        turns = 0
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count())
+        await told(*(entry(number) for number in range(50)), most=5)
+        counting.cancel()
+        return turns
+
+    assert simulate(scenario()) > 5
