@@ -27,7 +27,8 @@ from strider.scheduler.core import PageBudgets
 from strider.scheduler.topology import Options
 from strider.scheduler.topology.ports import NoMeter
 from strider.scheduler.topology.rebuilding import Rebuilding
-from strider.scheduler.topology.shard import Shard, ShardTime
+from strider.scheduler.topology.shard import Shard
+from strider.scheduler.topology.shardtime import ShardTime
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.redis import RedisOptions, connect
 from strider.testing.stack import start_valkey

@@ -99,6 +99,7 @@ async def test_a_beginning_before_its_mark_counts_as_the_mark(frontier: Frontier
     mark = await frontier.mark(lease)
 
     await frontier.free(lease, 1)
+    await frontier.conclude(lease, Fate.CLOSE)
 
     assert (await frontier.release()).next_due_ms == mark.now_us // 1000 + LONG_MS
 
@@ -220,6 +221,7 @@ async def test_a_longer_delay_holds_for_the_request_in_flight(frontier: Frontier
     await frontier.working_set.set_groups(SHARD, EPOCH, [GroupState("a.test", delay_ms=LONG_MS)])
 
     await frontier.free(lease, mark.now_us // 1000)
+    await frontier.conclude(lease, Fate.CLOSE)
 
     assert (await frontier.release()).next_due_ms == mark.now_us // 1000 + LONG_MS
 

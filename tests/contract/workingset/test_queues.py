@@ -8,7 +8,7 @@ import pytest
 
 from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, Standing
 
-from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, page, question
+from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, closed, page, question
 
 
 async def test_a_new_page_is_queued_seen_and_counted(frontier: FrontierWorld) -> None:
@@ -229,3 +229,18 @@ async def test_every_field_of_an_entry_comes_back(frontier: FrontierWorld) -> No
     assert (await frontier.look(full)).entry == full
     lease = await frontier.release_one()
     assert lease.entry == replace(full, fetch_sequence=lease.entry.fetch_sequence)
+
+
+async def test_a_seed_that_joins_takes_its_token_and_opens_nothing(frontier: FrontierWorld) -> None:
+    """What it joined may be closed by now: then it stays so, as the log says."""
+    await frontier.open()
+    entry = page("x", seed_token="seeds/0/1")
+    await frontier.accept(entry)
+    lease = await frontier.release_one()
+    await frontier.conclude(lease, Fate.CLOSE)
+
+    await frontier.working_set.remember(SHARD, EPOCH, [closed(page("x", seed_token="seeds/0/2"))])
+
+    known = await frontier.look(entry)
+    assert (known.standing, known.entry) == ("seen", None)
+    assert await frontier.figures() == (0, 0, 0)

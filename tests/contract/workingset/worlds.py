@@ -18,7 +18,6 @@ from strider.contracts.identity import entry_id, key_fingerprint
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.frontier.ports import (
     Accepted,
-    Closed,
     Conclusion,
     Fate,
     Freed,
@@ -29,6 +28,7 @@ from strider.stores.frontier.ports import (
     Marks,
     Question,
     Release,
+    Remembered,
     SeenQuestion,
     Swap,
     WorkingSet,
@@ -71,9 +71,9 @@ def accepted(entry: EntryRecorded) -> Accepted:
     return Accepted(entry, entry.job_id, key_fingerprint(entry.url_key))
 
 
-def closed(entry: EntryRecorded) -> Closed:
+def closed(entry: EntryRecorded) -> Remembered:
     fingerprint = key_fingerprint(entry.url_key)
-    return Closed(identity(entry), entry.job_id, fingerprint, entry.updated_at_ms, entry.seed_token)
+    return Remembered(identity(entry), entry.job_id, fingerprint, entry.updated_at_ms, entry.seed_token)
 
 
 def question(entry: EntryRecorded) -> Question:

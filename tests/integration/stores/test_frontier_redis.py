@@ -248,3 +248,27 @@ async def test_a_server_out_of_reach_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="redis"):
         await RedisSeenQuestion(gone).seen({(SHARD, "news"): [1]})
     await gone.close()
+
+
+async def test_an_entry_whose_outcome_nobody_decides_about_is_named_again(
+    frontier: RedisWorkingSet, losing: LosingRedis
+) -> None:
+    """The message was given up half-way; a minute later its lease counts as one that ran out."""
+    await frontier.accept(SHARD, EPOCH, [accepted(1)])
+    [lease] = (await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)).leases
+    await RedisMarks(losing).mark([(SHARD, lease.lease_id)], nonce="n", deadline_ms=1)
+    freed = Freed(lease.lease_id, lease.issued_at_ms, "a.test", question(accepted(1)).entry_id)
+    await frontier.free(SHARD, EPOCH, [freed])
+    early = await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)
+    await losing.command("HINCRBY", FRONTIER_HEADER(SHARD), "offset", 61_000)
+
+    unaware = RedisWorkingSet(losing, default_delay_ms=0)  # of what time it was
+    late = await unaware.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)
+    again = await unaware.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)
+    await unaware.conclude(SHARD, EPOCH, [Conclusion(lease.entry, Fate.QUEUE, "news", 1, lease.lease_id)])
+    queued = await unaware.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)
+
+    assert early.expired == []
+    assert [each.lease_id for each in late.expired] == [lease.lease_id]
+    assert [each.lease_id for each in again.expired] == [lease.lease_id]
+    assert (len(queued.leases), queued.expired) == (1, [])

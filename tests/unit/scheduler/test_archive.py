@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -79,23 +78,3 @@ def test_more_than_memory_holds_is_read_in_passes() -> None:
 
     assert set(opened) == {record.url for number, record in enumerate(records) if number % 3}
     assert {remnant.url_key for remnant in closed} == {record.url_key for record in gone}
-
-
-def test_reading_lets_others_have_their_turn() -> None:
-    """The release loops of other shards go on meanwhile."""
-
-    async def scenario() -> int:
-        turns = 0
-
-        async def count() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        counting = asyncio.create_task(count())
-        await told(*(entry(number) for number in range(50)), most=5)
-        counting.cancel()
-        return turns
-
-    assert simulate(scenario()) > 5

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from strider.contracts.generated.events import FetchRequested
+from strider.contracts.generated.events import EntryRecorded, FetchCompleted, FetchRequested
 from strider.contracts.generated.topics import SCHEDULER_DLQ
 from strider.runtime.effects import Effects
 from strider.runtime.inprocess import simulate
 from strider.runtime.ports import Record
-from strider.scheduler.topology import Options
+from strider.scheduler.topology import Options, concluding
 
 from .ring import SHARDS
 from .web import Host, Page, Web
@@ -87,5 +88,37 @@ def test_an_entry_whose_record_could_outgrow_its_topic_is_refused_at_the_door() 
 
         assert world.reasons() == {url: "bad_seed"}
         assert world.said(SCHEDULER_DLQ) == []
+
+    simulate(scenario())
+
+
+def test_an_outcome_that_nobody_can_decide_about_does_not_keep_its_entry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its message is given up when its lease has ended already: a minute later the page is tried again."""
+    failed: list[str] = []
+    decide = concluding.ended
+
+    def crashing(entry: EntryRecorded, outcome: FetchCompleted, *rest: Any, **more: Any) -> Any:
+        if outcome.kind == "page" and (not failed or failed[0] == outcome.lease_id):
+            failed.append(outcome.lease_id)
+            raise ValueError("a bug of ours")
+        return decide(entry, outcome, *rest, **more)
+
+    monkeypatch.setattr(concluding, "ended", crashing)
+
+    async def scenario() -> None:
+        web = hosts_of(1)
+        [url] = web.pages
+        web.pages[url] = Page(url, "missing")  # no page goes round that could settle it instead
+        world = World(web)
+        await world.begin()
+        scheduler = world.start()
+        await world.until_complete(scheduler, seconds=2_000)
+        await scheduler.stop()
+
+        assert failed
+        assert len(world.said(SCHEDULER_DLQ)) == 1
+        assert world.web.tries[url] == 2
 
     simulate(scenario())

@@ -18,7 +18,6 @@ from .memory_parts import Phase
 from .memory_shard import Shard
 from .ports import (
     Accepted,
-    Closed,
     Conclusion,
     Counts,
     Ending,
@@ -32,6 +31,7 @@ from .ports import (
     NotReady,
     Question,
     Release,
+    Remembered,
     Room,
     Round,
     Scan,
@@ -85,14 +85,14 @@ class MemoryFrontier:
         *,
         queued: Sequence[Accepted] = (),
         in_ring: Sequence[Accepted] = (),
-        closed: Sequence[Closed] = (),
+        closed: Sequence[Remembered] = (),
         seen: Sequence[Seen] = (),
     ) -> None:
         """Put back what the log says."""
         entries, now_ms = self._loading(shard, epoch).entries, self._now_ms()
         entries.load(queued, Phase.QUEUED, now_ms)
         entries.load(in_ring, Phase.RING, now_ms)
-        entries.load_closed(closed, now_ms)
+        entries.load_remembered(closed, now_ms)
         entries.remember(seen, now_ms)
 
     async def tell(self, shard: int, epoch: int, share: float) -> None:  # noqa: ARG002  # nobody watches
@@ -122,6 +122,10 @@ class MemoryFrontier:
         entries.promote(now_ms)
         entries.accept(accepted, now_ms)
         entries.remember(seen, now_ms)
+
+    async def remember(self, shard: int, epoch: int, remembered: Sequence[Remembered]) -> None:
+        """Take tokens."""
+        self._ready(shard, epoch).entries.load_remembered(remembered, self._now_ms())
 
     async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> Release:
         """Write leases for what is due."""

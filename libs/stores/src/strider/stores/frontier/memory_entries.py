@@ -20,13 +20,13 @@ from .memory_parts import Group, Phase, Slot
 from .memory_seen import SeenSets
 from .ports import (
     Accepted,
-    Closed,
     Conclusion,
     Counts,
     Fate,
     Known,
     Place,
     Question,
+    Remembered,
     Seen,
     Standing,
 )
@@ -108,8 +108,8 @@ class Entries:
                 self._open[entry.execution_id] += 1
                 self._slot(phase, name, entry)
 
-    def load_closed(self, loaded: Iterable[Closed], now_ms: int) -> None:
-        """Put back the memory of what the log says is closed."""
+    def load_remembered(self, loaded: Iterable[Remembered], now_ms: int) -> None:
+        """Put back what is known of entries that are not opened."""
         for each in loaded:
             when = each.seen_at_ms
             self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=when, now_ms=now_ms)

@@ -29,7 +29,15 @@ from .ports import (
     Room,
     Swap,
 )
-from .rules import EXPIRED_A_CALL, PRIORITIES, ROBOTS, START_GRACE_MS, lease_id, lease_numbers
+from .rules import (
+    EXPIRED_A_CALL,
+    PRIORITIES,
+    ROBOTS,
+    START_GRACE_MS,
+    UNDECIDED_MS,
+    lease_id,
+    lease_numbers,
+)
 
 
 class Shard:
@@ -82,6 +90,7 @@ class Shard:
             return self._late(freed, now_ms)
         self.groups.end(held, began_at_ms=_began(freed, held, now_ms), now_ms=now_ms)
         held.course = Course.ENDED
+        self._wait_for_decision(held, now_ms)
         self._expired.pop(held.sequence, None)
         slot = self.entries.get(held.entry_id)
         if held.is_alone:
@@ -186,9 +195,15 @@ class Shard:
             sequence, freed.lease_id, freed.group, freed.entry_id, entry, now_ms, now_ms, course=Course.ENDED
         )
         self._leases[sequence] = held
+        self._wait_for_decision(held, now_ms)
         self.entries.move(slot, Phase.LEASED)
         slot.held_by = slot.ended = sequence
         return Ending.CURRENT
+
+    def _wait_for_decision(self, held: Held, now_ms: int) -> None:
+        """Give an outcome its time: should nothing be decided about it, its entry must not stay taken."""
+        held.expires_at_ms = now_ms + UNDECIDED_MS
+        heappush(self._ends, (held.expires_at_ms, held.sequence))
 
     def _expire(self, now_ms: int) -> None:
         while (first := self._first_end()) is not None and first <= now_ms:
@@ -215,7 +230,7 @@ class Shard:
         while self._ends:
             end, sequence = self._ends[0]
             held = self._leases.get(sequence)
-            if held is not None and held.course is Course.RUNNING and held.expires_at_ms == end:
+            if held is not None and held.course is not Course.EXPIRED and held.expires_at_ms == end:
                 return end
             heappop(self._ends)
         return None

@@ -18,7 +18,6 @@ from strider.runtime.errors import RuntimeFailure
 
 from .values import (
     Accepted,
-    Closed,
     Conclusion,
     Counts,
     Ending,
@@ -34,6 +33,7 @@ from .values import (
     Place,
     Question,
     Release,
+    Remembered,
     Room,
     Round,
     Scan,
@@ -45,7 +45,6 @@ from .values import (
 
 __all__ = [
     "Accepted",
-    "Closed",
     "Conclusion",
     "Counts",
     "Ending",
@@ -63,6 +62,7 @@ __all__ = [
     "Place",
     "Question",
     "Release",
+    "Remembered",
     "Room",
     "Round",
     "Scan",
@@ -103,7 +103,7 @@ class WorkingSet(Protocol):
         *,
         queued: Sequence[Accepted] = (),
         in_ring: Sequence[Accepted] = (),
-        closed: Sequence[Closed] = (),
+        closed: Sequence[Remembered] = (),
         seen: Sequence[Seen] = (),
     ) -> None:
         """Put back what the log says; only between `begin` and `ready`."""
@@ -121,6 +121,9 @@ class WorkingSet(Protocol):
         self, shard: int, epoch: int, accepted: Sequence[Accepted], *, seen: Sequence[Seen] = ()
     ) -> None:
         """Queue entries that are not open, remember them as seen, count them; remember refusals."""
+
+    async def remember(self, shard: int, epoch: int, remembered: Sequence[Remembered]) -> None:
+        """Take the tokens of seeds that join what is open; nothing is opened."""
 
     async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> Release:
         """Write leases for what is due (a group's clock, block and places allowing), best entries first."""

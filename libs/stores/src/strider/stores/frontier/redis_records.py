@@ -12,7 +12,7 @@ from typing import Final
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id
 
-from .ports import Accepted, Closed, Conclusion, Fate, Freed, GroupState, Question, Seen, Swap
+from .ports import Accepted, Conclusion, Fate, Freed, GroupState, Question, Remembered, Seen, Swap
 from .redis_names import Names
 from .rules import ROBOTS, lease_numbers
 
@@ -79,11 +79,11 @@ def accepted_bytes(accepted: Iterable[Accepted], names: Names, scopes: Scopes, *
     return b"".join(parts)
 
 
-def closed_bytes(closed: Iterable[Closed], scopes: Scopes) -> bytes:
+def remembered_bytes(remembered: Iterable[Remembered], scopes: Scopes) -> bytes:
     """Tell closed entries to `frontier_remember`."""
     parts: list[bytes] = []
     pack, number, unhex = _CLOSED.pack, scopes.number, bytes.fromhex
-    for name, scope, fingerprint, seen_at_ms, seed_token in closed:
+    for name, scope, fingerprint, seen_at_ms, seed_token in remembered:
         at, token = _time(seen_at_ms), _bytes(seed_token)
         parts.append(
             pack(number(scope), at >> 32, at & _LOW_32, unhex(name), digits(fingerprint), len(token)) + token

@@ -17,7 +17,6 @@ from . import redis_leases
 from .packing import phase_of, shape_number, tail_of, unpack_tail
 from .ports import (
     Accepted,
-    Closed,
     Conclusion,
     Counts,
     Ending,
@@ -29,6 +28,7 @@ from .ports import (
     Place,
     Question,
     Release,
+    Remembered,
     Room,
     Round,
     Scan,
@@ -45,12 +45,12 @@ from .redis_records import (
     RING,
     Scopes,
     accepted_bytes,
-    closed_bytes,
     conclusion_bytes,
     freed_bytes,
     group_bytes,
     question_bytes,
     refill_bytes,
+    remembered_bytes,
     seen_bytes,
     swap_bytes,
 )
@@ -115,17 +115,14 @@ class RedisWorkingSet:
         *,
         queued: Sequence[Accepted] = (),
         in_ring: Sequence[Accepted] = (),
-        closed: Sequence[Closed] = (),
+        closed: Sequence[Remembered] = (),
         seen: Sequence[Seen] = (),
     ) -> None:
         """Put back what the log says."""
         for phase, loaded in ((QUEUED, queued), (RING, in_ring)):
             for part in _parts(loaded):
                 await self._accept(shard, epoch, "load", part, phase=phase)
-        for gone in _parts(closed):
-            scopes = Scopes()
-            packed = closed_bytes(gone, scopes)
-            await self._calls.run("remember", shard, epoch, args=[packed, *scopes.told()])
+        await self.remember(shard, epoch, closed)
         for refused in _parts(seen):
             await self._accept(shard, epoch, "load", (), seen=refused)
         if not (queued or in_ring or closed or seen):
@@ -159,6 +156,13 @@ class RedisWorkingSet:
             seen = seen[_A_CALL:]
         for refused in _parts(seen):
             await self._accept(shard, epoch, "accept", (), seen=refused)
+
+    async def remember(self, shard: int, epoch: int, remembered: Sequence[Remembered]) -> None:
+        """Take tokens; and what the log says is closed."""
+        for part in _parts(remembered):
+            scopes = Scopes()
+            packed = remembered_bytes(part, scopes)
+            await self._calls.run("remember", shard, epoch, args=[packed, *scopes.told()])
 
     async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> Release:
         """Write leases for what is due; leases of an answer that was lost come first."""

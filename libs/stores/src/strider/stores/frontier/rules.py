@@ -21,6 +21,9 @@ START_GRACE_MS: Final = 2_000
 MARK_MARGIN_MS: Final = 5_000
 """How long after its deadline a started lease still waits for its outcome."""
 
+UNDECIDED_MS: Final = 60_000
+"""How long an outcome may wait for what is decided about it, before its lease counts as one that ran out."""
+
 DEFAULT_DELAY_MS: Final = 1_000
 """Delay of a group that was not set yet: polite until the owner knows better."""
 

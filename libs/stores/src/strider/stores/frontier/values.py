@@ -65,8 +65,8 @@ class Seen:
     fingerprint: int
 
 
-class Closed(NamedTuple):
-    """A closed entry: all that a working set keeps of it. A tuple, because a rebuild makes millions."""
+class Remembered(NamedTuple):
+    """What a working set knows of an entry that is not open. A tuple, because a rebuild makes millions."""
 
     entry_id: str
     seen_scope: str

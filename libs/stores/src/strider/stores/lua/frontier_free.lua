@@ -14,7 +14,7 @@ local function late(f)
   local s = slot(f.id)
   if not s or s.phase ~= QUEUED or f.sequence <= s.ended or leases[f.sequence] then return 'S' end
   leases[f.sequence] = {
-    sequence = f.sequence, epoch = f.epoch, state = ISSUED, course = ENDED, issued = now, expires = now,
+    sequence = f.sequence, epoch = f.epoch, state = ISSUED, course = ENDED, issued = now, expires = now + UNDECIDED,
     marked_us = 0, id = f.id, alone = 0, nonce = '', group = f.group, request = '',
   }
   moved[f.sequence], changed[f.id] = true, true
@@ -34,7 +34,7 @@ local function freed(f)
   if began > 0 then began = math.min(math.max(began, math.floor(l.marked_us / 1000), l.issued), now) end
   end_lease(l, began)
   if l.course == EXPIRED then redis.call('ZREM', expired_key, text(l.sequence)) end
-  l.course = ENDED
+  l.course, l.expires = ENDED, now + UNDECIDED
   moved[l.sequence] = true
   if l.alone == 1 then return 'C' end
   local s = slot(l.id)

@@ -1,12 +1,13 @@
 -- Part of the scripts that give, start and end leases.
 --
--- keys: `leases` (hash: sequence, packed record), `ends` (sorted set: sequence of a running lease, when it
---   ends), `expired` (sorted set: sequence of a lease that ran out and is not concluded, when it did)
+-- keys: `leases` (hash: sequence, packed record), `ends` (sorted set: sequence of a lease that runs or
+--   whose outcome is not decided about, when that is enough), `expired` (sorted set: sequence of a lease that ran out and is not concluded, when it did)
 -- arguments: none of its own
 -- result: none
 local LEASE = '>I6BBBI6I6I7c16'
 local ISSUED, STARTED = 0, 1
 local RUNNING, EXPIRED, ENDED = 0, 1, 2
+local UNDECIDED = 60000 -- how long an outcome may wait for what is decided about it
 local NOBODY = string.rep('\0', 16)
 
 local leases_key, ends_key, expired_key = base .. 'leases', base .. 'ends', base .. 'expired'
@@ -85,7 +86,7 @@ end
 local function drop_lease(l)
   leases[l.sequence], moved[l.sequence] = false, true
   if l.course == EXPIRED then redis.call('ZREM', expired_key, text(l.sequence)) end
-  if l.course == RUNNING then no_end[#no_end + 1] = text(l.sequence) end
+  if l.course ~= EXPIRED then no_end[#no_end + 1] = text(l.sequence) end
 end
 
 local function write_leases()
@@ -94,7 +95,7 @@ local function write_leases()
     local l = leases[sequence]
     if l then
       kept[#kept + 1], kept[#kept + 2] = text(sequence), packed_lease(l)
-      if l.course == RUNNING then
+      if l.course ~= EXPIRED then
         ends[#ends + 1], ends[#ends + 2] = text(l.expires), text(sequence)
       end
     else

@@ -31,6 +31,8 @@ local function expire_leases()
       end_unasked(l)
       if l.alone == 1 or (s and s.held == sequence) then
         l.course = EXPIRED
+        moved[sequence] = true
+        no_end[#no_end + 1] = over[index]
         expired[#expired + 1], expired[#expired + 2] = text(l.expires), over[index]
       else
         drop_lease(l)

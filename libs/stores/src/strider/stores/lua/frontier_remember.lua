@@ -1,10 +1,10 @@
--- Put back the memory of what the log says is closed.
+-- Remember entries without opening them: what the log says is closed, and seeds that join what is open.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] closed entries, one after the other: scope, when it was seen
+-- arguments: those of frontier_part_shard; ARGV[5] entries, one after the other: scope, when it was seen
 --   in ms, entry id, fingerprint, token of the seed; ARGV[6] on: the seen scopes
 -- result: {0}; or a refusal
-local refused = refusal('loading')
+local refused = refusal('loading', 'ready')
 if refused then return refused end
 
 local packed, at = ARGV[5], 1

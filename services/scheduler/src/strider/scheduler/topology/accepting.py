@@ -60,7 +60,7 @@ class Intake:
     opened: list[EntryRecorded] = field(default_factory=list)
     records: list[RawRecord] = field(default_factory=list)
     joined: list[EntryRecorded] = field(default_factory=list)
-    """Open already: the working set takes the seed's token; should they close meanwhile, they open again."""
+    """Open already: the working set takes the seed's token. That they may close meanwhile changes nothing."""
     hastened: list[Decided] = field(default_factory=list)
     """Waiting for their interval, and asked for by a seed."""
     woken: list[EntryRecorded] = field(default_factory=list)
@@ -193,8 +193,9 @@ class Accepting:
         groups = {entry.group for entry in intake.opened}
         await shard.record(intake.records, groups=groups)
         await shard.tell_groups(groups)
-        told: list[Accepted] = [accepted_of(entry) for entry in (*intake.opened, *intake.joined)]
+        told: list[Accepted] = [accepted_of(entry) for entry in intake.opened]
         await shard.accept(told, intake.seen)
+        await shard.join(intake.joined)
         await shard.settle(intake.hastened)
         await _wake_up(intake.woken, shard)
         for word, count in intake.words.items():

@@ -28,7 +28,7 @@ from strider.scheduler.core import (
     rules_of,
     with_robots,
 )
-from strider.stores.frontier.ports import Accepted, Closed, GroupState, NotReady, WorkingSet
+from strider.stores.frontier.ports import Accepted, GroupState, NotReady, Remembered, WorkingSet
 
 from .ports import Archive, Meter, Options, Remnant, Specs, Told
 from .shard import PART, Shard, accepted_of
@@ -53,7 +53,7 @@ class Part:
 
     queued: list[Accepted] = field(default_factory=list)
     in_ring: list[Accepted] = field(default_factory=list)
-    closed: list[Closed] = field(default_factory=list)
+    closed: list[Remembered] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -212,9 +212,9 @@ async def remember_hosts(shard: Shard, hosts: Iterable[HostRecorded], *, keeps_s
             shard.groups.put(with_robots(group, record.origin, delay_seconds))
 
 
-def _closed(remnant: Remnant) -> Closed:
+def _closed(remnant: Remnant) -> Remembered:
     job_id, url_key = remnant.job_id, remnant.url_key
-    return Closed(
+    return Remembered(
         entry_id(job_id, url_key),
         seen_scope(job_id, remnant.crawl_spec_id),
         key_fingerprint(url_key),

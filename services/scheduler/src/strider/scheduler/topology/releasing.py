@@ -75,6 +75,11 @@ class Harvest:
     lines: list[Line] = field(default_factory=list)
     words: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether something is free again that was not."""
+        return bool(self.back or self.decided)
+
 
 class Releasing:
     """Releases one shard for as long as it is in hand."""
@@ -145,7 +150,7 @@ class Releasing:
         await self._write(harvest)
         for word, count in harvest.words.items():
             self._meter.decided(word, count)
-        if release.leases or release.expired or is_sweeping:
+        if release.leases or harvest.has_ended or is_sweeping:
             return 0.0
         return _until(release) if room > 0 else FIGURES_SECONDS
 
@@ -190,6 +195,8 @@ class Releasing:
     def _expire(self, lease: Lease, specs: Mapping[str, CrawlSpecDeclared], harvest: Harvest) -> None:
         """Decide about a lease that ran out: unless its request was started, nothing has happened."""
         entry, is_started = lease.entry, lease.state is LeaseState.STARTED
+        if self._shard.is_deciding(entry, besides=_cause(lease)):
+            return  # its outcome came, and is on its way into the log
         harvest.words["expired_started" if is_started else "expired_issued"] += 1
         self._budgets.give_back(entry.execution_id, lease.lease_id)
         if entry.kind == RequestKind.ROBOTS:
@@ -212,7 +219,7 @@ class Releasing:
                 self._shard.decide(
                     ended.entry,
                     before=lease.entry,
-                    cause=f"released {lease.lease_id}",
+                    cause=_cause(lease),
                     lease_id=lease.lease_id,
                 )
             )
@@ -291,6 +298,10 @@ class Releasing:
                 await self._shard.wake.wait()
         except TimeoutError:
             return
+
+
+def _cause(lease: Lease) -> str:
+    return f"released {lease.lease_id}"
 
 
 def _until(release: Release) -> float:

@@ -28,6 +28,7 @@ from strider.stores.frontier.ports import (
     NotReady,
     Question,
     Release,
+    Remembered,
     Scan,
     Seen,
     Swap,
@@ -118,6 +119,13 @@ class Shard:
             with self.ready():
                 await self.working_set.accept(self.number, self.epoch, accepted, seen=seen)
             self.wake.set()
+
+    async def join(self, joined: Sequence[EntryRecorded]) -> None:
+        """Remember the seeds of entries that are open already; should they be closed by now, they stay so."""
+        if joined:
+            told = [remembered_of(entry) for entry in joined]
+            with self.ready():
+                await self.working_set.remember(self.number, self.epoch, told)
 
     async def release(self, *, limit: int) -> Release:
         """Write leases for what is due."""
@@ -241,6 +249,13 @@ class Shard:
         """Say whether a decision about an entry is on its way into the log."""
         return name in self._decided
 
+    def is_deciding(self, entry: EntryRecorded, *, besides: str) -> bool:
+        """Say whether something else is being decided about an entry, in this life of it."""
+        last = self._decided.get(entry_id(entry.job_id, entry.url_key))
+        return (
+            last is not None and last.cause != besides and last.entry.fetch_sequence >= entry.fetch_sequence
+        )
+
     def _is_last(self, decided: Decided) -> bool:
         last = self._decided.get(decided.name)
         return last is not None and last.entry is decided.entry
@@ -283,6 +298,12 @@ def question_of(job_id: str, url_key: str, crawl_spec_id: str) -> Question:
 def accepted_of(entry: EntryRecorded) -> Accepted:
     """Name an entry with its place in the seen-sets."""
     return Accepted(entry, seen_scope(entry.job_id, entry.crawl_spec_id), key_fingerprint(entry.url_key))
+
+
+def remembered_of(entry: EntryRecorded) -> Remembered:
+    """Name an entry that is not to be opened."""
+    name, scope = entry_id(entry.job_id, entry.url_key), seen_scope(entry.job_id, entry.crawl_spec_id)
+    return Remembered(name, scope, key_fingerprint(entry.url_key), entry.updated_at_ms, entry.seed_token)
 
 
 def seen_of(candidate: Candidate) -> Seen:
