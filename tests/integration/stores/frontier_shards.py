@@ -7,7 +7,7 @@ from typing import Any
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id, key_fingerprint
-from strider.stores.frontier.ports import Accepted, Question, Room
+from strider.stores.frontier.ports import Accepted, Question, Remembered, Room
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.frontier.rules import UNLIMITED
 from strider.stores.keys import FRONTIER_HEADER
@@ -29,6 +29,12 @@ def accepted(number: int, group: str = "a.test", **more: Any) -> Accepted:
     spec = "0" * 64
     entry = EntryRecorded("news", key, url, group, "pending", "news-1", spec, 0, **values)
     return Accepted(entry, "news", key_fingerprint(key))
+
+
+def remembered(number: int, seen_at_ms: int) -> Remembered:
+    """Make up a page that is closed."""
+    page = accepted(number)
+    return Remembered(question(page).entry_id, page.seen_scope, page.fingerprint, seen_at_ms)
 
 
 def question(asked: Accepted) -> Question:

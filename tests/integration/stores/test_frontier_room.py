@@ -31,7 +31,7 @@ from strider.stores.keys import FRONTIER_HEADER, KEY_FAMILIES
 from strider.stores.redis import Redis
 from strider.testing.stack import Stack
 
-from .frontier_shards import EPOCH, LEASE_MS, SHARD, accepted, opened, question
+from .frontier_shards import EPOCH, LEASE_MS, SHARD, accepted, opened, question, remembered
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ async def test_on_a_full_server_the_older_memory_of_what_was_seen_goes_first(
     frontier = await opened(redis, Room(full_percent=80))
     now_ms = (await frontier.figures(SHARD, EPOCH)).now_ms
     await frontier.begin(SHARD, EPOCH)
-    old, new = accepted(1, updated_at_ms=now_ms - VISITED_TTL_MS), accepted(2, updated_at_ms=now_ms)
+    old, new = remembered(1, now_ms - VISITED_TTL_MS), remembered(2, now_ms)
     await frontier.load(SHARD, EPOCH, closed=[old, new])
     await frontier.ready(SHARD, EPOCH, groups=[], sequence=0)
     before = (await frontier.figures(SHARD, EPOCH)).seen
