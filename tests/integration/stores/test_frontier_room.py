@@ -125,7 +125,7 @@ async def test_on_a_full_server_the_older_memory_of_what_was_seen_goes_first(
     async with filled(redis, percent=97):
         await frontier.accept(SHARD, EPOCH, [], seen=[Seen("news", 3)])
 
-    known = await frontier.look(SHARD, EPOCH, [question(old), question(new)])
+    known = await frontier.look(SHARD, EPOCH, [question(accepted(1)), question(accepted(2))])
     assert before == 2
     assert [each.standing for each in known] == [Standing.UNKNOWN, Standing.SEEN]
 
