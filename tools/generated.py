@@ -48,7 +48,14 @@ def _settings() -> dict[Path, str]:
     }
 
 
-RENDERERS: tuple[Render, ...] = (_contracts, _topic_documents, _settings, _requirements)
+def _security() -> dict[Path, str]:
+    import security  # noqa: PLC0415  # a neighbour of this file
+
+    page = security.PAGE
+    return {page: between(page.read_text(encoding="utf-8"), "rows", security.render_rows())}
+
+
+RENDERERS: tuple[Render, ...] = (_contracts, _topic_documents, _settings, _requirements, _security)
 
 
 def between(text: str, name: str, content: str) -> str:

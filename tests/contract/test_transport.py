@@ -13,8 +13,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from tests.integration.fetcher.asking import asking
-from tests.integration.fetcher.hostile import (
+from strider.testing.hostile import (
     CHUNKED,
     PAGE,
     UNTIL_CLOSE,
@@ -25,6 +24,7 @@ from tests.integration.fetcher.hostile import (
     says,
     silent,
 )
+from tests.integration.fetcher.asking import asking
 
 PACKED = gzip.compress(PAGE)
 PLAYS = {

@@ -21,7 +21,7 @@ from strider.fetcher.adapters import (
     Started,
 )
 from strider.fetcher.adapters.names import Lookup
-from strider.fetcher.core import Meaning, RedirectRules, identity_of, interpret
+from strider.fetcher.core import Meaning, Network, Places, RedirectRules, identity_of, interpret
 from strider.runtime.clocks import SystemClock
 
 MARKED_AT_US = 1_700_000_000_000_000
@@ -86,14 +86,17 @@ async def asking(
     budget_bytes: int = 64 * 1024 * 1024,
     names: NameOptions | None = None,
     max_idle: int = 512,
+    networks: tuple[Network, ...] = (),
+    ports: frozenset[int] = frozenset(),
 ) -> AsyncIterator[Asking]:
     """Open what asks, and close it again."""
     clock = SystemClock()
-    guard = Guard(allow_private=allow_private)
+    places = Places(allow_private=allow_private, networks=networks, ports=ports)
+    guard = Guard(places)
     resolver = Names(guard, clock=clock, lookup=lookup, options=names)
     engine = Engine(resolver, guard, options=EngineOptions(ca_file=ca_file, max_idle=max_idle))
     transport = EngineTransport(engine)
-    rules = RedirectRules(allow_private=allow_private)
+    rules = RedirectRules(places)
     budget = Budget(budget_bytes)
     requests = Requests(
         transport,

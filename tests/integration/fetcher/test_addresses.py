@@ -7,14 +7,15 @@ import socket
 import ssl
 import time
 from collections.abc import Sequence
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from strider.fetcher.adapters.names import NameOptions
+from strider.testing.hostile import answer, running, says
 from tests.integration.fetcher.asking import asking, lookup_of, request
-from tests.integration.fetcher.hostile import answer, running, says
 
 CERTIFICATES = Path(__file__).parent / "certificates"
 
@@ -119,6 +120,23 @@ async def test_the_socket_itself_refuses_what_a_resolver_let_pass(monkeypatch: p
 
     assert (completed.outcome, completed.error_class) == ("policy_blocked", "refused_address")
     assert server.connections == 0
+
+
+async def test_ports_and_networks_are_opened_by_lists() -> None:
+    """On the way to a port that is closed nothing is resolved and nobody connected to."""
+    loopback = (ip_network("127.0.0.0/8"),)
+    async with running({"/": says(answer())}) as server:
+        open_ports = frozenset({80, server.port})
+        async with asking(allow_private=False, networks=loopback, ports=open_ports) as asker:
+            fetched = (await asker.ask(request(server.url("/")))).completed
+            closed = (await asker.ask(request("http://127.0.0.1:6379/"))).completed
+            vault = (await asker.ask(request("http://169.254.169.254/"))).completed
+
+    assert (fetched.outcome, closed.error_class, vault.error_class) == (
+        "fetched",
+        "refused_port",
+        "refused_address",
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from dataclasses import replace
 import pytest
 
 from strider.fetcher.adapters import RequestOptions
-from strider.fetcher.core import RedirectRules
-from tests.integration.fetcher.asking import MARKED_AT_US, asking, request
-from tests.integration.fetcher.hostile import (
+from strider.fetcher.core import Places, RedirectRules
+from strider.testing.hostile import (
     CHUNKED,
     PAGE,
     Reader,
@@ -25,6 +24,7 @@ from tests.integration.fetcher.hostile import (
     says,
     silent,
 )
+from tests.integration.fetcher.asking import MARKED_AT_US, asking, request
 
 
 async def test_what_is_sent_says_who_we_are() -> None:
@@ -117,7 +117,7 @@ async def test_a_redirect_is_an_outcome_with_its_target(location: str, target: s
 )
 async def test_redirects_have_an_end(hop: int, max_hops: int, refused: str) -> None:
     async with running({"/": says(redirect("/next"))}) as server, asking() as asker:
-        asker.rules = RedirectRules(allow_private=True, max_hops=max_hops)
+        asker.rules = RedirectRules(Places(allow_private=True), max_hops=max_hops)
         completed = (await asker.ask(request(server.url("/"), hop=hop))).completed
 
     assert (completed.outcome, completed.redirect_refused) == ("redirected", refused)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
+from strider.testing.hostile import CHUNKED, Hostile, answer, for_ever, redirect, running, says
 from tests.integration.fetcher.asking import asking, request
-from tests.integration.fetcher.hostile import CHUNKED, Hostile, answer, for_ever, redirect, running, says
 
 RULES = b"User-agent: *\nDisallow: /a\n"
 

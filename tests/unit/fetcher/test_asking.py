@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from strider.fetcher.core import Identity, headers_of, identity_of, url_refusal
+from strider.fetcher.core import Identity, Places, headers_of, identity_of, url_refusal
 
 from .values import request
 
@@ -125,6 +125,6 @@ def test_what_would_break_the_head_is_not_sent() -> None:
     ],
 )
 def test_some_urls_are_not_asked(url: str, allow_private: bool, error: Any) -> None:
-    refused = url_refusal(url, allow_private=allow_private)
+    refused = url_refusal(url, places=Places(allow_private=allow_private))
 
     assert (None if refused is None else refused.error) == error

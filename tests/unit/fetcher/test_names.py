@@ -11,10 +11,11 @@ import pytest
 
 from strider.fetcher.adapters import Failure, Guard, NameOptions, Names
 from strider.fetcher.adapters.names import is_loopback_name
+from strider.fetcher.core import Places
 
 from .test_leases import Hand
 
-OPEN = Guard(allow_private=True)
+OPEN = Guard(Places(allow_private=True))
 
 
 class Table:
@@ -116,7 +117,7 @@ async def test_localhost_is_here_and_nobody_is_asked(host: str) -> None:
     assert is_loopback_name(host)
     assert await _addresses(names, host) == ["127.0.0.1"]
     with pytest.raises(Failure) as raised:
-        await Names(Guard(allow_private=False), clock=Hand(), lookup=Table()).resolve(host, 80)
+        await Names(Guard(Places()), clock=Hand(), lookup=Table()).resolve(host, 80)
     assert raised.value.error == "refused_address"
     await names.close()
 
@@ -137,7 +138,7 @@ async def test_localhost_is_here_and_nobody_is_asked(host: str) -> None:
     ],
 )
 def test_each_address_is_judged(address: str, allow_private: bool, refused: bool) -> None:
-    found = Guard(allow_private=allow_private).check(address)
+    found = Guard(Places(allow_private=allow_private)).check(address)
 
     assert (found is not None and found.error == "refused_address") == refused
 
@@ -153,6 +154,6 @@ def test_each_address_is_judged(address: str, allow_private: bool, refused: bool
 )
 def test_without_a_contact_only_loopback_is_asked(address: str, is_refused: bool) -> None:
     """Whoever is visited must be able to write to somebody."""
-    found = Guard(allow_private=True, has_contact=False).check(address)
+    found = Guard(Places(allow_private=True), has_contact=False).check(address)
 
     assert (found is not None and "STRIDER_CONTACT" in found.message) == is_refused

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, IPvAnyNetwork
 
 from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_types import PositiveSeconds, Seconds, Variable
+from strider.runtime.settings_types import PositiveSeconds, Seconds, Variable, split_words
+
+Port = Annotated[int, Field(ge=1, le=65_535)]
+
+WEB_PORTS: Final = (80, 443, 3000, 5000, 8000, 8008, 8080, 8081, 8443, 8880, 8888, 9443)
+"""Where pages are found on the internet, now and then; other ports are mostly somebody's database."""
 
 
 class FetcherSettings(ServiceSettings):
@@ -35,6 +40,10 @@ class FetcherSettings(ServiceSettings):
     """How long a connection waits for its next request."""
     max_idle_connections: Annotated[int, Field(ge=0)] = 512
     """Connections kept open without a request."""
+    ports: Annotated[tuple[Port, ...], BeforeValidator(split_words)] = WEB_PORTS
+    """Ports on which pages are asked for, parted by commas; empty or STRIDER_ALLOW_PRIVATE: all of them."""
+    allow_networks: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(split_words)] = ()
+    """Private networks (CIDR) that may be asked, parted by commas; metadata addresses never are."""
     ca_file: str = ""
     """Certificates of the authorities to trust (PEM); the system's where empty."""
     dns_ttl_seconds: Annotated[PositiveSeconds, Variable("FETCHER_DNS_TTL")] = 60.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from strider.contracts.generated.events import FetchRequested
-from strider.fetcher.core import RedirectRules, identity_of, url_refusal
+from strider.fetcher.core import Places, RedirectRules, identity_of, url_refusal
 from strider.fetcher.settings import FetcherSettings
 from strider.runtime.own_version import own_version
 from strider.runtime.ports import Clock
@@ -26,6 +26,9 @@ from .transport import EngineTransport
 
 MIB: Final = 1024 * 1024
 
+ANYWHERE: Final = Places(allow_private=True)
+"""Names of which it is worth to know the address before the mark; they are judged after it."""
+
 
 class Asker:
     """Marks leases and makes their requests."""
@@ -39,7 +42,7 @@ class Asker:
     async def ask(self, request: FetchRequested) -> Fetched | None:
         """Give what came of it; None where the lease is gone. Raises Unavailable before anything is sent."""
         await self._budget.room()
-        if url_refusal(request.url, allow_private=True) is None:
+        if url_refusal(request.url, places=ANYWHERE) is None:
             await self._names.warm(host(request.url))
         start = await self._leases.start(request)
         return None if start is None else await self._requests.make(request, start)
@@ -56,7 +59,7 @@ class Asker:
 def open_asker(settings: FetcherSettings, marks: Marks, *, clock: Clock, name: str) -> Asker:
     """Put together what asks; opens nothing before the first request. `name` is this process's alone."""
     crawl = settings.crawl
-    guard = Guard(allow_private=crawl.allow_private, has_contact=bool(crawl.contact))
+    guard = Guard(places_of(settings), has_contact=bool(crawl.contact))
     names = Names(guard, clock=clock, options=_name_options(settings))
     engine = Engine(names, guard, options=_engine_options(settings))
     budget = Budget(settings.in_flight_mb * MIB)
@@ -75,7 +78,16 @@ def open_asker(settings: FetcherSettings, marks: Marks, *, clock: Clock, name: s
 def rules_of(settings: FetcherSettings) -> RedirectRules:
     """Say what redirects may do."""
     max_hops = settings.max_redirects if settings.follow_redirects else 0
-    return RedirectRules(allow_private=settings.crawl.allow_private, max_hops=max_hops)
+    return RedirectRules(places_of(settings), max_hops=max_hops)
+
+
+def places_of(settings: FetcherSettings) -> Places:
+    """Say which addresses and ports are open."""
+    return Places(
+        allow_private=settings.crawl.allow_private,
+        networks=settings.allow_networks,
+        ports=frozenset(settings.ports),
+    )
 
 
 def _name_options(settings: FetcherSettings) -> NameOptions:

@@ -20,8 +20,8 @@ from typing import Final
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from strider.contracts.generated.words import ErrorClass
+from strider.fetcher.core import Places
 from strider.runtime.ports import Clock
-from strider.urls import address_kind, address_refusal
 
 from .exchange import CURRENT
 from .failures import Failure
@@ -69,14 +69,14 @@ class _Known:
 class Guard:
     """Which addresses may be connected to."""
 
-    def __init__(self, *, allow_private: bool, has_contact: bool = True) -> None:
+    def __init__(self, places: Places, *, has_contact: bool = True) -> None:
         """Without a contact, whom sites could write to, only loopback is asked."""
-        self._allow_private = allow_private
+        self._places = places
         self._has_contact = has_contact
 
     def check(self, address: str) -> Failure | None:
         """Judge an address as the socket will have it."""
-        refused = address_refusal(address_kind(address), allow_private=self._allow_private)
+        refused = self._places.address_refusal(address)
         if refused is None:
             return None if self._has_contact or ip_address(address).is_loopback else Failure(*_NAMELESS)
         return Failure(ErrorClass.REFUSED_ADDRESS, f"{address} is a {refused.detail.replace('_', ' ')}")

@@ -127,7 +127,7 @@ class Requests:
         request, url = course.request, course.request.url
         while True:
             came_by = course.came_by
-            refused = url_refusal(url, allow_private=self._rules.allow_private)
+            refused = url_refusal(url, places=self._rules.places)
             if refused is not None:
                 return replace(refused, came_by=came_by)
             answer = await self._ask_paced(course, url)

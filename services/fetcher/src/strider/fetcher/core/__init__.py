@@ -1,6 +1,7 @@
 """What one request asks, and what one answer means. Pure.
 
 asking      what is put on the wire, and whether a URL may be asked at all
+places      which addresses and ports are open
 reading     how much of a body is wanted
 answers     what came back, as values
 outcomes    errors and statuses to outcomes
@@ -14,6 +15,7 @@ from .answers import Answer, Failed, Head, Making, head_of
 from .asking import Headers, Identity, headers_of, identity_of, url_refusal, user_agent_of
 from .interpret import Meaning, crash_of, interpret, page_room
 from .outcomes import outcome_of_error, outcome_of_status
+from .places import Network, Places
 from .reading import Reading, looks_like_text, reading_of, unread
 from .redirects import Redirect, RedirectRules, is_redirect, redirect_of
 from .retryafter import retry_after_seconds
@@ -27,6 +29,8 @@ __all__ = [
     "Identity",
     "Making",
     "Meaning",
+    "Network",
+    "Places",
     "Reading",
     "Redirect",
     "RedirectRules",

@@ -14,9 +14,10 @@ from typing import Final
 
 from strider.contracts.generated.events import FetchRequested
 from strider.contracts.generated.words import ErrorClass, RequestKind
-from strider.urls import address_refusal, host, host_kind
+from strider.urls import host
 
 from .answers import Failed
+from .places import Places
 
 Headers = list[tuple[str, str]]
 
@@ -96,7 +97,7 @@ def has_validator(request: FetchRequested) -> bool:
     return bool(request.etag or request.last_modified)
 
 
-def url_refusal(url: str, *, allow_private: bool) -> Failed | None:
+def url_refusal(url: str, *, places: Places) -> Failed | None:
     """Judge a URL as found by what stands in it."""
     if not url.startswith(_ASKED):
         scheme = url.partition(":")[0][:40]
@@ -105,9 +106,10 @@ def url_refusal(url: str, *, allow_private: bool) -> Failed | None:
         name = host(url)
     except ValueError:
         return Failed(ErrorClass.BAD_URL, "the URL has no path")
-    refused = address_refusal(host_kind(name), allow_private=allow_private)
+    refused = places.name_refusal(name)
     if refused is None:
-        return None
+        is_open = places.is_port_open(url)
+        return None if is_open else Failed(ErrorClass.REFUSED_PORT, "pages are not asked for on this port")
     is_address = name.startswith("[") or name[-1:].isdigit()
     error = ErrorClass.REFUSED_ADDRESS if is_address else ErrorClass.REFUSED_HOST
     return Failed(error, f"{name} is a {refused.detail.replace('_', ' ')}")

@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from strider.contracts.generated.words import DecisionReason
-from strider.urls import Refused, address_refusal, as_found, host, host_kind, key_of, url_hash
+from strider.urls import Refused, as_found, host, key_of, url_hash
 
 from .answers import Head
+from .places import Places
+
+CLOSED: Final = Places()
+"""Nothing but the internet."""
 
 MOVED: Final = frozenset({301, 302, 303, 307, 308})
 
@@ -34,7 +38,7 @@ class Redirect:
 class RedirectRules:
     """What redirects may do."""
 
-    allow_private: bool = False
+    places: Places = CLOSED
     max_hops: int = 5
     """0: no redirect is followed."""
 
@@ -61,9 +65,11 @@ def redirect_of(
 
 
 def _refusal(target: str, *, url: str, came_by: Sequence[str], hop: int, rules: RedirectRules) -> str:
-    refused = address_refusal(host_kind(host(target)), allow_private=rules.allow_private)
+    refused = rules.places.name_refusal(host(target))
     if refused is not None:
         return refused.reason
+    if not rules.places.is_port_open(target):
+        return DecisionReason.REFUSED_PORT
     if target == url or target in came_by:
         return DecisionReason.REDIRECT_LOOP
     return DecisionReason.TOO_MANY_REDIRECTS if hop >= rules.max_hops else ""

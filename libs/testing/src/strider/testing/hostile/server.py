@@ -106,6 +106,7 @@ class Hostile:
     heads: list[str] = field(default_factory=list)
 
     def url(self, path: str, *, host: str = "127.0.0.1", scheme: str = "http") -> str:
+        """Write the URL of a path."""
         return f"{scheme}://{host}:{self.port}{path}"
 
     async def serve(self, reader: Reader, writer: Writer) -> None:
@@ -126,7 +127,9 @@ class Hostile:
 
 
 @contextlib.asynccontextmanager
-async def running(plays: dict[str, Play], *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Hostile]:
+async def running(
+    plays: dict[str, Play], *, tls: ssl.SSLContext | None = None, port: int = 0
+) -> AsyncIterator[Hostile]:
     """Serve on loopback for as long as the context lasts."""
     hostile = Hostile(plays)
     tasks: set[asyncio.Task[None]] = set()
@@ -136,7 +139,7 @@ async def running(plays: dict[str, Play], *, tls: ssl.SSLContext | None = None) 
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(accept, "127.0.0.1", port, ssl=tls)
     hostile.port = server.sockets[0].getsockname()[1]
     try:
         yield hostile
@@ -150,3 +153,9 @@ async def running(plays: dict[str, Play], *, tls: ssl.SSLContext | None = None) 
 def gzipped(content: bytes = PAGE) -> bytes:
     """Pack a body."""
     return gzip.compress(content)
+
+
+def chunked(content: bytes, *, size: int = 8_192) -> bytes:
+    """Write a body in chunks."""
+    parts = (content[at : at + size] for at in range(0, len(content), size))
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"

@@ -1,0 +1,21 @@
+"""Serves every row on loopback until standard input ends: `python -m strider.testing.hostile [PORT]`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from . import FAILING, FINE, running
+
+
+async def serve(port: int) -> None:
+    """Serve, and print where."""
+    plays = {path: row.play for path, row in (FAILING | FINE).items()}
+    async with running(plays, port=port) as hostile:
+        for path, row in (FAILING | FINE).items():
+            print(hostile.url(path), row.words, sep="  ", flush=True)  # what it is for
+        await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(int(sys.argv[1]) if len(sys.argv) > 1 else 0))

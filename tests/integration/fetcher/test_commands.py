@@ -1,0 +1,82 @@
+"""`strider fetch` and `strider robots check` against servers on loopback, as a person runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from strider.testing.hostile import FAILING, FINE, PAGE, answer, redirect, running, says
+
+
+async def _strider(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+    command = (sys.executable, "-m", "strider.cli", *arguments, "--json")
+    run = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, said = await run.communicate()
+    assert run.returncode is not None
+    return run.returncode, [json.loads(line) for line in out.splitlines()], said.decode()
+
+
+async def test_a_fetch_tells_its_way_and_what_it_found() -> None:
+    plays = {"/a": says(redirect("/b")), "/b": says(answer(headers=('ETag: "x"',)))}
+    async with running(plays) as server:
+        code, (told,), said = await _strider("fetch", server.url("/a"), "--allow-private", "--delay", "0")
+
+    assert (code, said, server.asked) == (0, "", ["/a", "/b"])
+    assert [hop["status"] for hop in told["chain"]] == [302, 200]
+    assert told["outcome"] == "fetched"
+    assert (told["final_url"], told["status"], told["etag"]) == (server.url("/b"), 200, '"x"')
+    assert ["ETag", '"x"'] in told["headers"]
+    assert told["decoded_bytes"] == told["body_bytes"] == len(PAGE)
+    assert told["timings_ms"]["total"] > 0
+
+
+async def test_a_fetch_names_the_limit_that_bit() -> None:
+    plays = {path: row.play for path, row in (FAILING | FINE).items()}
+    async with running(plays) as server:
+        urls = [server.url(path) for path in ("/huge-header", "/gzip-bomb", "/slow-head")]
+        code, told, _ = await _strider(
+            "fetch", *urls, "http://169.254.169.254/", "--allow-private", "--delay", "0", "--timeout", "0.5"
+        )
+
+    assert code == 1
+    assert [
+        (each["outcome"], each["reason"], each["decode_outcome"], len(each["limits"])) for each in told
+    ] == [
+        ("protocol_error", "head_too_large", "", 1),
+        ("fetched", "", "decode_bomb", 1),
+        ("timed_out", "head_timeout", "", 1),
+        ("policy_blocked", "refused_address", "", 0),
+    ]
+
+
+async def test_redirects_end_where_their_target_may_not_be_asked() -> None:
+    async with running({"/": says(redirect("http://169.254.169.254/latest"))}) as server:
+        code, (told,), _ = await _strider("fetch", server.url("/"), "--allow-private")
+
+    assert (code, told["outcome"], told["reason"]) == (1, "redirected", "policy_blocked")
+    assert server.asked == ["/"]
+
+
+async def test_robots_are_asked_as_the_crawler_asks_them() -> None:
+    """What cannot be reached denies, what is not there allows."""
+    rules = b"User-agent: *\nDisallow: /x\n"
+    async with (
+        running({"/robots.txt": says(answer(rules))}) as there,
+        running({}) as absent,
+        running({"/robots.txt": says(answer(b"", status="500 Oops"))}) as broken,
+    ):
+        urls = (there.url("/x"), there.url("/y"), absent.url("/x"), broken.url("/x"))
+        code, told, _ = await _strider("robots", "check", *urls, "--allow-private")
+
+    assert code == 1
+    assert [(each["allowed"], each["robots_state"], each["line"]) for each in told] == [
+        (False, "fetched", 2),
+        (True, "fetched", 0),
+        (True, "absent", 0),
+        (False, "unreachable", 0),
+    ]
+    assert (there.asked, broken.asked) == (["/robots.txt"], ["/robots.txt"])

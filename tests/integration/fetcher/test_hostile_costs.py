@@ -1,0 +1,31 @@
+"""What hostile servers cost: no more than one deadline each, and no memory to speak of."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from strider.testing.hostile import DEADLINE_MS, FAILING, FINE
+from tests.bench.hostile import TOGETHER, measure
+
+MOST_MIB = 32.0
+"""Eight requests of a row hold eight limits of bodies, buffers and heads; a bomb that went off once would
+take 50 MB."""
+
+LATE_SECONDS = 1.5
+"""What a busy machine adds to a deadline."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process' memory is Linux's to tell")
+async def test_no_row_costs_more_than_its_deadline_and_a_bounded_memory() -> None:
+    costs = {cost.path: cost for cost in await measure()}
+
+    told = {path: (cost.outcome, cost.error) for path, cost in costs.items()}
+    assert told == {path: (row.outcome, row.error) for path, row in FAILING.items()} | dict.fromkeys(
+        FINE, ("fetched", "")
+    )
+    dear = {path: cost.memory_mib for path, cost in costs.items() if cost.memory_mib > MOST_MIB}
+    assert dear == {}, f"over {TOGETHER} requests"
+    slow = {path: cost.seconds for path, cost in costs.items()}
+    assert max(slow.values()) < DEADLINE_MS / 1000 + LATE_SECONDS, slow
