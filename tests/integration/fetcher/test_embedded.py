@@ -27,8 +27,8 @@ from strider.runtime.settings import CrawlSettings
 from strider.runtime.speaking import Speaker
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.objects import ObjectOptions, Objects, open_objects
+from strider.testing.hostile import PAGE, answer, running, says, silent
 
-from .hostile import PAGE, answer, running, says, silent
 from .leasing import SHARDS, Leasing
 
 CODEC = Codec(SchemaBook.embedded())

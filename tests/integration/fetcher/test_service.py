@@ -33,9 +33,9 @@ from strider.runtime.tables import TableReader
 from strider.runtime.topics import apply_topics
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.redis import RedisOptions, connect
+from strider.testing.hostile import Hostile, answer, running, says, silent
 from strider.testing.stack import Stack
 
-from .hostile import Hostile, answer, running, says, silent
 from .leasing import SHARDS, Leasing
 
 CODEC = Codec(SchemaBook.embedded())
