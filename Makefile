@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 # Most tests wait for real servers most of their time: three lanes fill two cores.
 LANES := 3
 
-.PHONY: help setup demo demo-kafka test test-fast lint format types contracts lock requirements up down status logs bench faults wheels docs clean
+.PHONY: help setup demo demo-kafka test test-fast lint format types contracts lock requirements up down status logs bench extraction faults wheels docs clean
 
 help: ## explain the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
@@ -57,6 +57,9 @@ logs: setup ## follow the logs of all processes, or of one: make logs s=kafka
 
 bench: setup ## measure; writes docs/performance.md and docs/performance.json (BENCH=short for the quick form)
 	$(BIN)/python -m tests.bench $(if $(filter short,$(BENCH)),--short,)
+
+extraction: setup ## measure main text and pagination on others' pages; writes docs/extraction.md
+	$(BIN)/python -m tests.bench.extraction
 
 faults: setup ## the long fault tests: kills, pauses, floods; prints what was lost and repeated
 	$(PYTEST) tests/faults -s --timeout 1200

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strider.testing.stack import own_directory, start_kafka
 
-from . import contracts, frontier, rebuild, ring, runtime, shards, urls
+from . import contracts, frontier, parsing, rebuild, ring, runtime, shards, urls
 from .measure import Row
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -45,6 +45,7 @@ def main() -> int:
     short = "--short" in sys.argv[1:]
     rounds = 3 if short else 7
     rows = contracts.measure(rounds=rounds) + urls.measure(rounds=rounds)
+    rows += parsing.measure(rounds=rounds)
     with own_directory() as directory:
         kafka = start_kafka(directory / "kafka", starts_fast=False)
         try:

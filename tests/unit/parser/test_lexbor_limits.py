@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from strider.parser.adapters.lexbor import read_html
 from strider.parser.adapters.lexbor_limits import HARMLESS_BYTES, MAX_DEPTH, find_limit
 
@@ -67,3 +69,30 @@ def test_of_a_million_anchors_the_first_are_looked_at() -> None:
     reading = read_html(b"<a href=/x>x</a>" * 20_001)
 
     assert (len(reading.anchors), reading.is_cut) == (20_000, True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"<div data-state='" + b"many words with spaces " * 5_000 + b"'>", id="a long value"),
+        pytest.param(b"<div data-html='" + b"<p>a b</p> " * 8_000 + b"'>", id="markup in a value"),
+        pytest.param(b"<svg>" + b"<path d='M0 0'/>" * 5_000 + b"</svg>", id="drawings"),
+        pytest.param(b"<script>" + b"'<div>' + " * 9_000 + b"</script>", id="markup in a script"),
+        pytest.param(b"<!--" + b"<div>" * 15_000 + b"-->", id="markup in a remark"),
+    ],
+)
+def test_what_only_looks_beyond_reason_is_read_whole(content: bytes) -> None:
+    """Forums and shops send their data in one attribute; that is much text, and neither deep nor wide."""
+    assert find_limit(content + b"<p>End</p>" + b" " * HARMLESS_BYTES) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"<svg><div>" + b"<path/>" * 20_000, id="drawings outside of a drawing"),
+        pytest.param(b"<a x='>' " + b"b c " * 20_000 + b">", id="attributes behind a bracket in a value"),
+        pytest.param(b"<a x=y='" + b"b c " * 20_000 + b"'>", id="attributes that pretend to be a value"),
+    ],
+)
+def test_what_pretends_to_be_harmless_is_cut(content: bytes) -> None:
+    assert find_limit(content) is not None

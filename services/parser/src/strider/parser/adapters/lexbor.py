@@ -11,23 +11,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from strider.parser.core.readings import (
     ASIDE,
+    BASIC_ONLY,
     ELSEWHERE,
     FOOTER,
     HEADER,
     MAIN,
     NAVIGATION,
     Anchor,
+    Depth,
     HtmlReading,
     LinkTag,
     MetaTag,
 )
 
+from .lexbor_blocks import read_blocks
+from .lexbor_embedded import read_embedded
 from .lexbor_limits import find_limit
 
 MAX_ANCHOR_CHARS: Final = 200
@@ -86,12 +90,13 @@ class _Walk:
     noscripts: list[LexborNode] = field(default_factory=list)
     bases: list[LexborNode] = field(default_factory=list)
     regions: list[LexborNode] = field(default_factory=list)
+    times: list[LexborNode] = field(default_factory=list)
     inline: list[LexborNode] = field(default_factory=list)
     removed: list[LexborNode] = field(default_factory=list)
 
 
-def read_html(content: bytes) -> HtmlReading:
-    """Read a document in UTF-8; bytes that are none become U+FFFD."""
+def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
+    """Read a document in UTF-8, as deep as is asked for; bytes that are none become U+FFFD."""
     end = find_limit(content)
     tree = LexborHTMLParser(content if end is None else content[:end])
     root = tree.root
@@ -115,8 +120,37 @@ def read_html(content: bytes) -> HtmlReading:
         forms=len(walk.forms),
         password_fields=sum(_attribute(node, "type").lower() == "password" for node in walk.inputs),
         is_cut=end is not None or len(walk.anchors) > MAX_ANCHORS,
+        **(_deeper(tree, walk, depth) if depth.has_blocks else {}),
         text=_visible_text(tree, walk),  # last: it takes the tree apart
     )
+
+
+def _deeper(tree: LexborHTMLParser, walk: _Walk, depth: Depth) -> dict[str, Any]:
+    """Read what the main text and its like are decided by."""
+    body = tree.body
+    if body is None:
+        return {}
+    seen = read_blocks(body, with_markdown=depth.with_markdown)
+    data = [node.text() for node in walk.scripts[:MAX_SCRIPTS] if _attribute(node, "type") in _DATA_TYPES]
+    return {
+        "blocks": read_embedded(body, seen, with_markdown=depth.with_markdown),
+        "data": "\n".join(data)[:MAX_DATA_CHARS],
+        "times": tuple(_attribute(node, "datetime") for node in walk.times[:MAX_TIMES]),
+        "item_types": tuple(
+            _attribute(node, "itemtype") for node in body.css("[itemscope][itemtype]")[:MAX_TIMES]
+        ),
+        "authors": tuple(_words(node.text())[:MAX_AUTHOR_CHARS] for node in body.css(_AUTHORS)[:MAX_TIMES]),
+    }
+
+
+_DATA_TYPES: Final = frozenset({"application/ld+json"})
+_AUTHORS: Final = (
+    '[rel="author"],[itemprop="author"] [itemprop="name"],[itemprop="author"],.byline .author,.author-name'
+)
+MAX_AUTHOR_CHARS: Final = 200
+MAX_SCRIPTS: Final = 200
+MAX_TIMES: Final = 20
+MAX_DATA_CHARS: Final = 256 * 1024
 
 
 def _walk(root: LexborNode) -> _Walk:
@@ -136,6 +170,7 @@ def _keepers(walk: _Walk) -> dict[str | None, Callable[[LexborNode], None]]:
         **dict.fromkeys(_INLINE, walk.inline.append),
         **dict.fromkeys(_INVISIBLE | _WITHIN_WORDS, walk.removed.append),
         **dict.fromkeys(_REGIONS, walk.regions.append),
+        "time": partial(_keep_in_both, walk.inline, walk.times),
         "a": walk.anchors.append,
         "area": walk.anchors.append,
         "link": walk.links.append,

@@ -22,7 +22,19 @@ LONG_TAG_BYTES: Final = 4 * 1024
 HARMLESS_BYTES: Final = 64 * 1024
 """Documents up to this size parse in half a second, whatever is in them."""
 
-_TAG: Final = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+_TAG: Final = re.compile(rb"<(?:(/?)([a-zA-Z][a-zA-Z0-9]*)|!--)")
+_NOT_MARKUP: Final = {b"script": b"</script", b"style": b"</style", b"": b"-->"}
+"""What is within these is no markup, whatever it looks like; the empty name is that of comments."""
+
+_DRAWN: Final = frozenset(
+    b"svg g path rect circle ellipse line polygon polyline text tspan use defs symbol stop image marker mask "
+    b"lineargradient radialgradient clippath pattern filter".split()
+)
+"""Elements of drawings, which may end themselves: there, and nowhere else."""
+
+_VALUE: Final = re.compile(rb"""[\s"'/][^\s=>"'/]+\s*=\s*(?:"[^"]*(?:"|$)|'[^']*(?:'|$))""")
+"""An attribute with a quoted value, whose words are no attributes."""
+
 _NEVER_OPEN: Final = frozenset(
     b"a area base br col embed hr img input link meta param source track wbr p li dt dd option optgroup "
     b"tr td th thead tbody tfoot colgroup rp rt html head body".split()
@@ -44,14 +56,28 @@ def find_limit(content: bytes) -> int | None:
 def _find_depth_limit(content: bytes) -> int | None:
     if content.count(b"<") - 2 * content.count(b"</") <= MAX_DEPTH:
         return None
-    depth = 0
-    for tag in _TAG.finditer(content):
-        if tag[2].lower() in _NEVER_OPEN:
+    depth, resume_at, is_drawing = 0, 0, False
+    lower = content.lower()
+    for tag in _TAG.finditer(lower):
+        if tag.start() < resume_at:
+            continue
+        name = tag[2] or b""
+        if name in _NOT_MARKUP and not tag[1]:
+            end = lower.find(_NOT_MARKUP[name], tag.end())
+            resume_at = len(lower) if end < 0 else end + 1
+            continue
+        is_drawing = name == b"svg" or (is_drawing and name in _DRAWN)
+        if name in _NEVER_OPEN or (is_drawing and _ends_itself(lower, tag.end())):
             continue
         depth = max(0, depth - 1) if tag[1] else depth + 1
         if depth > MAX_DEPTH:
             return tag.start()
     return None
+
+
+def _ends_itself(content: bytes, start: int) -> bool:
+    end = content.find(b">", start, start + LONG_TAG_BYTES)
+    return content[end - 1 : end] == b"/"
 
 
 def _find_attributes_limit(content: bytes) -> int | None:
@@ -60,9 +86,15 @@ def _find_attributes_limit(content: bytes) -> int | None:
         return None
     start = 0
     for piece in pieces:
-        if len(piece) >= LONG_TAG_BYTES and piece[:1].isalpha():
-            tag = piece[: piece.find(b">")] if b">" in piece else piece
-            if len(tag) >= LONG_TAG_BYTES and len(tag.split()) > MAX_ATTRIBUTES:
+        if len(piece) >= LONG_TAG_BYTES and piece[:1].isalpha() and not _is_short(piece):
+            tag = _VALUE.sub(b" =", piece).partition(b">")[0]
+            if len(tag) > 2 * MAX_ATTRIBUTES and len(tag.split()) > MAX_ATTRIBUTES:
                 return start - 1
         start += len(piece) + 1
     return None
+
+
+def _is_short(piece: bytes) -> bool:
+    """Say whether a tag surely ends soon: before a bracket that stands in no value."""
+    tag, bracket, _ = piece[:LONG_TAG_BYTES].partition(b">")
+    return bool(bracket) and tag.count(b'"') % 2 == 0 and tag.count(b"'") % 2 == 0

@@ -20,6 +20,7 @@ from strider.contracts.generated.words import DocumentKind, ExtractionLevel, Par
 from .charsets import Charset, find_charset, to_text, to_utf_8
 from .directives import hear_directives
 from .kinds import find_kind
+from .mainfields import of_main
 from .metadata import (
     Properties,
     bounded_maps,
@@ -36,7 +37,7 @@ from .metadata import (
 )
 from .outcomes import Unreadable, carried, header, unreadable
 from .outlinks import Outlinks, find_outlinks
-from .readings import HtmlReading
+from .readings import Depth, HtmlReading
 
 _TEXTS: Final = frozenset(
     {
@@ -71,6 +72,11 @@ class Limits:
     extraction: str = ExtractionLevel.BASIC
     with_markdown: bool = False
 
+    @property
+    def depth(self) -> Depth:
+        """What the reading of a page has to bring."""
+        return Depth(self.extraction != ExtractionLevel.BASIC, self.with_markdown)
+
 
 Unpack = Callable[[bytes, str, int], Unpacked | Unreadable]
 """Takes body, Content-Encoding and the most bytes that may come out."""
@@ -81,7 +87,7 @@ class Tools:
     """What reads for us."""
 
     unpack: Unpack
-    read_html: Callable[[bytes], HtmlReading]
+    read_html: Callable[[bytes, Depth], HtmlReading]
     cpu_seconds: Callable[[], float]
 
 
@@ -120,15 +126,16 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
 
 def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: Limits) -> PageParsed:
     page = document.page
-    reading = tools.read_html(to_utf_8(document.content, charset))
+    reading = tools.read_html(to_utf_8(document.content, charset), limits.depth)
     properties = read_properties(reading.metas)
     base = find_base(page.url, reading)
     outlinks = find_outlinks(reading.anchors, base=base, max_links=limits.max_links)
     is_whole = document.is_whole and not reading.is_cut
+    said = {**_of_text(reading.text), **_about(reading, properties, page)}
+    if reading.blocks is not None:
+        said |= of_main(page.url, reading, properties, base=base, extraction=limits.extraction)
     return PageParsed(
-        **carried(page),
-        **_of_text(reading.text),
-        **_about(reading, properties, page),
+        **{**carried(page), **said},
         **_around(reading, base),
         **_directives(reading, page, limits),
         **of_links(outlinks),

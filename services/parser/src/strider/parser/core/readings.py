@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from .blocks import Blocks
+
 ELSEWHERE: Final = 0
 MAIN: Final = 1
 NAVIGATION: Final = 2
@@ -44,6 +46,17 @@ class MetaTag(NamedTuple):
     content: str
 
 
+class Depth(NamedTuple):
+    """How much of a page is wanted."""
+
+    has_blocks: bool = False
+    """Also what the main text and its like are decided by."""
+    with_markdown: bool = False
+
+
+BASIC_ONLY: Final = Depth()
+
+
 @dataclass(frozen=True, slots=True)
 class HtmlReading:
     """What one walk over a tree has found."""
@@ -66,3 +79,11 @@ class HtmlReading:
     password_fields: int = 0
     is_cut: bool = False
     """Whether the tree was read up to a limit of depth only."""
+    blocks: Blocks | None = None
+    """Only where they were asked for, like all that follows."""
+    data: str = ""
+    """Structured data for machines, as it stands."""
+    times: tuple[str, ...] = ()
+    """The dates of time elements."""
+    item_types: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()

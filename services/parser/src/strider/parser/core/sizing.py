@@ -47,20 +47,34 @@ def fit(event: PageParsed, *, may_store: bool, room_bytes: int = ROOM_BYTES) -> 
     """Make an event fit; `may_store` says whether texts can be put elsewhere."""
     if _surely_fits(event, room_bytes) or (weight := weigh(event)) <= room_bytes:
         return Fitted(event)
-    rest = weight - _weigh_text(event.text) - _weigh_links(event)
+    rest = weight - _weigh_texts(event) - _weigh_links(event)
     if rest > room_bytes // 2:
         event = replace(event, open_graph={}, twitter={}, meta={}, alternate_urls=(), alternate_languages=())
         event = replace(event, alternate_types=(), feed_urls=(), keywords=(), truncated=True)
-        rest = weigh(event) - _weigh_text(event.text) - _weigh_links(event)
+        rest = weigh(event) - _weigh_texts(event) - _weigh_links(event)
     event = _fit_links(event, int(SHARE_OF_LINKS * max(0, room_bytes - rest)))
     room = room_bytes - rest - _weigh_links(event) - REFERENCE_BYTES
-    if _weigh_text(event.text) <= room:
+    if _weigh_texts(event) <= room:
         return Fitted(event)
     if may_store:
-        return Fitted(replace(event, text=""), _texts_of(event))
-    text = event.text.encode("utf-8", "replace")[: max(0, room)].decode("utf-8", "ignore")
+        return Fitted(replace(event, text="", main_text="", markdown=""), _texts_of(event))
+    return Fitted(_cut(event, max(0, room)))
+
+
+def _cut(event: PageParsed, room: int) -> PageParsed:
+    """Keep the beginnings of texts: the main text first, then all there is; Markdown says nothing more."""
+    main_text = _clipped(event.main_text, room if not event.text else room // 2)
+    text = _clipped(event.text, room - _weigh_text(main_text))
     outcome = ParseOutcome.PARTLY_PARSED if event.outcome == ParseOutcome.PARSED else event.outcome
-    return Fitted(replace(event, text=text, truncated=True, outcome=outcome))
+    return replace(event, text=text, main_text=main_text, markdown="", truncated=True, outcome=outcome)
+
+
+def _clipped(text: str, room: int) -> str:
+    return text.encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
+
+
+def _weigh_texts(event: PageParsed) -> int:
+    return _weigh_text(event.text) + _weigh_text(event.main_text) + _weigh_text(event.markdown)
 
 
 def weigh(event: PageParsed) -> int:
@@ -74,7 +88,8 @@ def _surely_fits(event: PageParsed, room_bytes: int) -> bool:
         carried = _weigh((event.referrer, *event.redirect_chain)) + _weigh(event.metadata)
     else:
         carried = 0
-    own = _EXPANSION * event.decoded_bytes + sum(map(len, event.link_urls)) + carried
+    again = 4 * (event.main_text_chars + len(event.markdown))
+    own = again + _EXPANSION * event.decoded_bytes + sum(map(len, event.link_urls)) + carried
     resolved = len(event.alternate_urls) + len(event.feed_urls) + 8
     return own + resolved * 2_048 + BYTES_PER_LINK * len(event.link_urls) + 8_192 <= room_bytes
 

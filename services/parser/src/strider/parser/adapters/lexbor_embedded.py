@@ -1,0 +1,83 @@
+"""Where a page shows nothing without scripts: the text that it carries for them.
+
+Asked only when next to nothing is visible. Looks at what stands in for the page (noscript), and then at
+strings of HTML in the data that its scripts would show; of these the name counts that has most to say.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from strider.parser.core.blocks import Blocks
+
+from .lexbor_blocks import read_blocks
+from .lexbor_limits import find_limit
+
+LITTLE_CHARS: Final = 250
+MAX_DATA_CHARS: Final = 2 * 1024 * 1024
+LONG_ATTRIBUTE_CHARS: Final = 2_000
+
+_TEXTS: Final = re.compile(
+    r'"(cooked|articleBody|html|contentHtml|content|body|text)"\s*:\s*"((?:[^"\\]|\\.){40,})"', re.DOTALL
+)
+
+
+def read_embedded(body: LexborNode, seen: Blocks, *, with_markdown: bool) -> Blocks:
+    """Give the blocks that scripts would show, where they say more than what is seen."""
+    said = _chars(seen)
+    if said >= LITTLE_CHARS:
+        return seen
+    instead = read_blocks(body, with_markdown=with_markdown, with_noscript=True)
+    if _chars(instead) >= max(LITTLE_CHARS, 2 * said):
+        return instead
+    markup = _longest(_data_of(body))
+    if not markup:
+        return seen
+    content = markup.encode("utf-8", "replace")
+    found = LexborHTMLParser(content[: find_limit(content)]).body
+    if found is None:
+        return seen
+    embedded = read_blocks(found, with_markdown=with_markdown)
+    return embedded if _chars(embedded) >= max(LITTLE_CHARS, 2 * said) else seen
+
+
+def _chars(blocks: Blocks) -> int:
+    return sum(len(block.text) - block.link_chars for block in blocks.blocks)
+
+
+def _data_of(body: LexborNode) -> Iterable[str]:
+    for node in body.css("script"):
+        yield node.text()
+    for node in body.css("[data-preloaded],[data-page],[data-props],[data-state]"):
+        for name, value in node.attributes.items():
+            if name.startswith("data-") and value and len(value) >= LONG_ATTRIBUTE_CHARS:
+                yield value
+
+
+def _longest(data: Iterable[str]) -> str:
+    by_name: dict[str, list[str]] = defaultdict(list)
+    left = MAX_DATA_CHARS
+    for text in data:
+        piece = text[: max(0, left)]
+        left -= len(piece)
+        if '\\"' in piece:  # data within data
+            piece = f"{piece}\n{_unescaped(piece)}"
+        for name, value in _TEXTS.findall(piece):
+            try:
+                by_name[name].append(json.loads(f'"{value}"', strict=False))
+            except ValueError:
+                continue
+    if not by_name:
+        return ""
+    best = max(by_name.values(), key=lambda values: sum(map(len, values)))
+    return "".join(f"<article>{value}</article>" for value in dict.fromkeys(best))
+
+
+def _unescaped(text: str) -> str:
+    return text.replace('\\"', '"').replace("\\\\", "\\")

@@ -1,0 +1,156 @@
+"""What a page is made of: blocks of text, and the places that hold them.
+
+The shape between whoever walks the tree and the decision which of it is the main text. A place is an
+element that can hold blocks; places are numbered in the order of the page, so that each place's
+parent has a smaller number.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+PLAIN: Final = 0
+MAIN: Final = 1
+ARTICLE: Final = 2
+MARGINAL: Final = 4
+"""Named as something that stands around the text."""
+
+HEAD: Final = 8
+"""A header element: marginal where it is the page's, part of the text where it is an article's."""
+
+REMARKS: Final = 16
+"""Named as comments: marginal on an article, the text itself in a discussion."""
+
+_MARGINAL_NAMES: Final = (
+    "nav navbar navigation topnav subnav sitenav menu menus menubar submenu megamenu breadcrumb "
+    "breadcrumbs crumbs sidebar sidebars footer foot cookie cookies consent gdpr onetrust newsletter "
+    "newsletters subscribe subscription signup signin login popup popups modal modals overlay lightbox "
+    "share shares sharing sharedaddy social socials addtoany related recommended recommendation "
+    "recommendations promo promos promotion promotions advert advertisement advertising ad ads adsense "
+    "sponsor sponsors sponsored taboola outbrain pagination pager paging toolbar tagcloud taglist "
+    "dropdown tooltip tooltips toast offcanvas drawer skip sr screenreader copyright upsell upsells "
+    "crosssell crosssells minicart trending outline toc noprint bio postmeta masthead topbar searchform "
+    "visuallyhidden "
+)
+_MARGINAL_WORDS: Final = frozenset(_MARGINAL_NAMES.split())
+_MARGINAL_PARTS: Final = (
+    *("sidebar", "breadcrumb", "newsletter", "cookiebanner", "cookieconsent", "cookienotice", "relatedpost"),
+    *("relatedarticle", "relatedproduct", "relatedcontent", "relatedtopic", "relatedstor", "relatedlink"),
+    *("sharebutton", "sharelink", "shareicon", "sociallink", "socialicon", "socialshare", "socialmedia"),
+    *(
+        "sitefooter",
+        "pagefooter",
+        "globalfooter",
+        "mainnav",
+        "mainmenu",
+        "globalnav",
+        "recentlyviewed",
+        "alsolike",
+    ),
+    *(
+        "readmore",
+        "readnext",
+        "megamenu",
+        "backtotop",
+        "recommendation",
+        "authorbio",
+        "authorbox",
+        "skiplink",
+    ),
+    *(
+        "tableofcontents",
+        "advertisement",
+        "postnavigation",
+        "entrymeta",
+        "screenreadertext",
+        "visuallyhidden",
+    ),
+    *("morefrom", "nextprev", "prevnext", "searchform", "crosssell"),
+)
+_REMARKS_WORDS: Final = frozenset(
+    ["comment", "comments", "commentlist", "respond", "replies", "disqus", "review", "reviews"]
+)
+_MAIN_PARTS: Final = (
+    *("articlebody", "articlecontent", "articletext", "postbody", "postcontent", "posttext", "entrybody"),
+    *("entrycontent", "entrytext", "storybody", "storycontent", "pagecontent", "maincontent", "blogcontent"),
+)
+_LETTERS: Final = re.compile(r"[a-z]+")
+_NO_LETTERS: Final = re.compile(r"[^a-z ]+")
+_MARGINAL_ROLES: Final = frozenset(
+    {
+        "navigation",
+        "banner",
+        "contentinfo",
+        "complementary",
+        "search",
+        "dialog",
+        "alertdialog",
+        "menu",
+        "menubar",
+    }
+)
+
+
+class Block(NamedTuple):
+    """One run of text: a paragraph, a heading, an item, a cell."""
+
+    text: str
+    kind: str
+    """The element that it is: p, h1 to h6, li, td, pre, blockquote; or div."""
+    link_chars: int
+    place: int
+    row: int
+    """For a cell: which row, so that its neighbours are found."""
+    markdown: str = ""
+
+
+@dataclass(slots=True)
+class Blocks:
+    """A page as blocks."""
+
+    blocks: list[Block] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    """Of each place."""
+    marks: list[int] = field(default_factory=list)
+    """What each place is, by name and kind."""
+    tags: list[str] = field(default_factory=list)
+
+
+@lru_cache(maxsize=8_192)
+def mark_of(tag: str, names: str, role: str) -> int:
+    """Say what a place is by what it is called; pages repeat their names, so answers are kept."""
+    mark = _MARK_OF_TAG.get(tag, PLAIN)
+    if role == "main":
+        mark |= MAIN
+    elif role in _MARGINAL_ROLES:
+        mark |= MARGINAL
+    if len(names) <= 1:
+        return mark
+    lower = names[:MAX_NAMES_CHARS].lower()
+    words = _LETTERS.findall(lower)
+    squeezed = _NO_LETTERS.sub("", lower)
+    # A class of that name; page builders call every part of a page "…-widget".
+    if (
+        " widget" in f" {lower}"
+        or not _MARGINAL_WORDS.isdisjoint(words)
+        or any(part in squeezed for part in _MARGINAL_PARTS)
+    ):
+        return mark | MARGINAL
+    if not _REMARKS_WORDS.isdisjoint(words):
+        return mark | REMARKS
+    return mark | ARTICLE if any(part in squeezed for part in _MAIN_PARTS) else mark
+
+
+MAX_NAMES_CHARS: Final = 300
+
+_MARK_OF_TAG: Final = {
+    "main": MAIN,
+    "article": ARTICLE,
+    "nav": MARGINAL,
+    "footer": MARGINAL,
+    "aside": MARGINAL,
+    "header": HEAD,
+}

@@ -1,0 +1,137 @@
+"""What kind of page is it: article, list, product, forum, documentation?
+
+Signs are weighed: what the page says of itself (Open Graph, structured data, generator), how its URL
+looks, and how its main text is made. The kind with most weight wins; how far it is ahead is the
+confidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from strider.contracts.generated.words import PageKind
+
+from .blocks import Block
+
+LONG_CHARS: Final = 120
+LINKED: Final = 0.6
+MANY_LINKS: Final = 15
+MANY_LONG: Final = 4
+SURE: Final = 3.0
+LIKELY: Final = 2.0
+HINT: Final = 1.0
+
+_KIND_OF_TYPE: Final = {
+    **dict.fromkeys(
+        ("product", "og:product", "product.item", "productgroup", "individualproduct"), PageKind.PRODUCT
+    ),
+    **dict.fromkeys(
+        ("article", "newsarticle", "blogposting", "reportagenewsarticle", "techarticle", "report", "recipe"),
+        PageKind.ARTICLE,
+    ),
+    **dict.fromkeys(("collectionpage", "itemlist", "searchresultspage", "product.group"), PageKind.LIST),
+    **dict.fromkeys(("discussionforumposting", "qapage", "question"), PageKind.FORUM),
+}
+_GENERATORS: Final = (
+    (r"discourse|phpbb|vbulletin|xenforo|flarum|mybb|invision|vanilla|nodebb", PageKind.FORUM),
+    (
+        r"sphinx|docusaurus|mkdocs|vitepress|gitbook|readthedocs|javadoc|rustdoc|mdbook|doxygen",
+        PageKind.DOCUMENTATION,
+    ),
+)
+_FORUM_PATH: Final = r"/(?:forums?|threads?|topics?|questions|viewtopic|showthread|discussions?|t)[/.-]"
+_MANUAL: Final = r"^https?://(?:docs?|developers?)\.|/(?:docs?|documentation|reference|manual|api|guide)/"
+_LIST_PATH: Final = (
+    r"/(?:category|categories|collections?|tags?|archive|search|browse|shop|c|market|genre)(?:/|$|\?)"
+)
+_ARTICLE_PATH: Final = r"/(?:19|20)\d\d/\d\d?/|/(?:blog|news|articles?|story|posts?)/[^/?]+"
+_PATHS: Final = (
+    (r"/(?:products?|dp|itm|item|p)/[^/?]+", PageKind.PRODUCT, LIKELY),
+    (_FORUM_PATH, PageKind.FORUM, LIKELY),
+    (r"^https?://(?:forums?|community|discuss|discussions?)\.", PageKind.FORUM, HINT),
+    (_MANUAL, PageKind.DOCUMENTATION, LIKELY),
+    (_LIST_PATH, PageKind.LIST, LIKELY),
+    (_ARTICLE_PATH, PageKind.ARTICLE, LIKELY),
+)
+_BUY: Final = (
+    "add to cart",
+    "add to bag",
+    "add to basket",
+    "in den warenkorb",
+    "ajouter au panier",
+    "buy now",
+)
+_THINGS: Final = "results|matches|items|products|posts|entries|articles|listings"
+_NO_RESULTS: Final = re.compile(
+    rf"\b(?:no (?:{_THINGS})(?: were)?(?: found| matched| available)?"
+    r"(?= *(?:$|[.!,:]|for|found|in |that|match))"
+    r"|nothing (?:was )?found|0 results|did not match any|keine (?:ergebnisse|treffer)|aucun résultat"
+    r"|sin resultados|no se encontraron|nenhum resultado|nessun risultato|ничего не найдено"
+    r"|geen resultaten)(?!\w)",
+    re.IGNORECASE | re.MULTILINE,
+)
+NO_RESULTS_CHARS: Final = 1_500
+"""A longer main text says something, whatever words stand in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What a page's kind is told by."""
+
+    url: str
+    types: Sequence[str] = ()
+    """What it says it is, in lower case."""
+    generator: str = ""
+    has_pages: bool = False
+    is_dated: bool = False
+
+
+def find_page_kind(signs: Signs, blocks: Sequence[Block], text: str) -> tuple[str, float]:
+    """Weigh; gives the kind and how sure that is."""
+    weights: dict[str, float] = {}
+    for kind, weight in (*_said(signs), *_shown(signs, blocks, text)):
+        weights[kind] = weights.get(kind, 0.0) + weight
+    if not weights:
+        return PageKind.OTHER, 0.5
+    best = max(weights, key=lambda kind: weights[kind])
+    if weights[best] < HINT:
+        return PageKind.OTHER, 0.5
+    return best, round(weights[best] / (sum(weights.values()) + HINT), 3)
+
+
+def says_nothing(text: str) -> bool:
+    """Say whether a list says that it has nothing."""
+    return len(text) <= NO_RESULTS_CHARS and _NO_RESULTS.search(text) is not None
+
+
+def _said(signs: Signs) -> Iterable[tuple[str, float]]:
+    for kind in {_KIND_OF_TYPE[name] for name in signs.types if name in _KIND_OF_TYPE}:
+        yield kind, SURE
+    for pattern, kind in _GENERATORS:
+        if signs.generator and re.search(pattern, signs.generator, re.IGNORECASE):
+            yield kind, SURE
+    for pattern, kind, weight in _PATHS:
+        if re.search(pattern, signs.url, re.IGNORECASE):
+            yield kind, weight
+    path = signs.url.partition("://")[2].partition("/")[2]
+    if not path.partition("?")[0]:
+        yield PageKind.LIST, HINT
+
+
+def _shown(signs: Signs, blocks: Sequence[Block], text: str) -> Iterable[tuple[str, float]]:
+    long = sum(len(block.text) - block.link_chars >= LONG_CHARS for block in blocks)
+    linked = sum(block.link_chars > LINKED * len(block.text) for block in blocks)
+    if signs.has_pages:
+        yield PageKind.LIST, LIKELY
+    if linked >= MANY_LINKS and linked > 2 * long:
+        yield PageKind.LIST, LIKELY
+    if long >= MANY_LONG and long >= linked:
+        yield PageKind.ARTICLE, LIKELY if signs.is_dated else HINT
+    lower = text.lower()
+    if any(words in lower for words in _BUY):
+        yield PageKind.PRODUCT, HINT
+    if sum(block.kind == "pre" for block in blocks) > 2:  # noqa: PLR2004  # more than an example
+        yield PageKind.DOCUMENTATION, HINT

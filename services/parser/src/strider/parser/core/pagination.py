@@ -1,0 +1,207 @@
+"""How does a list go on?
+
+Takes where a page is, its link elements and its anchors, and decides which of them lead to the next, the
+previous and the numbered pages, and by which pattern pages are addressed. A link that says so (rel)
+comes first, then what an anchor is called, then the numbers. Only pages of the same host count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from strider.contracts.generated.words import PaginationStyle
+from strider.urls import host
+
+from .metadata import resolve
+from .readings import Anchor, LinkTag
+
+MAX_PAGES: Final = 100
+MAX_NUMBER: Final = 100_000
+MAX_LABEL_CHARS: Final = 40
+
+_PAGES: Final = r"(?: (?:page|posts?|entries|articles?|seite|página|pagina|страница|strona))*"
+_NEXT: Final = re.compile(
+    r"(?:go to (?:the )?)?(?:(?:page )?suivante?|next|older|weiter|nächste|siguiente|próxim[ao]|avanti"
+    r"|successiv[ao]|volgende|далее|следующая|вперед|вперёд|następna|dalej|další|sonraki"
+    rf"|下一页|下一頁|次へ|次のページ|다음){_PAGES}",
+    re.IGNORECASE,
+)
+_PREVIOUS: Final = re.compile(
+    r"(?:go to (?:the )?)?(?:(?:page )?précédente?|prev(?:ious)?|newer|zurück|vorherige|anterior|precedente"
+    r"|vorige|назад|предыдущая|poprzednia|předchozí|önceki"
+    rf"|上一页|上一頁|前へ|이전){_PAGES}",
+    re.IGNORECASE,
+)
+_NEXT_ARROWS: Final = frozenset(("\u203a » > >> → \u276f ⟩ ▶ ▸ \u203a\u203a »»").split())  # noqa: SIM905  # short
+_PREVIOUS_ARROWS: Final = frozenset(("\u2039 « < << ← \u276e ⟨ ◀ ◂ \u2039\u2039 ««").split())  # noqa: SIM905  # short
+_ARROWS: Final = " \t\n\r\xa0.|…-\u2013" + "".join(_NEXT_ARROWS | _PREVIOUS_ARROWS)
+_NUMBERED: Final = re.compile(r"(?:(?:page|seite|página|страница|go to page) )?(\d{1,5})", re.IGNORECASE)
+_NUMBER_IN_URL: Final = re.compile(r"\d+")
+_SIZES: Final = re.compile(
+    r"[?&](?:limit|per_?page|page_?size|show|items_per_page|results|rows|count|num)=$", re.IGNORECASE
+)
+"""Parameters that say how many, not from where on."""
+
+_NO_PAGE: Final = re.compile(r"\.(?:jpe?g|png|gif|webp|pdf|zip|mp[34])(?:\?|$)", re.IGNORECASE)
+MAX_DIGITS: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Pagination:
+    """How a list goes on."""
+
+    next_url: str = ""
+    previous_url: str = ""
+    page_urls: tuple[str, ...] = ()
+    style: str = PaginationStyle.NONE
+    pattern: str = ""
+    number: int = 0
+    last: int = 0
+
+
+def find_pagination(
+    url: str, *, base: str, links: Sequence[LinkTag], anchors: Sequence[Anchor]
+) -> Pagination:
+    """Decide where the list goes on."""
+    home = host(url)
+    following, preceding = _said_by_links(links, base)
+    numbered: dict[str, int] = {}
+    for anchor in anchors:
+        label = anchor.text
+        if len(label) > MAX_LABEL_CHARS and not anchor.rel:
+            continue
+        kind = _kind_of(label, anchor.rel)
+        if kind == "" or not (target := _on_host(anchor.href, base, home)):
+            continue
+        if kind == "next":
+            following = following or (target if target != url else "")
+        elif kind == "previous":
+            preceding = preceding or (target if target != url else "")
+        else:
+            numbered.setdefault(target, int(kind))
+    return _together(url, following, preceding, numbered)
+
+
+def _said_by_links(links: Sequence[LinkTag], base: str) -> tuple[str, str]:
+    found = {"next": "", "prev": ""}
+    for tag in links:
+        for word in tag.rel.split():
+            name = "prev" if word == "previous" else word
+            if name in found and not found[name]:
+                found[name] = resolve(tag.href, base)
+    return found["next"], found["prev"]
+
+
+def _kind_of(label: str, rel: str) -> str:
+    """Say what an anchor leads to: next, previous, a number, or nothing of a list."""
+    said = set(rel.split())
+    bare = label.strip(_ARROWS)
+    if "next" in said or label in _NEXT_ARROWS or _NEXT.fullmatch(bare):
+        return "next"
+    if not said.isdisjoint(("prev", "previous")) or label in _PREVIOUS_ARROWS or _PREVIOUS.fullmatch(bare):
+        return "previous"
+    match = _NUMBERED.fullmatch(bare.replace(",", ""))
+    return match[1] if match and 0 < int(match[1]) <= MAX_NUMBER else ""
+
+
+def _on_host(href: str, base: str, home: str) -> str:
+    if href.lstrip().startswith(("#", "javascript:")):
+        return ""
+    target = resolve(href, base)
+    return target if target and host(target) == home else ""
+
+
+def _together(url: str, following: str, preceding: str, numbered: dict[str, int]) -> Pagination:
+    pattern, style, members = _best_pattern(url, numbered)
+    if not pattern:
+        style = PaginationStyle.LINK_ONLY if following or preceding else PaginationStyle.NONE
+        return Pagination(following, preceding, style=style)
+    number = _own_number(url, pattern, members)
+    by_number = {each: target for target, each in reversed(members.items())}
+    return Pagination(
+        following or (by_number.get(number + 1, "") if number else ""),
+        preceding or (by_number.get(number - 1, "") if number else ""),
+        tuple(target for target in members if target != url)[:MAX_PAGES],
+        style,
+        pattern,
+        number,
+        max(members.values()),
+    )
+
+
+_Group = dict[str, tuple[int, int]]
+"""Link → what its label says and what stands in its URL."""
+
+
+def _best_pattern(url: str, numbered: dict[str, int]) -> tuple[str, str, dict[str, int]]:
+    """Find the pattern that most of the numbered links have in common."""
+    groups: dict[str, _Group] = defaultdict(dict)
+    for target, number in numbered.items():
+        if _NO_PAGE.search(target):
+            continue
+        for match in _NUMBER_IN_URL.finditer(target, target.find("/", 8)):
+            before = target[: match.start()]
+            if len(match[0]) <= MAX_DIGITS and not _SIZES.search(before):
+                groups[f"{before}{{N}}{target[match.end() :]}"][target] = number, int(match[0])
+    fitting = {pattern: group for pattern, group in groups.items() if _fits(url, pattern, group)}
+    if not fitting:
+        return "", PaginationStyle.NONE, {}
+    pattern = max(fitting, key=lambda each: (len(fitting[each]) + 3 * _is_related(url, each), -len(each)))
+    members = {target: number for target, (number, _) in fitting[pattern].items()}
+    for target, number in numbered.items():  # the first page is often addressed without a number
+        if number == 1 and target not in members and target.partition("?")[0].rstrip("/") in pattern:
+            members[target] = 1
+    return pattern, _style_of(pattern, fitting[pattern]), members
+
+
+def _fits(url: str, pattern: str, group: _Group) -> bool:
+    """Say whether the numbers in the URLs follow those of the labels: the same, or in even steps."""
+    pairs = sorted(group.values())
+    (first, found), *rest = pairs
+    if not rest:
+        return found == first and _is_related(url, pattern)
+    (second, further) = rest[0]
+    if second == first or (further - found) % (second - first):
+        return False
+    step = (further - found) // (second - first)
+    return step > 0 and all(other - found == step * (number - first) for number, other in rest)
+
+
+def _style_of(pattern: str, group: _Group) -> str:
+    if "?" not in pattern.partition("{N}")[0]:
+        return PaginationStyle.PATH
+    is_even = all(found in {number, number - 1} for number, found in group.values())
+    return PaginationStyle.QUERY if is_even else PaginationStyle.OFFSET
+
+
+def _is_related(url: str, pattern: str) -> bool:
+    bare = url.partition("?")[0].rstrip("/")
+    return pattern.startswith(bare) or _as_regex(pattern).fullmatch(url) is not None
+
+
+def _as_regex(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(re.escape("{N}"), r"(\d+)"))
+
+
+def _own_number(url: str, pattern: str, members: dict[str, int]) -> int:
+    """Tell which page this is: by its label, by the pattern, or as the one without a number."""
+    if url in members:
+        return members[url]
+    expression = _as_regex(pattern)
+    own = expression.fullmatch(url)
+    if own is None:
+        return 1 if _is_related(url, pattern) else 0
+    pairs = sorted(
+        (number, int(match[1]))
+        for target, number in members.items()
+        if (match := expression.fullmatch(target)) is not None
+    )
+    if len(pairs) < 2:  # noqa: PLR2004  # no step can be told from one
+        return int(own[1])
+    (first, found), (second, further) = pairs[0], pairs[1]
+    step = (further - found) / (second - first) if second != first else 1
+    return round(first + (int(own[1]) - found) / step) if step else 0

@@ -1,0 +1,70 @@
+"""What a page costs the parser, by level: bytes to event, on a synthetic page of 28 KB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from strider.contracts.generated.words import ExtractionLevel
+from strider.parser.adapters.lexbor import read_html
+from strider.parser.adapters.pages import make_reader
+from strider.parser.core import Limits
+from strider.parser.core.fingerprints import simhash
+from strider.parser.core.readings import Depth
+from strider.testing.site.prose import sentences
+from tests.unit.parser.pages import a_page
+
+from .measure import Row, interleaved
+
+LINKS: Final = 80
+PARAGRAPHS: Final = 40
+GOLDEN: Final = Path(__file__).parents[1] / "golden" / "pages"
+
+
+def synthetic() -> bytes:
+    """Make a page of 28 KB with 80 links and much text."""
+    chance = Random(28)
+    links = "".join(f'<li><a href="/section/{n}/page-{n}.html">Story {n}</a></li>' for n in range(LINKS))
+    text = "".join(f"<p class='text'>{sentences(chance, 500)}</p>" for _ in range(PARAGRAPHS))
+    return (
+        "<!doctype html><html lang=en><head><title>A page</title><meta name=description content='It says.'>"
+        f"<link rel=canonical href='/a'></head><body><nav><ul>{links}</ul></nav>"
+        f"<main><article><h1>A page</h1>{text}</article></main>"
+        "<footer><p>Copyright</p></footer></body></html>"
+    ).encode()
+
+
+def _reading(content: bytes, level: str) -> Callable[[], object]:
+    read = make_reader(Limits(extraction=level))
+    page = a_page(content)
+    return lambda: read(page, content)
+
+
+def measure(*, rounds: int) -> list[Row]:
+    """All rows of this file."""
+    content = synthetic()
+    text = make_reader(Limits(extraction=ExtractionLevel.MAIN))(a_page(content), content).main_text
+    parts: dict[str, Callable[[], object]] = {
+        "basic": _reading(content, ExtractionLevel.BASIC),
+        "main": _reading(content, ExtractionLevel.MAIN),
+        "simhash": lambda: simhash(text),
+        "tree": lambda: read_html(content),
+        "tree and blocks": lambda: read_html(content, Depth(has_blocks=True)),
+    }
+    found = {
+        name: spread.median * 1e6 for name, spread in interleaved(parts, rounds=rounds, times=50).items()
+    }
+    what = f"{len(content) / 1024:.0f} KB synthetic page"
+    return [
+        Row(f"parse `basic`, {what}", found["basic"], "µs CPU", 400),
+        Row(f"parse `main`, {what}", found["main"], "µs CPU", 1_500),
+        Row(
+            f"main text and all that goes with it, {what}",
+            found["main"] - found["basic"],
+            "µs CPU",
+            1_000,
+        ),
+        Row(f"SimHash, {what}", found["simhash"], "µs CPU", 150),
+    ]

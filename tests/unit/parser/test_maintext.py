@@ -1,0 +1,104 @@
+"""Main text: what stands around it goes, what belongs to it stays, on each kind of page."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from strider.contracts.generated.events import PageParsed
+from strider.contracts.generated.words import ExtractionLevel, PageKind
+from strider.parser.core import Limits
+
+from .pages import read
+
+LONG = "This sentence is long enough to be one that somebody has written for people who read. " * 3
+FULL = Limits(extraction=ExtractionLevel.MAIN, with_markdown=True)
+
+
+def main_of(html: str, **fields: str) -> PageParsed:
+    return read(html, limits=FULL, **fields)
+
+
+def paragraphs(count: int) -> str:
+    return "".join(f"<p>Part {number}. {LONG}</p>" for number in range(count))
+
+
+@pytest.mark.req("S1.2.21", "S1.14.7")
+@pytest.mark.parametrize(
+    "around",
+    [
+        pytest.param("<nav><a href=/>Around</a></nav>", id="navigation"),
+        pytest.param("<div class='site-sidebar'><p>Around</p></div>", id="named so"),
+        pytest.param("<div role=complementary>Around</div>", id="role"),
+        pytest.param("<section id=relatedPosts><h2>Around</h2></section>", id="camel case"),
+        pytest.param("<header><p>Around</p></header>", id="header of the page"),
+        pytest.param("<div class=comments><p>Around</p></div>", id="remarks on an article"),
+        pytest.param("<div style='display: none'>Around</div>", id="hidden"),
+        pytest.param("<p><a href=/x>Around and a few more words</a></p>", id="a link between"),
+    ],
+)
+def test_what_stands_around_is_left_out(around: str) -> None:
+    page = main_of(f"<body>{around}<div>{paragraphs(3)}</div>{around}")
+
+    assert "Around" not in page.main_text
+    assert page.main_text.count("Part ") == 3
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        pytest.param(f"<div class=sidebar-layout>{paragraphs(3)}</div>", id="all of it is named so"),
+        pytest.param(
+            f"<article><header><h1>Part head</h1></header>{paragraphs(2)}</article>", id="its own header"
+        ),
+        pytest.param(
+            "".join(f"<div class=elementor-widget><p>Part {n}. {LONG}</p></div>" for n in range(3)),
+            id="page builder",
+        ),
+        pytest.param(
+            "".join(f"<div class=comment><p>Part {n}. {LONG}</p></div>" for n in range(3)), id="discussion"
+        ),
+        pytest.param(f"<div hidden id='S:0'>{paragraphs(3)}</div>", id="streamed"),
+        pytest.param(f"<noscript>{paragraphs(3)}</noscript><div>Loading</div>", id="without scripts"),
+        pytest.param(
+            f"<div>Loading</div><script>x={json.dumps({'cooked': paragraphs(3)})}</script>", id="for scripts"
+        ),
+    ],
+)
+def test_what_belongs_to_the_text_stays(html: str) -> None:
+    assert main_of(f"<body>{html}").main_text.count("Part ") == 3
+
+
+def test_a_list_of_links_is_the_text_where_there_is_no_other() -> None:
+    items = "".join(f"<li><a href=/{n}>Item number {n} of the list</a></li>" for n in range(30))
+
+    page = main_of(
+        f"<body><main><h1>All items</h1><ul>{items}</ul></main>", url="https://site.test/category/x"
+    )
+
+    assert page.main_text.count("Item number") == 30
+    assert page.page_kind == PageKind.LIST
+
+
+def test_markdown_keeps_what_structure_says() -> None:
+    page = main_of(
+        f"<body><main><h2>Head</h2><p>{LONG} <b>bold</b> and <code>x()</code></p><ul><li>one<li>two</ul>"
+        "<pre>a\n  b</pre><table><tr><th>k<th>v<tr><td>1<td>2</table></main>"
+    )
+
+    table = "| k | v |\n| --- | --- |\n| 1 | 2 |"
+    prose = f"{LONG}**bold** and `x()`"
+    listed = "- one\n- two\n\n```\na\n  b\n```"
+    assert page.markdown == f"## Head\n\n{prose}\n\n{listed}\n\n{table}"
+
+
+def test_depth_is_no_matter() -> None:
+    """The walk keeps its own list: a page's nesting must not become a recursion of ours."""
+    assert "Part 1" in main_of(f"<body>{'<div>' * 1_900}{paragraphs(3)}").main_text
+
+
+def test_the_level_basic_says_nothing_of_it() -> None:
+    page = read(f"<body>{paragraphs(3)}")
+
+    assert (page.extraction, page.main_text, page.simhash) == (ExtractionLevel.BASIC, "", 0)

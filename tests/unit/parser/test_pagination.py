@@ -1,0 +1,96 @@
+"""How a list goes on: next, previous and numbered pages, and the pattern of their URLs."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.contracts.generated.words import PaginationStyle
+from strider.parser.core.pagination import Pagination, find_pagination
+from strider.parser.core.readings import ELSEWHERE, Anchor, LinkTag
+
+LIST = "https://site.test/news"
+
+
+def found(
+    *anchors: tuple[str, str], url: str = LIST, rel: str = "", link: LinkTag | None = None
+) -> Pagination:
+    return find_pagination(
+        url,
+        base=url,
+        links=() if link is None else (link,),
+        anchors=[Anchor(href, text, rel, ELSEWHERE) for text, href in anchors],
+    )
+
+
+@pytest.mark.req("S2.3.1", "S2.3.2", "S2.3.3")
+def test_numbers_in_the_query_become_a_pattern() -> None:
+    pages = found(("2", "?page=2"), ("3", "?page=3"), ("Next", "?page=2"))
+
+    assert pages == Pagination(
+        next_url=f"{LIST}?page=2",
+        page_urls=(f"{LIST}?page=2", f"{LIST}?page=3"),
+        style=PaginationStyle.QUERY,
+        pattern=f"{LIST}?page={{N}}",
+        number=1,
+        last=3,
+    )
+
+
+@pytest.mark.req("S2.3.4")
+def test_numbers_in_the_path_become_a_pattern_and_neighbours_are_known() -> None:
+    """Not every list names its next page; the numbers around this one say it."""
+    pages = found(("1", "/news"), ("2", "/news/page/2"), ("4", "/news/page/4"), url=f"{LIST}/page/3")
+
+    assert (pages.style, pages.pattern) == (PaginationStyle.PATH, f"{LIST}/page/{{N}}")
+    assert (pages.next_url, pages.previous_url) == (f"{LIST}/page/4", f"{LIST}/page/2")
+    assert (pages.number, pages.last) == (3, 4)
+
+
+def test_even_steps_are_an_offset() -> None:
+    pages = found(("2", "?start=20"), ("3", "?start=40"), ("4", "?start=60"), url=f"{LIST}?start=20")
+
+    assert (pages.style, pages.pattern, pages.number) == (PaginationStyle.OFFSET, f"{LIST}?start={{N}}", 2)
+    assert pages.next_url == f"{LIST}?start=40"
+
+
+@pytest.mark.parametrize(
+    ("label", "direction"),
+    [
+        pytest.param("Next", "next", id="word"),
+        pytest.param("Next page »", "next", id="words and an arrow"),
+        pytest.param("»", "next", id="arrow"),
+        pytest.param("Older posts", "next", id="blog"),
+        pytest.param("Weiter", "next", id="German"),
+        pytest.param("下一页", "next", id="Chinese"),
+        pytest.param("« Previous", "previous", id="back"),
+        pytest.param("Précédent", "previous", id="French"),
+        pytest.param("Next: how we cook", "", id="a headline"),
+        pytest.param("Nextcloud", "", id="a name"),
+        pytest.param("2026", "", id="a year alone"),
+    ],
+)
+def test_what_an_anchor_is_called(label: str, direction: str) -> None:
+    pages = found((label, "/other/2"))
+
+    expected = {"next": ("https://site.test/other/2", ""), "previous": ("", "https://site.test/other/2")}
+    assert (pages.next_url, pages.previous_url) == expected.get(direction, ("", ""))
+
+
+def test_what_the_page_says_of_itself_comes_first() -> None:
+    link = LinkTag("next", "?after=x", "", "")
+
+    assert found(("Next", "?page=2"), link=link).next_url == f"{LIST}?after=x"
+
+
+@pytest.mark.parametrize(
+    "anchors",
+    [
+        pytest.param((("20", "?limit=20"), ("50", "?limit=50")), id="how many a page"),
+        pytest.param((("1", "/photos/1.jpg"), ("2", "/photos/2.jpg")), id="pictures"),
+        pytest.param((("Next", "https://other.test/2"),), id="another host"),
+        pytest.param((("Next", "javascript:go(2)"), ("2", "#2")), id="no page"),
+        pytest.param((("3", "?page=9"), ("4", "?page=2")), id="numbers that do not go together"),
+    ],
+)
+def test_what_is_no_further_page(anchors: tuple[tuple[str, str], ...]) -> None:
+    assert found(*anchors) == Pagination()
