@@ -17,7 +17,12 @@ _SPEC_CHARACTERS: Final = 16
 
 def entry_id(job_id: str, url_key: str) -> str:
     """Name the entry of a URL in a job: 128 bits in hex, which no two entries of a frontier share."""
-    return blake2b(f"{job_id}\n{url_key}".encode(), digest_size=16).hexdigest()
+    return raw_entry_id(job_id, url_key).hex()
+
+
+def raw_entry_id(job_id: str, url_key: str) -> bytes:
+    """Name it in 16 bytes."""
+    return blake2b(f"{job_id}\n{url_key}".encode(), digest_size=16).digest()
 
 
 def seen_scope(job_id: str, crawl_spec_id: str) -> str:

@@ -57,7 +57,7 @@ _rare_of: Callable[[EntryRecorded], tuple[Any, ...]] = attrgetter(*RARE)
 
 _HEAD: Final = Struct(">BIHIHI")
 """Phase, ticket, lease that has it, last outcome: the scripts' part of a slot."""
-_TAIL: Final = Struct(">HIBBHHII32sHIHIBHH")
+_TAIL: Final = Struct(">6sB3s6sI32s6s6sBHH")
 """Due, priority, execution, sequence; shape, key, updated, discovered, flags, lengths of URL and referrer."""
 _RARE: Final = Struct(">BI")
 
@@ -67,7 +67,8 @@ _REFERRER_IS_NEAR: Final = 4
 """It begins as the URL does, up to the path."""
 
 _MAX_48: Final = (1 << 48) - 1
-_LOW_32: Final = 0xFFFFFFFF
+_HTTPS: Final = "https://"
+_HTTPS_SIZE: Final = len(_HTTPS)
 _HASH_CHARACTERS: Final = 64
 _TEXT_KEY: Final = len(RARE)
 _TEXT_GROUP: Final = len(RARE) + 1
@@ -98,32 +99,29 @@ def shape_from(text: str) -> Shape:
 
 def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
     """Pack an entry, given the numbers of its shape and of its execution."""
-    url = entry.url
-    host, origin = _host_and_origin(url)
+    url, group, referrer = entry.url, entry.group, entry.referrer
     flags, more = 0, []
     key = _raw(entry.url_key)
     if key is None:
         flags |= _KEY_IS_TEXT
         more.append(_packed_rare(_TEXT_KEY, _bytes(entry.url_key)))
-    if entry.group != host:
-        flags |= _GROUP_IS_TOLD
-        more.append(_packed_rare(_TEXT_GROUP, _bytes(entry.group)))
-    referrer = entry.referrer
+    if (origin := _https_origin(url, group)) is None:
+        host, origin = _host_and_origin(url)
+        if group != host:
+            flags |= _GROUP_IS_TOLD
+            more.append(_packed_rare(_TEXT_GROUP, _bytes(group)))
     if referrer and referrer.startswith(origin):
         flags |= _REFERRER_IS_NEAR
         referrer = referrer[len(origin) :]
     if (rare := _rare_of(entry)) != _DEFAULTS:
         more += _rare_parts(rare)
     url_bytes, referrer_bytes = _bytes(url)[:_URL_LIMIT], _bytes(referrer)[:_URL_LIMIT]
-    due, sequence = _time(entry.due_at_ms), _time(entry.fetch_sequence)
-    updated, found = _time(entry.updated_at_ms), _time(entry.discovered_at_ms)
     head = _TAIL.pack(
-        due >> 32, due & _LOW_32, rank(entry), execution >> 16, execution & 0xFFFF,
-        sequence >> 32, sequence & _LOW_32, shape, key or b"",
-        updated >> 32, updated & _LOW_32, found >> 32, found & _LOW_32,
+        _six(entry.due_at_ms), rank(entry), execution.to_bytes(3), _six(entry.fetch_sequence), shape,
+        key or b"", _six(entry.updated_at_ms), _six(entry.discovered_at_ms),
         flags, len(url_bytes), len(referrer_bytes),
     )  # fmt: skip
-    return b"".join((head, url_bytes, referrer_bytes, *more))
+    return b"".join((head, url_bytes, referrer_bytes, *more)) if more else head + url_bytes + referrer_bytes
 
 
 def tail_of(slot: bytes) -> tuple[bytes, int]:
@@ -139,14 +137,12 @@ def phase_of(slot: bytes) -> int:
 
 def shape_number(tail: bytes) -> int:
     """Say which shape a tail needs to be read."""
-    return int(_TAIL.unpack_from(tail)[7])
+    return int(_TAIL.unpack_from(tail)[4])
 
 
 def unpack_tail(tail: bytes, shape: Shape, *, held_by: int = 0) -> EntryRecorded:
     """Read an entry back, with the fetch sequence of the lease that has it, if one has."""
-    (due_h, due_l, _, _, _, seq_h, seq_l, _, key, up_h, up_l, found_h, found_l, flags, url_size, ref_size) = (
-        _TAIL.unpack_from(tail)
-    )
+    due, _, _, sequence, _, key, updated, found, flags, url_size, ref_size = _TAIL.unpack_from(tail)
     end = _TAIL.size + url_size
     url = _text(tail[_TAIL.size : end])
     referrer = _text(tail[end : end + ref_size])
@@ -157,13 +153,23 @@ def unpack_tail(tail: bytes, shape: Shape, *, held_by: int = 0) -> EntryRecorded
         url=url,
         group=rest.pop("group") if flags & _GROUP_IS_TOLD else host,
         referrer=origin + referrer if flags & _REFERRER_IS_NEAR else referrer,
-        fetch_sequence=held_by or seq_h << 32 | seq_l,
-        updated_at_ms=up_h << 32 | up_l,
-        discovered_at_ms=found_h << 32 | found_l,
-        due_at_ms=due_h << 32 | due_l,
+        fetch_sequence=held_by or int.from_bytes(sequence),
+        updated_at_ms=int.from_bytes(updated),
+        discovered_at_ms=int.from_bytes(found),
+        due_at_ms=int.from_bytes(due),
         **dict(zip(SHARED, shape, strict=True)),
         **rest,
     )
+
+
+def _https_origin(url: str, group: str) -> str | None:
+    """Give everything up to the path of the usual URL, whose host is its group; None for all others."""
+    size = _HTTPS_SIZE + len(group)
+    if ":" in group:
+        return None
+    if url.startswith(_HTTPS) and url.startswith(group, _HTTPS_SIZE) and url[size : size + 1] == "/":
+        return url[:size]
+    return None
 
 
 def _host_and_origin(url: str) -> tuple[str, str]:
@@ -229,12 +235,18 @@ def _raw(text: str) -> bytes | None:
     return raw if raw.hex() == text else None
 
 
-def _time(value: int) -> int:
-    return min(max(value, 0), _MAX_48)
+def _six(value: int) -> bytes:
+    try:
+        return value.to_bytes(6)
+    except OverflowError:
+        return (0 if value < 0 else _MAX_48).to_bytes(6)
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # lone surrogates, which a seed may bring
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _text(value: bytes) -> str:

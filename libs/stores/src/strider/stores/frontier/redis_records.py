@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import entry_id
+from strider.contracts.identity import raw_entry_id
 
 from .ports import Accepted, Conclusion, Fate, Freed, GroupState, Question, Remembered, Seen, Swap
 from .redis_names import Names
@@ -63,7 +63,7 @@ def digits(fingerprint: int) -> bytes:
 
 def raw_id(entry: EntryRecorded) -> bytes:
     """Name an entry in 16 bytes."""
-    return bytes.fromhex(entry_id(entry.job_id, entry.url_key))
+    return raw_entry_id(entry.job_id, entry.url_key)
 
 
 def accepted_bytes(accepted: Iterable[Accepted], names: Names, scopes: Scopes, *, phase: int) -> bytes:

@@ -64,4 +64,5 @@ def first_sequence(recorded: int, now_ms: int) -> int:
 
 def rank(entry: EntryRecorded) -> int:
     """Give the queue that an entry belongs to."""
-    return min(max(entry.priority, 0), len(PRIORITIES) - 1)
+    priority = entry.priority
+    return priority if 0 <= priority <= PRIORITIES[0] else min(max(priority, 0), PRIORITIES[0])
