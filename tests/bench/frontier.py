@@ -169,7 +169,7 @@ async def _seen(bench: Bench, sizes: Sequence[int]) -> list[Row]:
     """Bytes a URL of one job, at several sizes of it."""
     await bench.open(0, groups=1)
     rows, done = [], 0
-    await bench.remember(0, "warm", range(1))
+    await bench.remember(0, "warm", range(1_000))
     before = await bench.memory()
     for size in sizes:
         await bench.remember(0, "job", range(done, size))
