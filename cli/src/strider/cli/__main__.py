@@ -29,6 +29,7 @@ WORDS: Final = {
     "crawls": "crawls",
     "hosts": "hosts",
     "explain": "explain",
+    "frontier": "frontier",
     "topics": "topics",
     "schemas": "schemas",
     "migrate": "migrate",

@@ -21,6 +21,8 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "begin": ("shard", "groups", "buckets", "seen", "parked"),
     "ready": ("shard",),
     "tell": ("shard",),
+    "void": ("shard",),
+    "recover": ("shard", "groups", "leases"),
     "remember": ("shard", "buckets", "seen"),
     "shift": ("shard", "groups", "leases"),
     "name": ("shard",),

@@ -1,0 +1,74 @@
+"""What a person does to shards in Redis: look how they stand, have one rebuilt, have stale leases ended.
+
+Owns nothing and takes no part in fencing: the owner finds what was done here and does the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from strider.stores.keys import FRONTIER_HEADER
+from strider.stores.redis import Redis
+
+from .redis_scripts import frontier_script
+from .rules import DEFAULT_DELAY_MS, VISITED_TTL_MS
+
+READY = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardState:
+    """How a shard's header reads."""
+
+    shard: int
+    epoch: int
+    state: str
+    """ready, loading (a rebuild), dropping, void (a rebuild was asked for), absent."""
+    share: float
+    """How far the rebuild is, 0 to 1; 1 where there is none."""
+    queued: int
+    in_ring: int
+    offset_ms: int
+    """By how much the shard's time differs from the server's clock."""
+
+
+class RedisTending:
+    """Raises Unavailable."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def state(self, shard: int) -> ShardState:
+        """Say how a shard stands."""
+        told = await self._redis.command(
+            "HMGET", FRONTIER_HEADER(shard), "epoch", "state", "share", "queued", "ring", "offset"
+        )
+        epoch, state, share, queued, in_ring, offset = told
+        word = state.decode() if state else "absent"
+        return ShardState(
+            shard,
+            int(epoch or 0),
+            word,
+            1.0 if word == READY else int(share or 0) / 1000,
+            int(queued or 0),
+            int(in_ring or 0),
+            int(offset or 0),
+        )
+
+    async def void(self, shard: int) -> bool:
+        """Have a shard rebuilt; False where it is not ready anyway."""
+        [done] = await self._run("void", shard)
+        return bool(done)
+
+    async def recover(self, shard: int, *, older_than_ms: int) -> int:
+        """End leases that nobody has started for so long; gives how many."""
+        [ended] = await self._run("recover", shard, older_than_ms)
+        return int(ended)
+
+    async def _run(self, name: str, shard: int, *args: int) -> list[int]:
+        told: list[int] = await self._redis.run(
+            frontier_script(name),
+            keys=[FRONTIER_HEADER(shard)],
+            args=["", "", DEFAULT_DELAY_MS, VISITED_TTL_MS, *args],
+        )
+        return told

@@ -1,0 +1,71 @@
+"""What a person may do to shards, seen by their owner."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from typer.testing import CliRunner
+
+from strider.cli.frontier import app
+from strider.stores.frontier.ports import NotReady
+from strider.stores.frontier.redis_marks import RedisMarks
+from strider.stores.frontier.redis_tending import RedisTending
+from strider.stores.redis import Redis
+
+from .frontier_shards import EPOCH, LEASE_MS, SHARD, accepted, opened
+
+
+@pytest.mark.req("S3.20.20")
+async def test_a_shard_that_is_to_be_rebuilt_answers_its_owner_no_more(redis: Redis) -> None:
+    frontier, tending = await opened(redis), RedisTending(redis)
+
+    assert await tending.void(SHARD)
+    with pytest.raises(NotReady, match="void"):
+        await frontier.figures(SHARD, EPOCH)
+    assert not (await frontier.take(SHARD, EPOCH)).is_ready
+    await frontier.begin(SHARD, EPOCH)
+    await frontier.load(SHARD, EPOCH, queued=[accepted(1)])
+    await frontier.tell(SHARD, EPOCH, 0.5)
+    half = await tending.state(SHARD)
+    await frontier.ready(SHARD, EPOCH, groups=[], sequence=0)
+
+    assert (half.state, half.share) == ("loading", 0.5)
+    assert (await tending.state(SHARD)).state == "ready"
+
+
+@pytest.mark.req("S3.19.28")
+async def test_only_requests_that_nobody_began_are_given_back(redis: Redis) -> None:
+    """A request that was begun may be under way: its host must not be asked beside it."""
+    frontier, tending = await opened(redis), RedisTending(redis)
+    await frontier.accept(SHARD, EPOCH, [accepted(1, "a.test"), accepted(2, "b.test")])
+    begun, idle = (await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)).leases
+    await RedisMarks(redis).mark([(SHARD, begun.lease_id)], nonce="n", deadline_ms=30_000)
+
+    early = await tending.recover(SHARD, older_than_ms=LEASE_MS)
+    late = await tending.recover(SHARD, older_than_ms=0)
+    release = await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)
+
+    assert (early, late) == (0, 1)
+    assert [lease.lease_id for lease in release.expired] == [idle.lease_id]
+
+
+async def test_the_command_line_says_how_shards_stand(
+    redis: Redis, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await opened(redis)
+    monkeypatch.setenv("REDIS_URL", redis_url)
+
+    listed = await _invoke("list", "--shard", str(SHARD))
+    late = await _invoke("rebuild", "--shard", str(SHARD), "--wait", "1s")
+    missing = await _invoke("list", "--shard", "99")
+
+    assert listed[0] == 0
+    assert f"shard {SHARD}: ready, 0 queued, 0 in the ring, epoch {EPOCH:x}" in listed[1]
+    assert late[0] == 1  # nobody owns it
+    assert missing[0] == 2
+
+
+async def _invoke(*words: str) -> tuple[int, str]:
+    result = await asyncio.to_thread(CliRunner().invoke, app, list(words))
+    return result.exit_code, result.output
