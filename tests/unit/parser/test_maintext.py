@@ -8,7 +8,9 @@ import pytest
 
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.words import ExtractionLevel, PageKind
+from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.core import Limits
+from strider.parser.core.readings import Depth
 
 from .pages import read
 
@@ -102,3 +104,10 @@ def test_the_level_basic_says_nothing_of_it() -> None:
     page = read(f"<body>{paragraphs(3)}")
 
     assert (page.extraction, page.main_text, page.simhash) == (ExtractionLevel.BASIC, "", 0)
+
+
+def test_the_service_extracts_as_much_as_is_set() -> None:
+    """Settings travel to the workers as JSON: the level must arrive there."""
+    orders = WorkerOrders(parent=1, limits=FULL)
+
+    assert WorkerOrders.from_json(orders.to_json()).limits.depth == Depth(has_blocks=True, with_markdown=True)

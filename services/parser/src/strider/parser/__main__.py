@@ -23,7 +23,13 @@ def build(process: Process[ParserSettings]) -> Wiring:
     bodies = NoBodies() if objects is None else ObjectBodies(objects)
     orders = WorkerOrders(
         parent=os.getpid(),
-        limits=Limits(settings.max_page_mb * MIB, settings.max_links, settings.robot_name.lower()),
+        limits=Limits(
+            settings.max_page_mb * MIB,
+            settings.max_links,
+            settings.robot_name.lower(),
+            extraction=settings.extraction,
+            with_markdown=settings.with_markdown,
+        ),
         page_seconds=settings.page_seconds,
         memory_mb=settings.memory_mb,
         may_store=objects is not None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -25,5 +25,9 @@ class ParserSettings(ServiceSettings):
     """Largest page, once its encodings are undone."""
     max_links: Annotated[int, Field(ge=1, le=10_000)] = 1_000
     """Links of one page that travel; the best are kept."""
+    extraction: Literal["basic", "main"] = "basic"
+    """How much of a page is extracted: `main` adds main text, kind, pagination, dates and SimHash."""
+    with_markdown: bool = False
+    """Whether main text comes as Markdown too."""
     robot_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] = "strider"
     """The name by which meta elements and X-Robots-Tag headers may speak to this crawler alone."""
