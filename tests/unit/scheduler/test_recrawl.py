@@ -174,11 +174,13 @@ def test_a_seed_does_not_wait_for_the_interval() -> None:
 
 SITE = "www.site.test"
 HOME = f"http://{SITE}/"
-MINUTES = 300
+ROUND_SECONDS = 120
 
 
 def a_crawl() -> World:
-    spec = replace(SPEC, continuous=True, recrawl_seconds=MINUTES, recrawl_cap_seconds=4 * MINUTES)
+    spec = replace(
+        SPEC, continuous=True, recrawl_seconds=ROUND_SECONDS, recrawl_cap_seconds=4 * ROUND_SECONDS
+    )
     return World(Web({SITE: Host(SITE)}, {HOME: Page(HOME)}, (HOME,)), spec=spec)
 
 
@@ -207,7 +209,7 @@ def test_a_continuous_crawl_goes_on_by_itself(is_lost: bool) -> None:
         await last.stop()
 
         began = pages_asked(world)
-        waits = [round((after - before) / MINUTES) for before, after in pairwise(began)]
+        waits = [round((after - before) / ROUND_SECONDS) for before, after in pairwise(began)]
         assert waits == [1, 2, 4, 4]
         assert {entry.reason for entry in world.said(FRONTIER)} == {"accepted", "fetched", "due_again"}
 
@@ -220,7 +222,7 @@ def test_a_seed_brings_a_page_at_once(is_parked: bool) -> None:
     async def scenario() -> None:
         world = a_crawl()
         if is_parked:
-            world.ring.marks = MemoryFrontier(world.clock, room=Room(horizon_ms=60_000))
+            world.ring.marks = MemoryFrontier(world.clock, room=Room(horizon_ms=30_000))
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(40)
