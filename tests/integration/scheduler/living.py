@@ -56,6 +56,9 @@ class Process:
             "REDIS_URL": redis_url,
             "STRIDER_SHARDS": str(SHARDS),
             "SCHEDULER_LEASE_SECONDS": "5",
+            # Its broken pages come in rows, and nobody has the minute that a tripped breaker takes.
+            "SCHEDULER_BREAKER_FAILURES": "0",
+            "SCHEDULER_BREAKER_REFUSALS": "0",
         }
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(

@@ -67,7 +67,9 @@ class Group:
     @property
     def unwell_since_ms(self) -> int:
         """First sign of trouble since the last good answer; 0 where there was none."""
-        return min(filter(None, (self.rest.since_ms, self.breaker.since_ms)), default=0)
+        # Failures that trip no breaker hold nothing up, and so use up nobody's patience.
+        tripped_since_ms = 0 if self.breaker.is_closed else self.breaker.since_ms
+        return min(filter(None, (self.rest.since_ms, tripped_since_ms)), default=0)
 
     def is_blocked(self, now_ms: int) -> bool:
         """Say whether it rests, or a person wants it left alone."""
