@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strider.testing.stack import own_directory, start_kafka
 
-from . import contracts, frontier, parsing, rebuild, ring, runtime, shards, urls
+from . import contracts, fetch, frontier, parsing, rebuild, ring, runtime, shards, urls
 from .measure import Row
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -56,6 +56,7 @@ def main() -> int:
             rows += shards.measure(kafka, rounds=rounds, short=short)
         finally:
             kafka.close()
+    rows += fetch.measure(short=short)
     rows += frontier.measure(rounds=rounds, short=short)
     rows += ring.measure(rounds=1 if short else 3, short=short)
     page = HEAD.format(machine=_machine()) + "\n".join(map(_line, rows)) + "\n"

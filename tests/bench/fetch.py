@@ -1,0 +1,117 @@
+"""What a request costs: our transport beside a stock httpx client, on one server, in one run.
+
+The server is a process of its own. httpx undoes the body's encoding, as it always does; ours hands it
+on as it came, as the fetcher does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import uvloop
+
+from strider.fetcher.adapters.interface import URL, Request
+from strider.fetcher.adapters.transport import Body
+from strider.testing.hostile import answer
+from tests.integration.fetcher.asking import asking, request
+
+from .measure import Row
+
+BODY = gzip.compress(b"<html>" + b"some words of text here " * 1_250, mtime=0)
+ANSWER = answer(BODY, headers=("Content-Encoding: gzip",))
+
+BARS = {100: 6.0, 400: 10.0}
+"""By connections: how much dearer a stock httpx request has to be at least."""
+
+
+class _Server(asyncio.Protocol):
+    """Gives one page to everybody."""
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._transport.write(ANSWER * data.count(b"\r\n\r\n"))
+
+
+async def _serve() -> None:
+    server = await asyncio.get_running_loop().create_server(_Server, "127.0.0.1", 0, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started us waits for it
+    await server.serve_forever()
+
+
+def measure(*, short: bool) -> list[Row]:
+    """Measure requests at 100 and 400 connections."""
+    server = subprocess.Popen((sys.executable, "-m", "tests.bench.fetch"), stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}/a"
+        count = 500 if short else 1_500
+        return [
+            row
+            for connections in BARS
+            for row in uvloop.run(_rows(url, connections=connections, count=count))
+        ]
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
+async def _rows(url: str, *, connections: int, count: int) -> list[Row]:
+    limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
+    async with httpx.AsyncClient(limits=limits, timeout=60) as client, asking() as asker:
+        target = URL(url)
+
+        async def stock() -> None:
+            await client.get(url)
+
+        async def ours() -> None:
+            found = await asker.transport.handle_async_request(Request("GET", target))
+            body = found.stream
+            assert isinstance(body, Body)
+            async for _ in body:
+                pass
+            body.close_now(is_whole=True)
+
+        async def whole() -> None:
+            await asker.ask(request(url, deadline_ms=60_000))
+
+        costs = [await _cost(each, connections=connections, count=count) for each in (stock, ours, whole)]
+    name = f"at {connections} connections"
+    return [
+        Row(
+            f"fetch: stock httpx beside our transport {name}",
+            costs[0] / costs[1],
+            "×",
+            BARS[connections],
+            True,
+        ),
+        Row(f"fetch: our transport {name}", costs[1] * 1e6, "µs a request", None),
+        Row(f"fetch: with limits, timings and outcome {name}", costs[2] * 1e6, "µs a request", None),
+    ]
+
+
+async def _cost(once: Callable[[], Awaitable[None]], *, connections: int, count: int) -> float:
+    """CPU seconds a request, once all connections are open."""
+
+    async def some(number: int) -> None:
+        for _ in range(number):
+            await once()
+
+    await asyncio.gather(*(some(1) for _ in range(connections)))
+    each = max(1, count // connections)
+    began = time.process_time()
+    await asyncio.gather(*(some(each) for _ in range(connections)))
+    return (time.process_time() - began) / (each * connections)
+
+
+if __name__ == "__main__":
+    uvloop.run(_serve())
