@@ -106,11 +106,12 @@ def main_text() -> str:
         wanted = words_of(told["ground_truth"]["main_content"] or "")
         kind = told["_internal"]["page_type"]["primary"]
         content = gzip.decompress(file.read_bytes())
+        url = resolve(told["url"], "") or "https://page.invalid/"
         counts[kind] += 1
         size += len(content)
         for name, read in READERS.items():
             began = time.process_time()
-            text = read(content, told["url"] or "https://page.invalid/")
+            text = read(content, url)
             scores[name].cpu_seconds += time.process_time() - began
             scores[name].values[kind].append(f1_of(words_of(text), wanted))
     total = counts.total()
@@ -137,7 +138,7 @@ def _listed() -> Iterator[tuple[str, bytes, str, Mapping[str, str]]]:
         for row in csv.DictReader(rows):
             file = CORPORA / "pagination" / "html" / f"{row['File Name']}.html.gz"
             if file.exists() and not row["failed"]:
-                yield row["Page URL"], gzip.decompress(file.read_bytes()), row["Encoding"], row
+                yield resolve(row["Page URL"], ""), gzip.decompress(file.read_bytes()), row["Encoding"], row
 
 
 def _wanted(tree: LexborHTMLParser, row: Mapping[str, str], base: str) -> Found:
