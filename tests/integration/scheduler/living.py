@@ -100,7 +100,7 @@ class Place:
             scope="any",
             max_depth=100,
             delay_seconds=0.2,
-            host_patience_seconds=6,
+            host_patience_seconds=12,  # longer than the seven seconds that its hosts ask for
             request_timeout_seconds=3.0,
         )
         self.ring = Ring(
