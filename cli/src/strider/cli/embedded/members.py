@@ -38,7 +38,7 @@ from strider.validator.adapters import SplicedPages
 from strider.validator.adapters import rules_of as validation_rules_of
 from strider.validator.settings import ValidatorSettings
 
-from .kept import KeptPages, Named
+from .lastwords import Named
 from .member import Member
 
 MIB: Final = 1024 * 1024
@@ -174,7 +174,7 @@ def validator(place: Place, manners: Manners) -> Member:
     del manners
     service = validating.Validator(
         validation_rules_of(ValidatorSettings()),
-        KeptPages(SplicedPages(place.codec)),
+        SplicedPages(place.codec),
         now_ms=lambda: round(place.clock.now().timestamp() * 1000),
     )
     given_up = Named(service.on_given_up, PAGES_PARSED, place.codec)

@@ -90,7 +90,7 @@ class Codec:
         try:
             if (failing := first_failing(writing.tests, record)) is not None:
                 raise EncodeError(f"{topic.name}: {failing} is {record[failing]!r:.80}")
-            value = self._value(writing, record, event)
+            value = _write(writing, record)
         except _WRITE_FAILURES as failure:
             raise EncodeError(f"{topic.name}: {failure}") from failure
         if len(value) > topic.max_bytes:
@@ -118,9 +118,6 @@ class Codec:
         """Give what a topic's messages begin with, and the headers that go with it."""
         writing = self._writing(topic)
         return writing.prefix, writing.headers
-
-    def _value(self, writing: _Writing, record: dict[str, Any], event: Event) -> bytes:  # noqa: ARG002  # for `KeepingCodec`
-        return _write(writing, record)
 
     def _find_reading(
         self, topic: Topic[Any], value: bytes, headers: Sequence[Header]
@@ -179,41 +176,6 @@ class Codec:
         writing = _Writing(schema.avro, prefix, headers, tests, is_clean=nul_test(schema.node))
         self._writings[key] = writing
         return writing
-
-
-class Kept(bytes):
-    """Bytes together with the event that a reader would make of them."""
-
-    event: Event
-
-    @classmethod
-    def of(cls, value: bytes, event: Event) -> Kept:
-        """Keep an event with its bytes; they must be the same, word for word."""
-        kept = cls(value)
-        kept.event = event
-        return kept
-
-
-class KeepingCodec(Codec):
-    """For a bus within one process: what was written here need not be read again.
-
-    Everything is written all the same, so that limits, copies and whoever reads bytes see what a
-    broker would have. Events are immutable, so that one object may be everybody's.
-    """
-
-    def decode(self, topic: Topic[E], value: bytes | None, headers: Sequence[Header] = ()) -> E:
-        """Give the event that was kept; read it where none was."""
-        if type(value) is Kept and isinstance(value.event, topic.value):
-            return value.event
-        return super().decode(topic, value, headers)
-
-    def _value(self, writing: _Writing, record: dict[str, Any], event: Event) -> bytes:
-        if writing.is_clean is None or writing.is_clean(record):
-            try:
-                return Kept.of(_serialize(writing, record), event)
-            except UnicodeEncodeError:
-                pass  # what is read of it differs from the event
-        return super()._value(writing, record, event)
 
 
 def _write(writing: _Writing, record: dict[str, Any]) -> bytes:

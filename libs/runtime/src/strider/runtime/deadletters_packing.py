@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from strider.contracts.codec_unwritten import written
+
 from .loop_ports import ObjectStore
 from .ports import Header, Record
 
@@ -43,13 +45,13 @@ async def pack(record: Record, *, room_bytes: int, objects: ObjectStore | None) 
     """Fit a message into so many bytes; raises Unavailable where its store does not answer."""
     headers = tuple((name, content or b"") for name, content in record.headers)
     rest_bytes = _size(record.key) + sum(map(_header_size, headers))
-    value_bytes = _size(record.value)
+    key, value, value_object = record.key, written(record.value), ""
+    value_bytes = _size(value)
     if rest_bytes + value_bytes <= room_bytes:
-        return Packed(record.key, record.value, headers)
+        return Packed(key, value, headers)
     if objects is None:
         return _cut(record, headers, room_bytes=room_bytes)
     # The larger part goes, because the smaller one alone mostly fits.
-    key, value, value_object = record.key, record.value, ""
     if value is not None and (value_bytes >= rest_bytes or value_bytes > room_bytes):
         value_object, value = await objects.put(value), None
     if rest_bytes > value_bytes or rest_bytes > room_bytes:
@@ -70,7 +72,7 @@ def _cut(record: Record, headers: Sequence[Header], *, room_bytes: int) -> Packe
             break
         kept.append(header)
     left_bytes = room_bytes - _size(key) - sum(map(_header_size, kept)) - _MARK_BYTES
-    value, missing_value = _head(record.value, left_bytes, "value")
+    value, missing_value = _head(written(record.value), left_bytes, "value")
     said = ", ".join((*missing, *missing_value))
     return Packed(key, value, (*kept, (TRUNCATED, said.encode())), missing=said)
 

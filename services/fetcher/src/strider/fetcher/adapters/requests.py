@@ -8,7 +8,6 @@ an answer means is the core's to say.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from strider.contracts.generated.events import FetchRequested
 from strider.contracts.generated.words import ErrorClass, RequestKind
@@ -37,7 +36,6 @@ from .budget import Budget, Holding
 from .course import Course, RequestOptions
 from .failures import Failure, failure_of
 from .foreign import ForeignRobots
-from .interface import URL, Request
 from .leases import Started
 from .transport import Body, EngineTransport
 
@@ -157,24 +155,15 @@ class Requests:
 
     async def _ask(self, course: Course, url: str) -> Answer | Failed:
         request = course.request
-        origin, target = _split(url)
-        is_foreign = origin != _split(request.url)[0]
-        response = await self._transport.handle_async_request(
-            Request(
-                "GET",
-                _origin_url(origin),
-                headers=_encoded(headers_of(request, self._identity, is_foreign=is_foreign)),
-                extensions={
-                    "exchange": course.exchange,
-                    "target": target,
-                    "insecure": request.insecure_tls and not is_foreign,
-                },
-            )
+        is_foreign = url != request.url and _origin(url) != _origin(request.url)
+        answered = await self._transport.ask(
+            url,
+            headers_of(request, self._identity, is_foreign=is_foreign),
+            exchange=course.exchange,
+            is_insecure=request.insecure_tls and not is_foreign,
         )
-        version = response.http_version.removeprefix("HTTP/")
-        course.head = head_of(response.status_code, response.headers.raw, http_version=version)
-        body = response.stream
-        assert isinstance(body, Body)
+        body = answered.body
+        course.head = head_of(answered.status, answered.raw_headers, http_version=answered.http_version)
         reading = reading_of(request, course.head)
         if isinstance(reading, Failed):
             body.close_now(is_whole=False)
@@ -236,16 +225,5 @@ def _too_long(
     return Answer(head, content, course.body_bytes, is_cut=True)
 
 
-def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("ascii"), value.encode()) for name, value in headers]
-
-
-def _split(url: str) -> tuple[str, bytes]:
-    """Part a URL as found into its origin and what is asked of it."""
-    start = url.index("/", 8)
-    return url[:start], url[start:].encode("latin-1")
-
-
-@lru_cache(maxsize=4096)
-def _origin_url(origin: str) -> URL:
-    return URL(origin)
+def _origin(url: str) -> str:
+    return url[: url.index("/", 8)]

@@ -1,6 +1,6 @@
 """httpx's transport over the engine: what is asked and answered are httpx's requests and responses.
 
-The fetcher calls it directly, because a client on top costs more than the request itself; anybody
+The fetcher asks it directly, because a client on top costs more than the request itself; anybody
 else may put a client there. Bodies come as they were sent, encodings and all. What is raised is a
 Failure, which is one of httpx's transport errors.
 
@@ -12,8 +12,8 @@ certificate will do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from typing import Self
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import NamedTuple, Self
 
 import aiohttp
 from aiohttp import ClientResponse
@@ -31,36 +31,60 @@ class EngineTransport(AsyncBaseTransport):
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def handle_async_request(self, request: Request) -> Response:
-        """Make the request; the response's stream is its body, raw."""
-        more = request.extensions
-        exchange = more.get("exchange") or Exchange(asyncio.get_running_loop().time)
+    async def ask(
+        self,
+        url: str,
+        headers: list[tuple[str, str]],
+        *,
+        exchange: Exchange,
+        is_insecure: bool = False,
+        method: str = "GET",
+        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109  # the library's, for parts of a request
+    ) -> Answered:
+        """Make a request with what there is anyway: httpx's objects around it cost a fifth of it."""
         token = CURRENT.set(exchange)
         try:
             answer = await self._engine.ask(
-                _url_of(request),
-                [(name.decode("latin-1"), value.decode("utf-8")) for name, value in request.headers.raw],
-                is_insecure=bool(more.get("insecure")),
-                method=request.method,
-                timeout=_timeout_of(more.get("timeout")),
+                url, headers, is_insecure=is_insecure, method=method, timeout=timeout
             )
         finally:
             CURRENT.reset(token)
         exchange.has_head = True
         version = answer.version
+        is_old = version is not None and version[1] == 0
+        return Answered(answer.status, answer.raw_headers, "1.0" if is_old else "1.1", Body(answer, exchange))
+
+    async def handle_async_request(self, request: Request) -> Response:
+        """Make the request; the response's stream is its body, raw."""
+        more = request.extensions
+        answered = await self.ask(
+            _url_of(request),
+            [(name.decode("latin-1"), value.decode("utf-8")) for name, value in request.headers.raw],
+            exchange=more.get("exchange") or Exchange(asyncio.get_running_loop().time),
+            is_insecure=bool(more.get("insecure")),
+            method=request.method,
+            timeout=_timeout_of(more.get("timeout")),
+        )
         return Response(
-            answer.status,
-            headers=answer.raw_headers,
-            stream=Body(answer, exchange),
-            extensions={
-                "http_version": b"HTTP/1.0" if version is not None and version[1] == 0 else b"HTTP/1.1"
-            },
+            answered.status,
+            headers=answered.raw_headers,
+            stream=answered.body,
+            extensions={"http_version": f"HTTP/{answered.http_version}".encode()},
             request=request,
         )
 
     async def aclose(self) -> None:
         """Close the engine's connections."""
         await self._engine.close()
+
+
+class Answered(NamedTuple):
+    """The head of an answer, and its body on its way."""
+
+    status: int
+    raw_headers: Sequence[tuple[bytes, bytes]]
+    http_version: str
+    body: Body
 
 
 class Body(AsyncByteStream, AsyncIterator[bytes]):

@@ -1,7 +1,6 @@
-"""What members know of each other's messages because they are in one process.
+"""The last words about a page that was given up, with its URL, which its headers alone do not say.
 
-Decides nothing about a page: it spares a second reading, and it puts the URL to a page that was
-given up, which its headers alone do not say.
+A service of its own has only the message's headers to go by; here everybody has the event.
 """
 
 from __future__ import annotations
@@ -10,27 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from strider.contracts import DecodeError, Topic
-from strider.contracts.codec import Codec, Encoded, Kept
-from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, Verdict
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import PageRejected
 from strider.runtime.effects import Effects, Say, Saying
 from strider.runtime.loop_ports import GivenUp
 from strider.runtime.ports import Record
-from strider.validator.topology import Pages
-
-
-class KeptPages:
-    """Joined pages that need not be read again, since everybody is here."""
-
-    def __init__(self, pages: Pages) -> None:
-        self._pages = pages
-
-    def join(self, page: PageParsed, record: Record, verdict: Verdict) -> Encoded | None:
-        """Give the bytes of both, with the event that they are."""
-        joined = self._pages.join(page, record, verdict)
-        # Only what was kept is as it was written; of other bytes the page may be another reading.
-        if joined is None or type(record.value) is not Kept:
-            return joined
-        return Encoded(Kept.of(joined.value, PageValidated(page=page, verdict=verdict)), joined.headers)
 
 
 class Named:

@@ -1,20 +1,19 @@
-"""What members of one process know of each other's messages."""
+"""What is said of a page that was given up, where everybody is in one process."""
 
 from __future__ import annotations
 
-from strider.cli.embedded.kept import KeptPages, Named
+from strider.cli.embedded.lastwords import Named
 from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Encoded, KeepingCodec, Kept
-from strider.contracts.generated.events import PageFetched, PageParsed, PageValidated, Verdict
-from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_VALIDATED
+from strider.contracts.codec import Encoded
+from strider.contracts.codec_unwritten import PassingCodec
+from strider.contracts.generated.events import PageFetched, PageParsed
+from strider.contracts.generated.topics import PAGES_FETCHED
 from strider.parser.adapters.inline import InlineParsers
 from strider.parser.core import Limits
 from strider.parser.topology import Parser
 from strider.runtime.inprocess.log import Stored
-from strider.validator.adapters import SplicedPages
 
-CODEC = KeepingCodec(SchemaBook.embedded())
-VERDICT = Verdict("valid", "1", 0)
+CODEC = PassingCodec(SchemaBook.embedded())
 
 
 def parsed(**fields: object) -> PageParsed:
@@ -37,43 +36,6 @@ def parsed(**fields: object) -> PageParsed:
 
 def record_of(topic: object, encoded: Encoded, headers: tuple[tuple[str, bytes], ...] = ()) -> Stored:
     return Stored(topic.name, 0, 0, 0, b"k", encoded.value, (*encoded.headers, *headers))  # type: ignore[attr-defined]  # a topic
-
-
-def test_what_was_written_here_is_not_read_again() -> None:
-    """The reader gets the writer's object; the bytes are there for whoever wants them."""
-    page = parsed(text="words")
-
-    encoded = CODEC.encode(PAGES_PARSED, page)
-
-    assert CODEC.decode(PAGES_PARSED, encoded.value, encoded.headers) is page
-    assert CODEC.decode(PAGES_PARSED, bytes(encoded.value), encoded.headers) == page
-
-
-def test_what_is_read_otherwise_than_it_was_said_is_read() -> None:
-    """Characters that no topic carries are gone for everybody, here as on a broker."""
-    page = parsed(text="a\x00b\ud800c")
-
-    encoded = CODEC.encode(PAGES_PARSED, page)
-    read = CODEC.decode(PAGES_PARSED, encoded.value, encoded.headers)
-
-    assert read.text != page.text
-    assert read == CODEC.decode(PAGES_PARSED, bytes(encoded.value), encoded.headers)
-
-
-def test_a_joined_page_is_what_its_bytes_say() -> None:
-    """Kept only where the page was kept."""
-    page = parsed(text="words")
-    pages = KeptPages(SplicedPages(CODEC))
-    kept = CODEC.encode(PAGES_PARSED, page)
-
-    joined = pages.join(page, record_of(PAGES_PARSED, kept), VERDICT)
-    plain = pages.join(page, record_of(PAGES_PARSED, kept._replace(value=bytes(kept.value))), VERDICT)
-
-    assert joined is not None
-    assert plain is not None
-    assert (type(joined.value), type(plain.value)) == (Kept, bytes)
-    whole = CODEC.decode(PAGES_VALIDATED, joined.value, joined.headers)
-    assert whole == CODEC.decode(PAGES_VALIDATED, plain.value, plain.headers) == PageValidated(page, VERDICT)
 
 
 def a_fetched_page() -> PageFetched:
