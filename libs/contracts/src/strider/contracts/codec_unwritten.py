@@ -62,7 +62,8 @@ class Unwritten:
 
 def written(value: bytes | None) -> bytes | None:
     """Give the bytes of a value, whether or not they were written before."""
-    return bytes(value) if isinstance(value, Unwritten) else value
+    held: object = value
+    return bytes(held) if isinstance(held, Unwritten) else value
 
 
 class PassingCodec(Codec):
@@ -93,8 +94,9 @@ class PassingCodec(Codec):
 
     def decode(self, topic: Topic[E], value: bytes | None, headers: Sequence[Header] = ()) -> E:
         """Give the event that was handed on; read it where there are bytes."""
-        if isinstance(value, Unwritten) and isinstance(value.event, topic.value):
-            return value.event
+        held: object = value
+        if isinstance(held, Unwritten) and isinstance(held.event, topic.value):
+            return held.event
         return super().decode(topic, written(value), headers)
 
 
