@@ -154,6 +154,24 @@ def test_what_needs_no_patience_is_known_at_once(
     assert known.standing(NOW + 300_000) is Standing.ASK
 
 
+def test_where_nobody_has_ever_listened_nobody_is_waited_for() -> None:
+    """A typo in a port costs three tries, not an hour of hope."""
+    known = OriginRobots()
+    for wait, standing in ((2_000, Standing.WAIT), (4_000, Standing.WAIT), (300_000, Standing.GONE)):
+        known = after(known, Answer.SILENT, error_class="connect_refused")
+        assert (known.expires_at_ms - NOW, known.standing(NOW)) == (wait, standing)
+    assert known.standing(NOW + 300_000) is Standing.ASK
+
+
+def test_who_has_answered_once_is_waited_for() -> None:
+    """A server that is being restarted refuses connections too, and comes back."""
+    known = after(OriginRobots(), Answer.ABSENT, url="http://a.test/robots.txt")
+    for _ in range(4):
+        known = after(known, Answer.SILENT, error_class="connect_refused")
+
+    assert known.standing(NOW) is Standing.WAIT
+
+
 def test_our_own_trouble_is_not_held_against_the_site() -> None:
     known = after(OriginRobots(), Answer.OURS)
 

@@ -74,11 +74,15 @@ def test_what_cannot_be_reached_is_waited_for() -> None:
 
 
 def test_waiting_ends_with_the_patience() -> None:
-    rules = known(RobotsState.UNREACHABLE, unreachable_since_ms=NOW - 30_000, failures=3)
+    """And with the last try within it: after that, nothing new would be known at its end."""
+    next_try = NOW + 20_000
+    rules = known(
+        RobotsState.UNREACHABLE, unreachable_since_ms=NOW - 30_000, failures=3, expires_at_ms=next_try
+    )
     entry = an_entry(discovered_at_ms=NOW - 30_000)
 
-    assert ask(rules, entry, host_patience_seconds=60).again_at_ms == NOW + 30_000
-    assert ask(rules, entry, host_patience_seconds=30).reason == DecisionReason.HOST_UNAVAILABLE
+    assert ask(rules, entry, host_patience_seconds=60).again_at_ms == next_try
+    assert ask(rules, entry, host_patience_seconds=50).reason == DecisionReason.HOST_UNAVAILABLE
 
 
 def test_a_server_that_answers_is_there() -> None:
@@ -90,7 +94,7 @@ def test_a_server_that_answers_is_there() -> None:
 
 def test_who_comes_late_has_a_patience_of_its_own() -> None:
     """The host has been down for days, but this URL is new: it waits for the next try at least."""
-    rules = known(RobotsState.UNREACHABLE, unreachable_since_ms=1)
+    rules = known(RobotsState.UNREACHABLE, unreachable_since_ms=1, expires_at_ms=NOW + 59_000)
 
     assert ask(rules, an_entry(discovered_at_ms=NOW), host_patience_seconds=60).reason is None
 

@@ -5,8 +5,9 @@
        └──fails─────▶ unreachable                       (nothing is allowed; asked again, ever more rarely)
 
 A good answer or its absence holds for an hour. A failure follows 2 s and 4 s later by two more tries;
-then a minute, doubling up to an hour; after a timeout an hour at once. Takes an answer and the time,
-returns what to remember; knows neither leases nor where anything is kept.
+then a minute, doubling up to an hour; after a timeout an hour at once. Where nobody has ever answered and
+the connection is refused to the last of them, there is no such host, as where there is no such name. Takes
+an answer and the time, returns what to remember; knows neither leases nor where anything is kept.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ HOT_MS: Final = 3_600_000
 """How long an answer holds before it is asked for again."""
 
 GONE_MS: Final = 300_000
-"""How long a name that does not exist is believed not to."""
+"""How long a host that does not exist is believed not to."""
 
 OURS_MS: Final = 5_000
 """Wait after a failure of our own, which says nothing of the site."""
@@ -103,7 +104,13 @@ class OriginRobots:
             return Standing.ALLOW
         if self.error_class in _FORBIDDEN:
             return Standing.FORBIDDEN
-        return Standing.GONE if self.error_class == ErrorClass.DNS_NOT_FOUND else Standing.WAIT
+        return Standing.GONE if self.is_gone else Standing.WAIT
+
+    @property
+    def is_gone(self) -> bool:
+        """Say whether there is nobody to wait for; who answered once will do so again."""
+        is_refused = self.error_class == ErrorClass.CONNECT_REFUSED and not self.url
+        return self.error_class == ErrorClass.DNS_NOT_FOUND or (is_refused and self.failures > ROBOTS.tries)
 
 
 UNKNOWN: Final = OriginRobots()
@@ -161,19 +168,19 @@ def _reached(told: OriginRobots, state: RobotsState, now_ms: int) -> OriginRobot
 
 
 def _failed(told: OriginRobots, asked: Asked, *, now_ms: int, chance: Chance) -> OriginRobots:
-    failures = told.failures + (asked.answer is not Answer.OURS)
-    return replace(
+    failed = replace(
         told,
         state=RobotsState.LAST_GOOD if told.fetched_at_ms else RobotsState.UNREACHABLE,
-        expires_at_ms=now_ms + _wait_ms(asked.answer, failures, chance),
-        failures=failures,
+        failures=told.failures + (asked.answer is not Answer.OURS),
         unreachable_since_ms=told.unreachable_since_ms or now_ms,
         error_class=asked.error_class,
     )
+    return replace(failed, expires_at_ms=now_ms + _wait_ms(failed, asked.answer, chance))
 
 
-def _wait_ms(answer: Answer, failures: int, chance: Chance) -> int:
-    if answer in {Answer.GONE, Answer.FORBIDDEN}:
+def _wait_ms(failed: OriginRobots, answer: Answer, chance: Chance) -> int:
+    failures = failed.failures
+    if answer in {Answer.GONE, Answer.FORBIDDEN} or (answer is Answer.SILENT and failed.is_gone):
         return GONE_MS
     if answer is Answer.OURS:
         return OURS_MS

@@ -105,8 +105,9 @@ def _patient(
     ends_at_ms = since_ms + spec.host_patience_seconds * 1000
     if now_ms >= known.expires_at_ms:
         return ASK_FIRST
-    if now_ms < ends_at_ms:
-        return Permission(Standing.WAIT, again_at_ms=min(known.expires_at_ms, ends_at_ms))
+    if known.expires_at_ms < ends_at_ms:
+        return Permission(Standing.WAIT, again_at_ms=known.expires_at_ms)
+    # Nobody is asked before its patience ends: what is known then is known now.
     reason = DecisionReason.ROBOTS_UNREACHABLE if known.status else DecisionReason.HOST_UNAVAILABLE
     return Permission(Standing.WAIT, reason=reason)
 
