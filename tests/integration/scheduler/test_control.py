@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from strider.cli.__main__ import app
+from strider.cli.words import app
 from tests.unit.scheduler.web import Host, Page, Web
 
 from .living import Place, Process

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from strider.cli.__main__ import app
+from strider.cli.words import app
 
 
 @pytest.fixture(autouse=True)

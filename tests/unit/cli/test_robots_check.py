@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from strider.cli.__main__ import app
+from strider.cli.words import app
 from strider.politeness import MAX_ROBOTS_BYTES
 
 TEXT = (

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from strider.cli.__main__ import app
 from strider.cli.why_asking import Answers
 from strider.cli.why_facts import (
     decision_fact,
@@ -23,6 +22,7 @@ from strider.cli.why_facts import (
     page_fact,
 )
 from strider.cli.why_story import Subject, as_json, subject_of, tell
+from strider.cli.words import app
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.urls import key_of, url_hash
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from strider.cli.__main__ import WORDS, app
+from strider.cli.words import WORDS, app
 
 
 @pytest.mark.req("S1.2.30")
@@ -31,7 +31,7 @@ def test_an_unknown_word_is_wrong_usage() -> None:
 def test_the_version_needs_no_client_library() -> None:
     """A shell prompt or a script asks for it; half a second of imports would be felt."""
     code = (
-        "import sys; from strider.cli import __main__; "
+        "import sys; from strider.cli import words; "
         "print([name for name in ('aiokafka', 'alembic', 'asyncpg', 'fastavro') if name in sys.modules])"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -56,3 +56,20 @@ def test_a_terminal_of_few_letters_is_no_reason_to_fail() -> None:
     )
 
     assert told.returncode == 0, told.stderr
+
+
+def test_an_interruption_while_libraries_are_read_is_no_traceback() -> None:
+    """Whoever sees a typo in the line just sent presses Ctrl-C at once."""
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "from strider.cli.__main__ import main\n"
+        "main()\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (told.returncode, told.stdout, told.stderr) == (130, "", "")

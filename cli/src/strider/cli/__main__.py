@@ -1,94 +1,21 @@
-"""The strider command: one word per thing that a person does with a crawler.
+"""The strider command, from its first line: reading libraries takes a while, and Ctrl-C ends that too.
 
-This module only gathers the words; what each does stands in the file that WORDS names, which is read
-when the word is said, so that no word waits for the libraries of another. What they have in common:
-exit codes (0 done, 1 a finding or a failure, 2 wrong usage or settings, 3 something is not reachable
-or missing) and no tracebacks for what is not a bug.
+Decides nothing but that; the words are in `words`.
 """
 
 from __future__ import annotations
 
-import io
-import sys
-from importlib import import_module
-from importlib.metadata import version
-from typing import Annotated, Any, Final
-
-import typer
-from typer.core import TyperGroup
-
-WORDS: Final = {
-    "crawl": "crawl",
-    "fetch": "fetch",
-    "robots": "robots",
-    "up": "stack",
-    "down": "stack",
-    "status": "stack",
-    "logs": "stack",
-    "seeds": "seeds",
-    "crawls": "crawls",
-    "hosts": "hosts",
-    "explain": "explain",
-    "frontier": "frontier",
-    "topics": "topics",
-    "schemas": "schemas",
-    "migrate": "migrate",
-    "why": "why",
-    "parse": "parse",
-}
-"""Word → file of this package that says what it does."""
-
-
-class Words(TyperGroup):
-    """The words, each read from its file when it is needed."""
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # the library's shape
-        """Name them in the order of a first day."""
-        return list(WORDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  # the library's shape
-        """Read a word's file; None for a word that there is not."""
-        if cmd_name not in WORDS:
-            return None
-        app: typer.Typer = import_module(f"strider.cli.{WORDS[cmd_name]}").app
-        command: Any = typer.main.get_group(app)
-        if cmd_name in command.commands:
-            return command.commands[cmd_name]
-        command.name = cmd_name
-        return command
-
-
-app = typer.Typer(
-    name="strider",
-    cls=Words,
-    help="A web crawler that walks on streams.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"strider {version('strider-cli')}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    _version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """A web crawler that walks on streams."""
+EXIT_INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line; what the terminal's encoding cannot show is escaped, not a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    app()
+    """Run the command line; whoever interrupts it sees no traceback."""
+    try:
+        from .words import run  # noqa: PLC0415  # only here an interruption can be heard
+
+        run()
+    except KeyboardInterrupt:
+        raise SystemExit(EXIT_INTERRUPTED) from None
 
 
 if __name__ == "__main__":
