@@ -73,6 +73,9 @@ class Process:
         lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
         return [line for line in lines if line["event"] == event]
 
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
     def end(self, number: signal.Signals) -> int:
         self._process.send_signal(number)
         return self._process.wait(60)

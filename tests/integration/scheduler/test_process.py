@@ -93,6 +93,26 @@ async def test_kill_9_costs_no_fetch_and_no_url(place: Place, start: Start) -> N
     check(place)
 
 
+@pytest.mark.slow
+async def test_who_was_down_for_long_reads_before_it_asks_again(place: Place, start: Start) -> None:
+    """Requests ended, and their leases ran out, while nobody read the outcomes: they count all the same."""
+    first = start()
+    await until_asked(place, 15)
+    first.end(signal.SIGKILL)
+    killed_at = await place.redis.command("TIME")
+
+    async def have_run_out() -> bool:
+        now = await place.redis.command("TIME")
+        return int(now[0]) - int(killed_at[0]) > 3 + 5 + 3  # deadline, margin, and the grace of its requests
+
+    await place.until(have_run_out)
+    start()
+
+    await place.until_closed()
+
+    check(place)
+
+
 async def test_an_emptied_valkey_is_rebuilt_from_the_log(place: Place, start: Start) -> None:
     """While it runs: what was in flight is waited for, then it goes on; nothing is asked for twice."""
     scheduler = start()

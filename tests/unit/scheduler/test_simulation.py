@@ -102,6 +102,29 @@ def test_a_killed_scheduler_loses_nothing(seed: int, is_lost: bool) -> None:
     simulate(scenario())
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_scheduler_that_was_away_reads_what_came_before_it_asks_again(seed: int) -> None:
+    """Away for longer than requests and leases last: their outcomes lie in the topic, and count."""
+
+    async def scenario() -> None:
+        world = World(a_web(seed), seed=seed)
+        await world.begin()
+        chance = random.Random(seed)
+        for _ in range(5):
+            scheduler = world.start()
+            await asyncio.sleep(chance.uniform(5, 60))
+            await scheduler.kill()
+            await asyncio.sleep(chance.uniform(60, 300))
+        last = world.start()
+        await world.until_complete(last)
+        await last.stop()
+
+        check_visits(world)
+        check_politeness(world.web)
+
+    simulate(scenario())
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_working_set_that_is_lost_is_rebuilt(seed: int) -> None:
     """In the middle of work, again and again: what is in flight is waited for, so nothing is asked twice."""

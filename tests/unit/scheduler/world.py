@@ -165,7 +165,9 @@ class World:
             options=self.options,
             bulletin=TopicBulletin(bus, self.codec),
         )
-        loop = self._loop(GROUP, scheduler.reads(), sharded=True, shards=scheduler)
+        loop = self._loop(
+            GROUP, scheduler.reads(), sharded=True, shards=scheduler, on_caught_up=scheduler.on_caught_up
+        )
         task, watch = self.ring.spawn(loop.run()), self.ring.spawn(scheduler.run())
         return Instance(scheduler, truths, loop, task, watch)
 

@@ -125,7 +125,7 @@ def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Schedu
     )
     member = Member(
         "scheduler",
-        (_quick(consume("scheduler", *owner.reads(), shards=owner)),),
+        (_quick(consume("scheduler", *owner.reads(), shards=owner, on_caught_up=owner.on_caught_up)),),
         scheduling.DEAD_LETTERS,
         background=(owner.run,),
         close=(voice.close, bulletin.close),

@@ -82,6 +82,7 @@ class Ring:
                 dead_letters=letters,
                 shards=consumption.shards,
                 on_given_up=consumption.on_given_up,
+                on_caught_up=consumption.on_caught_up,
             )
             yield ConsumerLoop(
                 bus,

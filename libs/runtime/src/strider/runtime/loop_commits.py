@@ -30,8 +30,9 @@ class Commits:
         """Messages from the first open one to the end, as of the last look."""
 
     async def commit_due(self, consumer: Consumer, held: Mapping[TopicPartition, Partition]) -> None:
-        """Commit when the interval has passed."""
+        """Commit when the interval has passed, and say what has been caught up with."""
         if self._ports.clock.monotonic() >= self._due_at:
+            self._tell_caught_up(held)
             await self.commit(consumer, held)
 
     async def commit(self, consumer: Consumer, held: Mapping[TopicPartition, Partition]) -> None:
@@ -88,6 +89,7 @@ class Commits:
                 partition = held.get(name)
                 if partition is None or partition.is_leaving or partition.is_fenced:
                     continue
+                partition.sought = partition.sought or (now, ends[name])
                 position = await consumer.position(name)
                 first_open = partition.done.first_open
                 lags[name] = max(0, ends[name] - (position if first_open is None else first_open))
@@ -96,6 +98,16 @@ class Commits:
         except (Unavailable, NotOwned, OffsetMissing, OffsetLost):
             return  # polling meets the same and says so
         self.lags = lags
+
+    def _tell_caught_up(self, held: Mapping[TopicPartition, Partition]) -> None:
+        for name, partition in held.items():
+            if partition.sought is None or partition.is_leaving or partition.is_fenced:
+                continue
+            as_of, end = partition.sought
+            known = partition.done.position if partition.done.position is not None else partition.committed
+            if known is not None and known >= end:
+                partition.sought = None
+                self._ports.on_caught_up(name, as_of)
 
 
 async def _pass_over(partition: Partition, position: int, consumer: Consumer) -> None:

@@ -128,6 +128,16 @@ class GivenUp(Protocol):
         """Decide what follows from giving the message up; may raise Unavailable."""
 
 
+class CaughtUp(Protocol):
+    """Hears how far its group has come, for whoever must know that nothing lies unread."""
+
+    def __call__(self, partition: TopicPartition, as_of: float) -> None:
+        """Take note: all that lay in a partition at this (monotonic) time is done, and more may be.
+
+        Called every few seconds for each partition that is read here. Must cost little and never raise.
+        """
+
+
 class NoSchemas:
     """For processes that know every schema they will ever meet."""
 
@@ -168,6 +178,10 @@ class NoShards:
 
     async def on_shards_lost(self, shards: frozenset[int]) -> None:
         """Let go of nothing."""
+
+
+def note_nothing(partition: TopicPartition, as_of: float) -> None:
+    """Keep no account of how far the group has come."""
 
 
 async def say_nothing(record: Record, reason: str) -> Effects:  # noqa: ARG001  # the port's shape

@@ -9,6 +9,7 @@ from strider.politeness.ladder import INFRASTRUCTURE
 from .deadletters import DeadLetters
 from .flood import FloodLimits
 from .loop_ports import (
+    CaughtUp,
     GivenUp,
     Meter,
     NoMeter,
@@ -18,6 +19,7 @@ from .loop_ports import (
     SchemaSource,
     ShardHooks,
     Trace,
+    note_nothing,
     say_nothing,
 )
 from .ports import Chance, Clock
@@ -69,3 +71,4 @@ class LoopPorts:
     trace: Trace = field(default_factory=NoTrace)
     meter: Meter = field(default_factory=NoMeter)
     on_given_up: GivenUp = say_nothing
+    on_caught_up: CaughtUp = note_nothing

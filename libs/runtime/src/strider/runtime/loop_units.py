@@ -43,6 +43,8 @@ class Partition:
     """What the group is known to have committed."""
     quiet_at: int | None = None
     """Position at the last look, if everything before it was done then."""
+    sought: tuple[float, int] | None = None
+    """When its end was looked for, and where it was; None once all before that is known to be done."""
     messages: int = 0
     """In flight."""
     size_bytes: int = 0

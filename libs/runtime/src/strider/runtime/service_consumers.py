@@ -72,6 +72,7 @@ class Consumers:
             trace=process.traces,
             meter=meter,
             on_given_up=consumption.on_given_up,
+            on_caught_up=consumption.on_caught_up,
         )
         loop = ConsumerLoop(
             process.bus,

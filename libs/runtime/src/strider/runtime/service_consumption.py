@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from .effects import Reads
-from .loop_ports import GivenUp, NoShards, ShardHooks, say_nothing
+from .loop_ports import CaughtUp, GivenUp, NoShards, ShardHooks, note_nothing, say_nothing
 from .loop_settings import LoopSettings
 from .ports import GroupSpec
 
@@ -27,6 +27,7 @@ class Consumption:
     settings: LoopSettings = field(default_factory=LoopSettings)
     shards: ShardHooks = field(default_factory=NoShards)
     on_given_up: GivenUp = say_nothing
+    on_caught_up: CaughtUp = note_nothing
 
 
 def consume(
@@ -35,6 +36,7 @@ def consume(
     settings: LoopSettings | None = None,
     shards: ShardHooks | None = None,
     on_given_up: GivenUp = say_nothing,
+    on_caught_up: CaughtUp = note_nothing,
 ) -> Consumption:
     """Read topics as this group, in the way in which their declarations say that it reads them."""
     readers = [reader for each in reads for reader in each.topic.read_by if reader.group == group]
@@ -49,4 +51,5 @@ def consume(
         settings=settings or LoopSettings(),
         shards=shards or NoShards(),
         on_given_up=on_given_up,
+        on_caught_up=on_caught_up,
     )

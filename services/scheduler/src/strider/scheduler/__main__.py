@@ -43,7 +43,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     url = settings.objects.url.get_secret_value()
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None
     return Wiring(
-        (consume("scheduler", *scheduler.reads(), shards=scheduler),),
+        (consume("scheduler", *scheduler.reads(), shards=scheduler, on_caught_up=scheduler.on_caught_up),),
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping), Dependency("frontier", scheduler.check)),

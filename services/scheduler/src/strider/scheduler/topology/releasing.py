@@ -155,10 +155,11 @@ class Releasing:
         return _until(release) if room > 0 else FIGURES_SECONDS
 
     async def _decide(self, release: Release) -> Harvest:
-        leases = (*release.leases, *release.expired)
+        expired = self._shard.hindsight.judge(release.expired, now=self._clock.monotonic())
+        leases = (*release.leases, *expired)
         specs = await self._specs.known({lease.entry.crawl_spec_id for lease in leases})
         harvest = Harvest()
-        for lease in release.expired:
+        for lease in expired:
             self._expire(lease, specs, harvest)
         for lease in release.leases:
             self._take_turn(lease, specs.get(lease.entry.crawl_spec_id), harvest)

@@ -21,7 +21,7 @@ from strider.politeness.ladder import Chance
 from strider.runtime.effects import Effects, Reads
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
-from strider.runtime.ports import Clock, Record
+from strider.runtime.ports import Clock, Record, TopicPartition
 from strider.scheduler.core import Orders, PageBudgets, ShardCount
 from strider.stores.frontier.ports import NotReady, WorkingSet
 from strider.stores.frontier.rules import UNLIMITED
@@ -137,6 +137,12 @@ class Scheduler:
             task = asyncio.create_task(self._live(shard), name=f"release {number}")
             task.add_done_callback(self._note_end)
             self._shards[number] = shard, task
+
+    def on_caught_up(self, partition: TopicPartition, as_of: float) -> None:
+        """Note how far the outcomes of a shard were read."""
+        held = self._shards.get(partition.partition)
+        if held is not None and partition.topic == FETCHES_COMPLETED.name:
+            held[0].outcomes_read(as_of)
 
     async def on_shards_lost(self, shards: frozenset[int]) -> None:
         """Release nothing more of these shards, and let go of them."""

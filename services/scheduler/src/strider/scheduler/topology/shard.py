@@ -36,6 +36,7 @@ from strider.stores.frontier.ports import (
 )
 from strider.stores.frontier.ports import Fate as SetFate
 
+from .hindsight import Hindsight
 from .ports import Options, Truth
 from .shardtime import ShardTime
 from .shelves import GroupShelf, RobotsShelf
@@ -83,6 +84,7 @@ class Shard:
         self.options = options
         self.groups = GroupShelf(delay_seconds=options.delay_seconds, most=options.groups_kept)
         self.robots = RobotsShelf(most_characters=options.robots_characters)
+        self.hindsight = Hindsight()
         self.wake = asyncio.Event()
         """Something may be releasable that was not before."""
         self.sequence = 0
@@ -244,6 +246,11 @@ class Shard:
         for each in decided:
             if self._is_last(each):
                 del self._decided[each.name]
+
+    def outcomes_read(self, as_of: float) -> None:
+        """Take note that all outcomes that had come by then are decided about."""
+        if self.hindsight.reach(as_of):
+            self.wake.set()
 
     def is_underway(self, name: str) -> bool:
         """Say whether a decision about an entry is on its way into the log."""
