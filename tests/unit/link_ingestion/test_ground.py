@@ -54,3 +54,17 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         most = max(most, sum(len(each._verdicts) for each in grounds._known.values()))
 
     assert 900 < most <= 1_000 + 50
+
+
+def test_what_a_url_is_is_found_out_once_for_all_hosts() -> None:
+    """Thousands of sites link to the same few; whether they may is each one's own matter."""
+    grounds, rules = Grounds(allow_private=False), some_rules(scope="any")
+    link = "https://www.a.test/x"
+
+    first, second = (
+        grounds.of(f"https://{host}/", rules).judge_found([link])[0] for host in ("b.test", "c.test")
+    )
+    at_home = grounds.of("https://d.test/", some_rules()).judge_found([link])[0]
+
+    assert first is second
+    assert at_home == first._replace(reason="out_of_scope", detail="www.a.test")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.urls import Links, key, links
+from strider.urls import Links, Refused, as_found, key, key_of, links
 
 PAGE = "https://www.example.org/a/b.html?x#y"
 
@@ -66,3 +66,38 @@ def test_hostile_links_cost_a_word_each() -> None:
     found = links(PAGE, ["x" * 100_000, "\ud800", "https://" + "a" * 3000 + "/", "/" + "a" * 3000])
 
     assert found.reasons == ["url_too_long", "bad_url", "url_too_long", "url_too_long"]
+
+
+@pytest.mark.parametrize(
+    "base", [PAGE, "http://a.test:80/x/", "http://u:p@127.1/", "file:///C:/x", "no base"]
+)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/a/b.html", id="plain"),
+        pytest.param("/a?b=1&utm_id=2&c", id="query"),
+        pytest.param("/a/?", id="empty_query"),
+        pytest.param("/a/./b/../c", id="dots"),
+        pytest.param("/a/%2e%2E/b", id="escaped_dots"),
+        pytest.param("/a/.b/../c", id="hidden_folder"),
+        pytest.param("//b.test/c", id="another_host"),
+        pytest.param("/\\b.test/c", id="another_host_spelt_oddly"),
+        pytest.param("/a//", id="slashes"),
+        pytest.param("/a b\t\n", id="white_space"),
+        pytest.param("/a\n", id="line_end"),
+        pytest.param("/a'?b='c'", id="quotes"),
+        pytest.param("/@b:80;c,d=e!f$g*(h)+~i_j-k", id="marks"),
+        pytest.param("/a#b", id="fragment"),
+        pytest.param("/" + "a" * 2_048, id="long"),
+        pytest.param("/é", id="letters"),
+    ],
+)
+def test_what_needs_no_parser_gives_what_the_parser_gives(base: str, path: str) -> None:
+    """Most links of a page are paths of its own host, or stand there as they are found."""
+    hrefs = [f"https://www.example.org{path}", path, f"https://www.example.org{path}"]
+
+    found = links(base, hrefs, allow_private=True)
+
+    expected = [as_found(href, base) for href in hrefs]
+    assert found.urls == ["" if isinstance(url, Refused) else url for url in expected]
+    assert found.keys == ["" if isinstance(url, Refused) else key_of(url) for url in expected]

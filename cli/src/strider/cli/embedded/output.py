@@ -19,6 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+import orjson
+
 from .lines import FIELDS, Line
 
 JSONL: Final = "jsonl"
@@ -91,7 +93,7 @@ class Output:
             content["links"] = " ".join(line.links)
             self._gather(_csv_row(list(content.values())))
         else:
-            self._gather(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            self._gather(_json_row(content))
 
     def _gather(self, line: bytes) -> None:
         self._gathered.append(line)
@@ -164,6 +166,13 @@ def _rows(stream: io.BufferedReader, length: int) -> Iterator[dict[str, object]]
             yield stream.readline().decode("utf-8", "replace")
 
     yield from csv.DictReader(texts())
+
+
+def _json_row(content: dict[str, object]) -> bytes:
+    try:
+        return orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # half a character, which UTF-8 does not have
+        return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def _csv_row(values: object) -> bytes:

@@ -2,15 +2,18 @@
 
 The same answers as `as_found` and `key_of` give one by one (a test holds them together), at about
 a microsecond a link: the base is parsed once, what depends on the authority or on a parameter's
-name is decided once for each, and a URL that is its own key is recognised by one glance.
+name is decided once for each, and what the parser would not change, or is its own key, is recognised
+by one glance.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
+
+import can_ada
 
 from .addresses import address_refusal, canonical_host_kind
 from .found import (
@@ -42,6 +45,9 @@ from .refusals import (
 
 _NOT_PLAIN: Final = re.compile("[?" + re.escape(NOT_ALLOWED) + "]").search
 """Finds what may make a URL as found differ from its key."""
+
+_STANDS: Final = re.compile(r"/(?!/)[A-Za-z0-9/_~.,;:@!$*()+=&?-]*\Z").match
+"""Finds path and query that the parser would give back as they are, but for dot segments."""
 
 CACHED_AUTHORITIES: Final = 8192
 """About 3 MB when full. Pages of a site link to the same hosts, page after page."""
@@ -90,16 +96,18 @@ def links(
     """
     # Longer than our functions are: every call within this loop costs a twentieth of its time.
     resolve, is_found = resolver(base), base is None
+    origin = "" if is_found else _origin(resolve)
     looker = _Looker(allow_private=allow_private, rules=rules)
     plain_hosts, drop_slash = looker.plain_hosts, rules.drop_trailing_slash
     found: list[_Link] = []
     for href in hrefs:
-        if is_found and href[: href.find("/", 8)] in plain_hosts:
-            url = href
-        elif len(href) > MAX_TEXT_CHARACTERS:
-            found.append(_refused(TOO_LONG))
-            continue
-        else:
+        url = origin + href if origin and href[:1] == "/" else href
+        start = url.find("/", 8)
+        host = plain_hosts.get(url[:start])
+        if host is None or not (is_found or (_STANDS(url, start) and "/." not in url)):
+            if len(href) > MAX_TEXT_CHARACTERS:
+                found.append(_refused(TOO_LONG))
+                continue
             try:
                 url = resolve(href).href
             except (ValueError, TypeError):  # TypeError: lone surrogates do not pass into the parser
@@ -107,8 +115,8 @@ def links(
                 continue
             if "#" in url:
                 url = url[: url.index("#")]
-        start = url.find("/", 8)
-        host = plain_hosts.get(url[:start])
+            start = url.find("/", 8)
+            host = plain_hosts.get(url[:start])
         if host is None or "/." in url or len(url) > MAX_URL_BYTES:
             found.append(looker.look(url))
         elif (mark := _NOT_PLAIN(url, start)) or url[-2:] == "//":
@@ -121,6 +129,14 @@ def links(
         else:
             found.append((url, url, host, "", ""))
     return Links(*map(list, zip(*found, strict=True))) if found else Links([], [], [], [], [])
+
+
+def _origin(resolve: Callable[[str], can_ada.URL]) -> str:
+    """Give what goes before a path of the base's own host; nothing where there is no base."""
+    try:
+        return resolve("/").href[:-1]
+    except ValueError:
+        return ""
 
 
 class _Looker:

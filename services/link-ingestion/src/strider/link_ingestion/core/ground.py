@@ -1,23 +1,24 @@
 """The rules of a crawl spec, as they are for the pages of one host.
 
-What stands against a URL there does not depend on the page, and the pages of a site link to the same
-few hundred URLs again and again: so each verdict is given once and remembered, a bounded number of
-them. Depth, repeats and numbers are the page's, and are not judged here.
+What stands against a URL there does not depend on the page, and the pages of a site link to the
+same few hundred URLs again and again: so each verdict is given once and remembered, a bounded
+number of them. What a URL is does not depend on the host either, and is remembered for all of them.
+Depth, repeats and numbers are the page's, and are not judged here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from strider.contracts.generated.words import DecisionReason
-from strider.urls import Links, host, links, url_hash
+from strider.urls import host, links, url_hash
 
 from .rules import Rules
 
 VERDICTS_KEPT: Final = 100_000
-"""About 50 MB when full. Then all are forgotten, which costs each page its links' price once."""
+"""About 60 MB when full. Then all are forgotten, which costs each page its links' price once."""
 
 TOLD_CHARACTERS: Final = 500
 """Of a text that is no URL: enough to find it again."""
@@ -38,8 +39,10 @@ class Verdict(NamedTuple):
 
 @dataclass(slots=True)
 class Memory:
-    """How much all grounds remember together."""
+    """What all grounds remember together, and how much each one remembers besides."""
 
+    met: dict[str, Verdict] = field(default_factory=dict)
+    """What a URL is, before any rule: sites link to the same others."""
     used: int = 0
 
 
@@ -58,24 +61,32 @@ class Ground:
         """Judge URLs as found, from an event; remembers the answers."""
         verdicts = self._verdicts
         if new := [url for url in urls if url not in verdicts]:
-            found = links(None, new, allow_private=self._allow_private)
-            verdicts.update(zip(new, self._judge(new, found), strict=True))
+            met = self._memory.met
+            if strange := [url for url in new if url not in met]:
+                met.update(zip(strange, self._read(None, strange), strict=True))
+            verdicts.update((url, self._judge(met[url])) for url in new)
             self._memory.used += len(new)
         return [verdicts[url] for url in urls]
 
     def judge_texts(self, page_url: str, texts: Sequence[str]) -> Sequence[Verdict]:
         """Judge what stands in a page's head, or in a list; may be relative to the page."""
-        return self._judge(texts, links(page_url, texts, allow_private=self._allow_private))
+        return [*map(self._judge, self._read(page_url, texts))]
 
-    def _judge(self, texts: Sequence[str], found: Links) -> list[Verdict]:
-        verdicts = []
-        for text, url, normal, url_host, reason, detail in zip(texts, *found, strict=True):
-            if normal:
-                against, why = self._refusal(url, url_host)
-                verdicts.append(Verdict(url, url_hash(normal), url_host, against, why))
-            else:
-                verdicts.append(Verdict(text[:TOLD_CHARACTERS], "", "", reason, detail))
-        return verdicts
+    def _read(self, base: str | None, texts: Sequence[str]) -> list[Verdict]:
+        """Say what each text is; no rule stands against it yet."""
+        found = links(base, texts, allow_private=self._allow_private)
+        return [
+            Verdict(url, url_hash(normal), url_host, "", "")
+            if normal
+            else Verdict(text[:TOLD_CHARACTERS], "", "", reason, detail)
+            for text, url, normal, url_host, reason, detail in zip(texts, *found, strict=True)
+        ]
+
+    def _judge(self, read: Verdict) -> Verdict:
+        if not read.key:
+            return read
+        against, why = self._refusal(read.url, read.host)
+        return read._replace(reason=against, detail=why) if against else read
 
     def _refusal(self, url: str, url_host: str) -> tuple[str, str]:
         is_at_home = self._at_home.get(url_host)
@@ -99,6 +110,7 @@ class Grounds:
         memory, name = self._memory, (rules.spec.crawl_spec_id, host(page_url))
         if memory.used > VERDICTS_KEPT:
             self._known.clear()
+            memory.met.clear()
             memory.used = 0
         ground = self._known.get(name)
         if ground is None:

@@ -60,17 +60,23 @@ def find_outlinks(anchors: Sequence[Anchor], *, base: str, max_links: int) -> Ou
     if not leading:
         return Outlinks()
     resolved = links(base, [anchor.href for anchor in leading], allow_private=True)
-    kept: dict[str, list[Anchor]] = {}
-    urls: dict[str, str] = {}
+    kept: dict[str, tuple[str, Anchor]] = {}
+    repeated: dict[str, list[Anchor]] = {}
     for anchor, url, key in zip(leading, resolved.urls, resolved.keys, strict=True):
         if not url:
             continue
-        if (same := kept.get(key)) is None:
-            kept[key], urls[key] = [anchor], url
+        if (first := kept.get(key)) is None:
+            kept[key] = url, anchor
         else:
-            same.append(anchor)
-    merged = [(url, *_merged(same)) for url, same in zip(urls.values(), kept.values(), strict=True)]
-    merged.sort(key=_rank)
+            repeated.setdefault(key, [first[1]]).append(anchor)
+    merged = [
+        (url, *_merged(repeated[key]))
+        if key in repeated
+        else (url, anchor.text, flags_of(anchor.rel) if anchor.rel else 0, anchor.region)
+        for key, (url, anchor) in kept.items()
+    ]
+    if len({link[2:] for link in merged}) > 1:
+        merged.sort(key=_rank)
     return _in_parallel(merged, max_links)
 
 
@@ -80,9 +86,6 @@ _Merged = tuple[str, str, int, int]
 
 def _merged(same: list[Anchor]) -> tuple[str, int, int]:
     """Make one link of all that lead to one place: asked to be left only where each of them asks so."""
-    first = same[0]
-    if len(same) == 1:
-        return first.text, flags_of(first.rel) if first.rel else 0, first.region
     flags = [flags_of(anchor.rel) for anchor in same]
     union, common = 0, ~0
     for each in flags:
