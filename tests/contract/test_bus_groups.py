@@ -277,3 +277,21 @@ async def test_a_member_that_still_waits_to_join_leaves_at_once(world: World) ->
 async def _has_partitions(consumer: Consumer) -> bool:
     await consumer.poll(max_records=1, timeout_seconds=0.05)
     return bool(consumer.assignment())
+
+
+async def test_an_onlooker_sees_how_far_a_group_is_and_where_its_log_ends(world: World) -> None:
+    """Whoever follows messages through several services has to know without joining their groups."""
+    topic, group = await world.create_topic(2), world.unique("group")
+    onlooker = world.bus()
+    await world.start_group(group, [topic])
+    await send(world.bus(), topic, [b"0", b"1", b"2"])
+    member = await world.bus().consumer(spec(group, topic), Silent())
+    await read(member, 3)
+    await member.commit({TopicPartition(topic, 0): 2})
+
+    partitions = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
+    reader = await onlooker.reader(())
+    assert await onlooker.committed(group) == dict(zip(partitions, (2, 0), strict=True))
+    assert await reader.end_offsets(partitions) == dict(zip(partitions, (3, 0), strict=True))
+    assert await onlooker.committed(world.unique("nobody")) == {}
+    await member.close()

@@ -37,3 +37,24 @@ async def test_a_scan_shows_every_open_entry_and_where_it_is(frontier: FrontierW
         "later": (later, Place.QUEUED),
         **{f"w{number}": (entry, Place.QUEUED) for number, entry in enumerate(waiting)},
     }
+
+
+async def test_a_scan_of_one_place_leaves_the_others_out(frontier: FrontierWorld) -> None:
+    """Few entries are on their way round, and many wait: whoever looks for those must not read these."""
+    await frontier.open()
+    await frontier.accept(page("first", "c.test"))
+    release = await frontier.working_set.release(SHARD, EPOCH, limit=1, lease_ms=LEASE_MS)
+    waiting = page("waiting", "a.test")
+    await frontier.accept(waiting)
+
+    found = {
+        place: await frontier.working_set.scan(SHARD, EPOCH, cursor=0, limit=10, place=place)
+        for place in Place
+    }
+
+    [lease] = release.leases
+    assert {place: list(scan.entries) for place, scan in found.items()} == {
+        Place.QUEUED: [(waiting, Place.QUEUED)],
+        Place.LEASED: [(lease.entry, Place.LEASED)],
+        Place.RING: [],
+    }

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -93,6 +94,10 @@ class Ring:
     """By how much faster than they say the made-up hosts answer."""
     lost_outcomes: float = 0.0
     """Share of requests whose fetcher dies with them: the site was asked, and nobody hears of it."""
+    swallows: Callable[[str, int], bool] = lambda _url, _time: False
+    """Which pages vanish between two services: by URL and how often it went onto the ring before."""
+    round_seconds: float = 2.0
+    """Longest time that a page takes."""
     told: dict[str, Any] = field(default_factory=dict)
     """What differs in messages of links: job and run."""
 
@@ -100,6 +105,10 @@ class Ring:
         self.random = random.Random(self.seed)
         self.running: set[asyncio.Task[Any]] = set()
         self.lost = 0
+        self.begun = 0
+        """Pages that went onto the ring."""
+        self._unpassed: set[int] = set()
+        self._times: Counter[str] = Counter()
         self.offset = 0
 
     async def submit(self, url: str) -> None:
@@ -134,16 +143,29 @@ class Ring:
         is_lost = self.random.random() < self.lost_outcomes
         self.lost += is_lost
         if is_page and not (is_lost and self.random.random() < 0.5):
-            self.spawn(self._go_round(request, answer.links))
+            self._unpassed.add(self.begun)
+            self.spawn(self._go_round(request, answer.links, number=self.begun))
+            self.begun += 1
         if is_lost:
             return Effects(outcome="died")
         await self.clock.sleep(self.random.uniform(0, 0.3) * self.haste)
         outcome = completed(request, answer, mark.now_us, page=is_page)
         return Effects(close=(Say(FETCHES_COMPLETED, outcome),))
 
-    async def _go_round(self, request: FetchRequested, links: Sequence[str]) -> None:
+    @property
+    def passed(self) -> int:
+        """How many pages have gone round, or vanished, without one before them being on its way."""
+        return min(self._unpassed, default=self.begun)
+
+    async def _go_round(self, request: FetchRequested, links: Sequence[str], *, number: int) -> None:
         """Be the rest of the ring: links first, then the settlement; often faster than the outcome."""
-        await self.clock.sleep(self.random.uniform(0, 2) * self.haste)
+        await self.clock.sleep(self.random.uniform(0, self.round_seconds) * self.haste)
+        time, self._times[request.url] = self._times[request.url], self._times[request.url] + 1
+        if not self.swallows(request.url, time):
+            await self._settle(request, links)
+        self._unpassed.remove(number)
+
+    async def _settle(self, request: FetchRequested, links: Sequence[str]) -> None:
         await self.discover(links, page=request.url)
         settled = PageSettled(
             url_key=request.url_key,

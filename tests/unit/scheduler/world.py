@@ -18,6 +18,7 @@ from strider.contracts.generated.topics import (
     HOSTS,
     JOB_EVENTS,
     LINKS_DISCOVERED,
+    PAGES_FETCHED,
     PAGES_SETTLED,
     SCHEDULER_DLQ,
     SCHEMAS,
@@ -34,6 +35,7 @@ from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
 from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicTruth, TopicTruths
 from strider.scheduler.core import Completion, Look
+from strider.scheduler.core.watermarks import Sounding
 from strider.scheduler.topology import Options, Scheduler
 from strider.stores.frontier.memory import MemoryFrontier
 
@@ -164,6 +166,7 @@ class World:
             chance=self.chance,
             options=self.options,
             bulletin=TopicBulletin(bus, self.codec),
+            soundings=self,
         )
         loop = self._loop(
             GROUP, scheduler.reads(), sharded=True, shards=scheduler, on_caught_up=scheduler.on_caught_up
@@ -192,6 +195,16 @@ class World:
             assert self.clock.monotonic() < ends_at, "the run never completed"
             await asyncio.sleep(1)
             proof = proof.after(await self.look(instance))
+
+    async def sound(self) -> Sounding:
+        """Say how far the made-up ring is: its pages are numbered, and settled by real messages."""
+        committed = self.broker.group(GROUP).committed
+        logs = self.broker.topic(PAGES_SETTLED.name).partitions
+        fetched = PAGES_FETCHED.name, 0
+        return Sounding(
+            {("parser", fetched): self.ring.passed, **{(GROUP, tuple(tp)): n for tp, n in committed.items()}},
+            {fetched: self.ring.begun, **{(PAGES_SETTLED.name, log.partition): log.end for log in logs}},
+        )
 
     async def look(self, instance: Instance) -> Look:
         committed = self.broker.group(GROUP).committed

@@ -30,7 +30,7 @@ from strider.runtime.settings_crawl import user_agent_of
 from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
 from strider.scheduler import topology as scheduling
-from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicTruths
+from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicSoundings, TopicTruths
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.objects import Objects
 from strider.validator import topology as validating
@@ -102,7 +102,7 @@ def link_ingestion(place: Place, manners: Manners) -> Member:
 def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Scheduler]:
     """Make the frontier's owner; it is also asked how much is open."""
     voice = Speaker(place.bus, place.codec, service="scheduler", shards=place.shards, clock=place.clock)
-    bulletin = TopicBulletin(place.bus, place.codec)
+    bulletin, soundings = TopicBulletin(place.bus, place.codec), TopicSoundings(place.bus)
     owner = scheduling.Scheduler(
         working_set=place.frontier,
         truths=TopicTruths(place.bus, place.codec, commit_interval_seconds=COMMIT_SECONDS),
@@ -122,13 +122,14 @@ def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Schedu
             rebuild_hold_seconds=place.hold_seconds,
         ),
         bulletin=bulletin,
+        soundings=soundings,
     )
     member = Member(
         "scheduler",
         (_quick(consume("scheduler", *owner.reads(), shards=owner, on_caught_up=owner.on_caught_up)),),
         scheduling.DEAD_LETTERS,
         background=(owner.run,),
-        close=(voice.close, bulletin.close),
+        close=(voice.close, bulletin.close, soundings.close),
     )
     return member, owner
 

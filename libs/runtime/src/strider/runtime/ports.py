@@ -188,6 +188,9 @@ class Bus(Protocol):
     async def partition_count(self, topic: str) -> int | None:
         """How many partitions the topic has; None where it does not exist."""
 
+    async def committed(self, group: str) -> Mapping[TopicPartition, int]:
+        """Offsets that a group has committed, whoever its members are; raises Unavailable."""
+
     async def ping(self) -> None:
         """Raise Unavailable when the broker cannot be reached."""
 

@@ -12,7 +12,7 @@ from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.redis import RedisOptions, connect
 
-from .adapters import ProcessMeter, TopicArchive, TopicBulletin, TopicTruths
+from .adapters import ProcessMeter, TopicArchive, TopicBulletin, TopicSoundings, TopicTruths
 from .settings import SchedulerSettings
 from .topology import DEAD_LETTERS, PRODUCES, Options, Scheduler
 
@@ -27,7 +27,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
     specs = SpecShelf(bus, codec, clock=clock)
     voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
-    bulletin = TopicBulletin(bus, codec)
+    bulletin, soundings = TopicBulletin(bus, codec), TopicSoundings(bus)
     scheduler = Scheduler(
         working_set=RedisWorkingSet(redis, clock=clock, room=room_of(settings)),
         truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
@@ -38,6 +38,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         chance=process.chance,
         options=options_of(settings),
         bulletin=bulletin,
+        soundings=soundings,
         meter=ProcessMeter(process.metrics, beat=process.heartbeat.beat),
     )
     url = settings.objects.url.get_secret_value()
@@ -52,6 +53,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         close=(
             voice.close,
             bulletin.close,
+            soundings.close,
             specs.close,
             redis.close,
             *(() if objects is None else (objects.close,)),

@@ -576,6 +576,8 @@ class EntryRecorded:
     """When its content changed last, in milliseconds since 1970; 0 where unknown."""
     unchanged_count: int = 0
     """Fetches without change, in a row."""
+    losses: int = 0
+    """Pages of it that went onto the ring and never came back, since it was settled last."""
     raw_hash: str = ""
     """SHA-256, in lower-case hex, of the body; empty where unknown."""
     text_hash: str = ""
@@ -625,6 +627,7 @@ class EntryRecorded:
             "interval_seconds": self.interval_seconds,
             "changed_at_ms": self.changed_at_ms,
             "unchanged_count": self.unchanged_count,
+            "losses": self.losses,
             "raw_hash": self.raw_hash,
             "text_hash": self.text_hash,
             "etag": self.etag,
@@ -668,6 +671,7 @@ class EntryRecorded:
             record["interval_seconds"],
             record["changed_at_ms"],
             record["unchanged_count"],
+            record["losses"],
             record["raw_hash"],
             record["text_hash"],
             record["etag"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from strider.runtime.ports import Chance, GroupSpec, RebalanceListener, TopicPartition
 
@@ -56,6 +56,11 @@ class InProcessBus:
         """How many partitions the topic has; None where it does not exist."""
         self._broker.check()
         return self._broker.partition_count(topic)
+
+    async def committed(self, group: str) -> Mapping[TopicPartition, int]:
+        """Offsets that a group has committed."""
+        self._broker.check()
+        return dict(self._broker.group(group).committed)
 
     async def ping(self) -> None:
         """Raise Unavailable while the broker is made to fail."""

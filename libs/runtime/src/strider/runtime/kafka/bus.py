@@ -7,7 +7,7 @@ patience) is the connection's.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from aiokafka.client import AIOKafkaClient
@@ -21,6 +21,7 @@ from .connection import KafkaConnection
 from .consumer import KafkaConsumer
 from .failures import raise_for_code, translated
 from .membership import join, open_reader
+from .onlooker import Onlooker
 from .producer import KafkaProducer
 from .shards import KafkaShardWriter, take_shard
 
@@ -42,6 +43,7 @@ class KafkaBus:
         self._settings = settings
         self._client: Any = None
         self._asking = asyncio.Lock()
+        self._onlooker = Onlooker(settings)
         self._parts: list[KafkaProducer | KafkaConsumer | KafkaShardWriter] = []
         self._closed = False
 
@@ -95,6 +97,11 @@ class KafkaBus:
         raise_for_code(code, doing=f"looking up {topic}")
         return len(partitions)
 
+    async def committed(self, group: str) -> Mapping[TopicPartition, int]:
+        """Offsets that a group has committed, whoever its members are."""
+        self._check_open()
+        return await self._onlooker.committed(group)
+
     async def ping(self) -> None:
         """Raise Unavailable when the broker cannot be reached."""
         await self._ask(MetadataRequest([], allow_auto_topic_creation=False))
@@ -103,7 +110,9 @@ class KafkaBus:
         """Close whatever was opened here and is not closed yet."""
         self._closed = True
         parts, self._parts = self._parts, []
-        await asyncio.gather(*(part.close() for part in parts), return_exceptions=True)
+        await asyncio.gather(
+            self._onlooker.close(), *(part.close() for part in parts), return_exceptions=True
+        )
         async with self._asking:
             await self._disconnect()
 

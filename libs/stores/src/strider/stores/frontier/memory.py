@@ -29,6 +29,7 @@ from .ports import (
     Mark,
     Marked,
     NotReady,
+    Place,
     Question,
     Release,
     Remembered,
@@ -175,10 +176,12 @@ class MemoryFrontier:
         """Count entries by execution."""
         return self._ready(shard, epoch).entries.counts()
 
-    async def scan(self, shard: int, epoch: int, *, cursor: int, limit: int) -> Scan:
-        """Show all open entries at once: they are here anyway."""
+    async def scan(
+        self, shard: int, epoch: int, *, cursor: int, limit: int, place: Place | None = None
+    ) -> Scan:
+        """Show all of these open entries at once: they are here anyway."""
         del cursor, limit
-        return Scan(self._ready(shard, epoch).entries.scan(), 0, self._now_ms())
+        return Scan(self._ready(shard, epoch).entries.scan(place), 0, self._now_ms())
 
     async def figures(self, shard: int, epoch: int) -> Figures:
         """Say how full the shard is."""

@@ -179,9 +179,10 @@ class Entries:
             self._go_on(name, slot, conclusion, now_ms)
         return held_by
 
-    def scan(self) -> list[tuple[EntryRecorded, Place]]:
-        """Show what is open."""
-        return [(shown(slot), _PLACES[slot.phase]) for slot in self._slots.values()]
+    def scan(self, place: Place | None = None) -> list[tuple[EntryRecorded, Place]]:
+        """Show what is open, in one place or anywhere."""
+        found = ((slot, _PLACES[slot.phase]) for slot in self._slots.values())
+        return [(shown(slot), where) for slot, where in found if place in {None, where}]
 
     def counts(self) -> Mapping[str, Counts]:
         """Count entries by execution."""

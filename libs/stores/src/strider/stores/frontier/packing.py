@@ -24,7 +24,7 @@ from .rules import rank
 
 SHARED: Final = (
     "job_id", "execution_id", "crawl_spec_id", "state", "reason", "kind", "hop", "depth", "priority",
-    "is_start", "tries", "error_count", "error_class", "status", "needs_rendering",
+    "is_start", "tries", "error_count", "error_class", "losses", "status", "needs_rendering",
 )  # fmt: skip
 """Fields whose values together are a shape: few combinations, many entries."""
 

@@ -159,8 +159,13 @@ class WorkingSet(Protocol):
     async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
         """Count entries by execution."""
 
-    async def scan(self, shard: int, epoch: int, *, cursor: int, limit: int) -> Scan:
-        """Show about so many open entries, from 0 on; entries that come or go meanwhile may be missed."""
+    async def scan(
+        self, shard: int, epoch: int, *, cursor: int, limit: int, place: Place | None = None
+    ) -> Scan:
+        """Look at about so many open entries, from 0 on, and show those in one place, or all.
+
+        Entries that come or go meanwhile may be missed.
+        """
 
     async def figures(self, shard: int, epoch: int) -> Figures:
         """Say how full the shard is."""

@@ -65,6 +65,7 @@ _STANDINGS: Final = (Standing.UNKNOWN, Standing.SEEN, Standing.OPEN)
 """As `frontier_look` numbers them; what is open and has no slot is parked."""
 
 _PLACES: Final = {QUEUED: Place.QUEUED, LEASED: Place.LEASED, RING: Place.RING}
+_PHASES: Final = {place: phase for phase, place in _PLACES.items()}
 
 T = TypeVar("T")
 
@@ -245,9 +246,12 @@ class RedisWorkingSet:
             for execution, number in named
         }
 
-    async def scan(self, shard: int, epoch: int, *, cursor: int, limit: int) -> Scan:
+    async def scan(
+        self, shard: int, epoch: int, *, cursor: int, limit: int, place: Place | None = None
+    ) -> Scan:
         """Show open entries."""
-        now_ms, go_on, slots = await self._calls.run("scan", shard, epoch, args=[cursor, limit])
+        phase = "" if place is None else _PHASES[place]
+        now_ms, go_on, slots = await self._calls.run("scan", shard, epoch, args=[cursor, limit, phase])
         tails = [tail_of(slot) for slot in slots]
         shapes = await self._names.shapes(shard, {shape_number(tail) for tail, _ in tails})
         entries = [unpack_tail(tail, shapes[shape_number(tail)], held_by=held) for tail, held in tails]

@@ -14,8 +14,17 @@ from strider.stores.frontier.ports import Figures
 
 from .archive import TopicArchive
 from .bulletin import TopicBulletin
+from .soundings import TopicSoundings
 
-__all__ = ["METRICS", "ProcessMeter", "TopicArchive", "TopicBulletin", "TopicTruth", "TopicTruths"]
+__all__ = [
+    "METRICS",
+    "ProcessMeter",
+    "TopicArchive",
+    "TopicBulletin",
+    "TopicSoundings",
+    "TopicTruth",
+    "TopicTruths",
+]
 
 NAMESPACE: Final = "scheduler"
 """First part of the transactional id: shards of other services have their own owners."""

@@ -144,6 +144,7 @@ def settled(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryRec
         updated_at_ms=now_ms,
         closed_at_ms=now_ms,
         fetched_at_ms=entry.fetched_at_ms or now_ms,
+        losses=0,
         raw_hash=page.raw_hash or entry.raw_hash,
         text_hash=page.text_hash or entry.text_hash,
     )

@@ -10,6 +10,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.politeness.breaker import LIMITS, Limits
 from strider.runtime.effects import Saying
 from strider.runtime.ports import RawRecord
+from strider.scheduler.core.watermarks import Sounding
 from strider.stores.frontier.ports import Figures, Room
 from strider.stores.frontier.rules import UNLIMITED
 
@@ -107,6 +108,13 @@ class Bulletin(Protocol):
         """Stop reading."""
 
 
+class Soundings(Protocol):
+    """How far the services of the ring are."""
+
+    async def sound(self) -> Sounding:
+        """Give what they have committed, and after that where the logs end; raises Unavailable."""
+
+
 class Meter(Protocol):
     """What the scheduler counts beyond messages."""
 
@@ -167,6 +175,8 @@ class Options:
     groups_kept: int = 50_000
     """Groups kept in memory for each shard; those that matter longer are kept all the same."""
 
+    lost_seconds: float = 10.0
+    """How often it is looked whether pages on their way round can still come back."""
     room: Room = UNLIMITED
     """How much of a shard the working set queues; the rest is parked."""
     refill_seconds: float = 10.0

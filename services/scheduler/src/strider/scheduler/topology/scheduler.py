@@ -27,9 +27,10 @@ from strider.stores.frontier.ports import NotReady, WorkingSet
 from strider.stores.frontier.rules import UNLIMITED
 
 from .accepting import Accepting
+from .chasing import Chasing
 from .concluding import Concluding
 from .controlling import Controlling
-from .ports import Archive, Bulletin, Meter, NoMeter, Options, Specs, Truths, Voice
+from .ports import Archive, Bulletin, Meter, NoMeter, Options, Soundings, Specs, Truths, Voice
 from .rebuilding import Rebuilding
 from .refilling import Refilling
 from .releasing import Releasing
@@ -65,6 +66,7 @@ class Scheduler:
         chance: Chance,
         options: Options,
         bulletin: Bulletin,
+        soundings: Soundings,
         meter: Meter | None = None,
     ) -> None:
         self._working_set = working_set
@@ -104,6 +106,15 @@ class Scheduler:
             specs=specs, budgets=budgets, options=options, meter=self._meter, chance=chance
         )
         self._settling = Settling(self._meter, specs)
+        self._chasing = Chasing(
+            soundings,
+            in_hand=self._in_hand,
+            specs=specs,
+            voice=voice,
+            meter=self._meter,
+            clock=clock,
+            look_seconds=options.lost_seconds,
+        )
         self._shards: dict[int, tuple[Shard, asyncio.Task[None]]] = {}
         self._fault: BaseException | None = None
         self._has_fault = asyncio.Event()
@@ -167,11 +178,13 @@ class Scheduler:
                 await self._working_set.drop(shard.number)
 
     async def run(self) -> None:
-        """Hear wishes; raise what ends a release loop that nobody has ended. Runs for ever."""
+        """Hear wishes, chase pages; raise what ends a release loop that nobody has ended. Runs for ever."""
         async with asyncio.TaskGroup() as together:
             hearing = together.create_task(self._controlling.run(), name="hear wishes")
+            chasing = together.create_task(self._chasing.run(), name="chase pages")
             await self._has_fault.wait()
             hearing.cancel()
+            chasing.cancel()
         assert self._fault is not None
         raise self._fault
 
@@ -196,6 +209,9 @@ class Scheduler:
         shards = [self._held(number) for number in events]
         parts = await _all(handle(shard, events[shard.number]) for shard in shards)
         return together(parts)
+
+    def _in_hand(self) -> list[Shard]:
+        return [shard for shard, _ in self._shards.values()]
 
     def _held(self, number: int) -> Shard:
         held = self._shards.get(number)

@@ -26,6 +26,7 @@ from strider.stores.frontier.ports import (
     Known,
     Lease,
     NotReady,
+    Place,
     Question,
     Release,
     Remembered,
@@ -167,10 +168,12 @@ class Shard:
         self.counted = figures
         return figures
 
-    async def scan(self, *, cursor: int, limit: int) -> Scan:
+    async def scan(self, *, cursor: int, limit: int, place: Place | None = None) -> Scan:
         """Show open entries."""
         with self.ready():
-            return await self.working_set.scan(self.number, self.epoch, cursor=cursor, limit=limit)
+            return await self.working_set.scan(
+                self.number, self.epoch, cursor=cursor, limit=limit, place=place
+            )
 
     async def open_runs(self) -> list[str]:
         """Name the runs that have open entries here."""
