@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.words import ParseOutcome
+from strider.contracts.generated.words import DocumentKind, ParseOutcome
 
 READ: Final = frozenset({ParseOutcome.PARSED, ParseOutcome.PARTLY_PARSED})
 
@@ -20,6 +20,13 @@ FAILED: Final = "failed"
 
 REL_FLAGS: Final = {1: "nofollow", 2: "ugc", 4: "sponsored", 8: "noopener", 16: "next", 32: "prev"}
 REGIONS: Final = ("elsewhere", "main", "navigation", "header", "footer", "aside")
+
+_KINDS: Final[dict[str, str]] = {
+    DocumentKind.FEED: "feed",
+    DocumentKind.SITEMAP: "sitemap",
+    DocumentKind.SITEMAP_INDEX: "sitemap_index",
+}
+_LISTS: Final = frozenset({"feed", "sitemap"})
 
 _AS_THEY_ARE: Final = (
     *("url", "outcome", "error_class", "error_message", "document_kind", "content_type", "charset"),
@@ -36,11 +43,12 @@ _AS_THEY_ARE: Final = (
 def told_of(event: PageParsed, texts: bytes = b"") -> dict[str, Any]:
     """Give everything that the parser sees; `texts` are those that were too long to travel."""
     known = event.to_record()
+    structured = json.loads(event.structured_json) if event.structured_json else []
     if texts:
         known = {**known, **json.loads(texts)}
     return {
         **{name: known[name] for name in _AS_THEY_ARE},
-        "kind": event.page_kind,
+        "kind": _KINDS.get(event.document_kind, event.page_kind),
         "kind_confidence": event.page_kind_confidence,
         "simhash": f"{event.simhash & 0xFFFF_FFFF_FFFF_FFFF:016x}",
         "pagination": _pagination(event),
@@ -50,9 +58,9 @@ def told_of(event: PageParsed, texts: bytes = b"") -> dict[str, Any]:
         ),
         "feeds": list(event.feed_urls),
         "images": _rows(url=event.image_urls, alt=event.image_alts),
-        "entries": _entries(event),
+        "entries": _entries(event, structured),
         "products": known["products"],
-        "structured": json.loads(event.structured_json) if event.structured_json else [],
+        "structured": structured,
         "records": json.loads(event.records_json) if event.records_json else None,
     }
 
@@ -103,6 +111,8 @@ def as_text(told: Mapping[str, Any]) -> str:
         ("simhash", told["simhash"]),
     )
     head = "\n".join(f"{name:<12}{value}" for name, value in rows if value)
+    if told["entries"]:
+        return f"{head}\n\n" + "\n".join(f"{row['url']}  {row.get('title', '')}" for row in told["entries"])
     return f"{head}\n\n{told['markdown'] or told['main_text'] or told['text']}"
 
 
@@ -131,7 +141,7 @@ def _links(event: PageParsed) -> list[dict[str, Any]]:
     ]
 
 
-def _entries(event: PageParsed) -> list[dict[str, Any]]:
+def _entries(event: PageParsed, structured: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Give what a sitemap or feed lists; a column may be empty where no entry has it."""
     count = len(event.entry_urls)
     columns = {
@@ -142,7 +152,22 @@ def _entries(event: PageParsed) -> list[dict[str, Any]]:
         "kind": event.entry_kinds,
     }
     full = {name: column for name, column in columns.items() if len(column) == count}
-    return _rows(url=event.entry_urls, **full)
+    rows = _rows(url=event.entry_urls, **full)
+    told: list[dict[str, Any]] = next(
+        (item["entries"] for item in structured if item["format"] in _LISTS), []
+    )
+    return _merged(rows, told)
+
+
+def _merged(rows: list[dict[str, Any]], told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add what is told of each entry besides; those that lead nowhere are entries too."""
+    merged, at = [], 0
+    for entry in told:
+        own = rows[at] if at < len(rows) and rows[at]["url"] == entry.get("url") else {}
+        at += bool(own)
+        if own or not entry.get("url"):
+            merged.append({"url": "", "title": "", **own, **entry})
+    return [*merged, *rows[at:]]
 
 
 def _rows(**columns: Any) -> list[dict[str, Any]]:

@@ -12,6 +12,15 @@ from typing import Final
 from strider.contracts.generated.words import DocumentKind, RequestKind
 
 HEAD_BYTES: Final = 1024
+XML_HEAD_BYTES: Final = 16 * 1024
+"""Comments and declarations may stand for long before the root."""
+
+_BEFORE: Final = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n\f"
+_LEADING: Final = re.compile(rb"<\0?[!?]")
+_PROLOGUE: Final = re.compile(
+    rb"(?:\s*(?:<!--.*?-->|<\?.*?\?>|<!DOCTYPE[^<>\[]*(?:\[.*?\]\s*)?>))*\s*", re.DOTALL | re.IGNORECASE
+)
+_JSON_FEED: Final = b"jsonfeed.org/version"
 
 _MAGIC: Final = (
     (b"%PDF-", DocumentKind.PDF),
@@ -32,7 +41,10 @@ _HTML: Final = re.compile(
 _XML_ROOTS: Final = (
     (re.compile(rb"<(?:\w+:)?urlset[\s>]"), DocumentKind.SITEMAP),
     (re.compile(rb"<(?:\w+:)?sitemapindex[\s>]"), DocumentKind.SITEMAP_INDEX),
-    (re.compile(rb"<(?:rss|(?:\w+:)?feed|rdf:RDF)[\s>]", re.IGNORECASE), DocumentKind.FEED),
+    (
+        re.compile(rb"<(?:(?:\w+:)?rss|(?:\w+:)?feed|(?:\w+:)?RDF|channel)[\s>]", re.IGNORECASE),
+        DocumentKind.FEED,
+    ),
 )
 _XHTML_ROOT: Final = re.compile(rb"<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
 _WORDS_OF_TYPES: Final = (
@@ -42,6 +54,7 @@ _WORDS_OF_TYPES: Final = (
     ("text/", DocumentKind.TEXT),
     ("javascript", DocumentKind.TEXT),
 )
+_TYPES_OF_ANYTHING: Final = frozenset({"text/plain", "text/rss", "text/atom"})
 _CONTROL: Final = bytes(set(range(0x20)) - set(b"\t\n\r\f\x1b"))
 """Bytes that text of any encoding in use has none of (ESC begins ISO-2022-JP's shifts)."""
 
@@ -62,9 +75,9 @@ def find_kind(content: bytes, *, content_type: str, kind: str) -> str:
         return DocumentKind.OTHER
     if kind == RequestKind.ROBOTS:
         return DocumentKind.ROBOTS
-    return _kind_of_text(
-        head.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\f"), content_type.lower()
-    )
+    if _LEADING.match(head.lstrip(_BEFORE)):
+        head = content[:XML_HEAD_BYTES]
+    return _kind_of_text(head.replace(b"\0", b"").lstrip(_BEFORE), content_type.lower())
 
 
 def is_binary(head: bytes) -> bool:
@@ -84,17 +97,25 @@ def _kind_of_text(head: bytes, content_type: str) -> str:
         return _kind_of_xml(head, labelled)
     if labelled is DocumentKind.HTML:
         # Feeds and sitemaps without a declaration are often labelled as pages.
-        return next((found for root, found in _XML_ROOTS if root.match(head)), DocumentKind.HTML)
-    if labelled is DocumentKind.JSON:
-        return DocumentKind.HTML if _XHTML_ROOT.match(head) else DocumentKind.JSON
-    if labelled is DocumentKind.TEXT and media != "text/plain":
-        return DocumentKind.TEXT
-    if labelled is DocumentKind.TEXT:
-        return DocumentKind.HTML if _XHTML_ROOT.match(head) else DocumentKind.TEXT
+        return _root_of(head) or DocumentKind.HTML
+    if found := _list_of(head, media):
+        return found
+    if labelled in {DocumentKind.JSON, DocumentKind.TEXT}:
+        may_be_page = labelled is DocumentKind.JSON or media == "text/plain"
+        return DocumentKind.HTML if may_be_page and _XHTML_ROOT.match(head) else str(labelled)
     return _kind_by_look(head)
 
 
+def _list_of(head: bytes, media: str) -> str:
+    """Give the kind of a feed or sitemap that is labelled as text or data; empty for none."""
+    if head.startswith(b"{"):
+        return DocumentKind.FEED if _JSON_FEED in head[:HEAD_BYTES] else ""
+    return _root_of(head) if media in _TYPES_OF_ANYTHING else ""
+
+
 def _kind_of_xml(head: bytes, labelled: str | None) -> str:
+    if root_kind := _root_of(head):
+        return root_kind
     for root, found in _XML_ROOTS:
         if root.search(head):
             return found
@@ -105,11 +126,16 @@ def _kind_of_xml(head: bytes, labelled: str | None) -> str:
 
 def _kind_by_look(head: bytes) -> str:
     """Decide without a label that helps."""
+    if root := _root_of(head):
+        return root
     if _HTML.match(head) or (head.startswith(b"<!--") and _HTML.search(head)):
         return DocumentKind.HTML
-    for root, found in _XML_ROOTS:
-        if root.match(head):
-            return found
     if head.startswith((b"{", b"[")):
         return DocumentKind.JSON
     return DocumentKind.HTML if _HTML.search(head) else DocumentKind.TEXT
+
+
+def _root_of(head: bytes) -> str:
+    """Give the kind that the root element names, behind comments and declarations; empty for none."""
+    start = match.end() if (match := _PROLOGUE.match(head)) else 0
+    return next((found for root, found in _XML_ROOTS if root.match(head, start)), "")

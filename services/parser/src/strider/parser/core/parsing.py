@@ -20,6 +20,7 @@ from strider.contracts.generated.words import DocumentKind, ExtractionLevel, Par
 from .charsets import Charset, find_charset, to_text, to_utf_8
 from .directives import hear_directives
 from .kinds import find_kind
+from .listed import of_listed
 from .mainfields import of_main
 from .metadata import (
     Properties,
@@ -39,6 +40,7 @@ from .outcomes import Unreadable, carried, header, unreadable
 from .outlinks import Outlinks, find_outlinks
 from .readings import Depth, HtmlReading
 
+GZIP: Final = b"\x1f\x8b"
 _TEXTS: Final = frozenset(
     {
         DocumentKind.TEXT,
@@ -110,6 +112,8 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
     unpacked = tools.unpack(body, page.content_encoding, limits.max_decoded_bytes)
     if isinstance(unpacked, Unreadable):
         return unreadable(page, unpacked, parse_us=_since(started, tools))
+    if unpacked.content.startswith(GZIP):
+        unpacked = _unpack_file(unpacked, tools=tools, limits=limits)
     content = unpacked.content
     kind = find_kind(content, content_type=page.content_type, kind=page.kind)
     document = _Document(page, content, kind, unpacked.is_whole and not page.truncated, started)
@@ -158,18 +162,30 @@ def _parse_text(document: _Document, charset: Charset, *, tools: Tools, limits: 
     language, confidence = choose_language(
         HtmlReading(), Properties(), header(document.page, "content-language")
     )
+    listed = of_listed(
+        text,
+        document.page.url,
+        document_kind=document.kind,
+        expected=document.page.kind,
+        with_records=limits.extraction == ExtractionLevel.RECORDS,
+    )
+    said = {"language": language, "language_confidence": confidence, **_of_text("" if listed else text)}
     return PageParsed(
-        **carried(document.page),
-        **_of_text(text),
+        **{**carried(document.page), **said, **_known(document, tools), **listed},
         **_directives(HtmlReading(), document.page, limits),
         charset=charset.name,
         charset_evidence=charset.evidence,
-        language=language,
-        language_confidence=confidence,
         outcome=ParseOutcome.PARSED if document.is_whole else ParseOutcome.PARTLY_PARSED,
         truncated=not document.is_whole,
-        **_known(document, tools),
     )
+
+
+def _unpack_file(unpacked: Unpacked, *, tools: Tools, limits: Limits) -> Unpacked:
+    """Read a file that is gzipped itself, as sitemaps are, whatever it is called; else leave it as it is."""
+    within = tools.unpack(unpacked.content, "gzip", limits.max_decoded_bytes)
+    if isinstance(within, Unreadable):
+        return unpacked
+    return Unpacked(within.content, is_whole=within.is_whole and unpacked.is_whole)
 
 
 def _known(document: _Document, tools: Tools) -> dict[str, Any]:

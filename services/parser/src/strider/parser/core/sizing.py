@@ -30,6 +30,9 @@ SHARE_OF_LINKS: Final = 0.75
 BYTES_PER_LINK: Final = 8
 """Lengths and flags of one link."""
 
+BYTES_PER_ENTRY: Final = 40
+"""Lengths, time, frequency, priority and kind of what a list names."""
+
 _EXPANSION: Final = 3
 """One byte of a body becomes at most three of UTF-8 (as U+FFFD); entities only shrink."""
 
@@ -48,9 +51,15 @@ def fit(event: PageParsed, *, may_store: bool, room_bytes: int = ROOM_BYTES) -> 
     if _surely_fits(event, room_bytes) or (weight := weigh(event)) <= room_bytes:
         return Fitted(event)
     rest = weight - _weigh_texts(event) - _weigh_links(event)
-    if rest > room_bytes // 2:
+    if rest > room_bytes // 2 and event.structured_json:
+        event = replace(event, structured_json="", truncated=True, structured_errors=("too long to travel",))
+        rest = weigh(event) - _weigh_texts(event) - _weigh_links(event)
+    if rest > room_bytes // 2 and not event.entry_urls:
         event = replace(event, open_graph={}, twitter={}, meta={}, alternate_urls=(), alternate_languages=())
         event = replace(event, alternate_types=(), feed_urls=(), keywords=(), truncated=True)
+        rest = weigh(event) - _weigh_texts(event) - _weigh_links(event)
+    if event.entry_urls:
+        event = _fit_entries(event, max(0, room_bytes - rest + _weigh_entries(event) - REFERENCE_BYTES))
         rest = weigh(event) - _weigh_texts(event) - _weigh_links(event)
     event = _fit_links(event, int(SHARE_OF_LINKS * max(0, room_bytes - rest)))
     room = room_bytes - rest - _weigh_links(event) - REFERENCE_BYTES
@@ -88,6 +97,8 @@ def _surely_fits(event: PageParsed, room_bytes: int) -> bool:
         carried = _weigh((event.referrer, *event.redirect_chain)) + _weigh(event.metadata)
     else:
         carried = 0
+    if event.entry_urls or event.structured_json or event.products:
+        return False
     again = 4 * (event.main_text_chars + len(event.markdown))
     own = again + _EXPANSION * event.decoded_bytes + sum(map(len, event.link_urls)) + carried
     resolved = len(event.alternate_urls) + len(event.feed_urls) + 8
@@ -114,6 +125,34 @@ def _fit_links(event: PageParsed, room_bytes: int) -> PageParsed:
         link_regions=links.regions,
         links_dropped=links.dropped,
     )
+
+
+def _fit_entries(event: PageParsed, room_bytes: int) -> PageParsed:
+    """Keep the first entries of a list; how many are missing is said as with links."""
+    titles = event.entry_titles or ("",) * len(event.entry_urls)
+    count = 0
+    for url, title in zip(event.entry_urls, titles, strict=True):
+        room_bytes -= len(url) + _weigh_text(title) + BYTES_PER_ENTRY
+        if room_bytes < 0:
+            break
+        count += 1
+    if count == len(event.entry_urls):
+        return event
+    return replace(
+        event,
+        entry_urls=event.entry_urls[:count],
+        entry_titles=event.entry_titles[:count],
+        entry_lastmods_ms=event.entry_lastmods_ms[:count],
+        entry_changefreqs=event.entry_changefreqs[:count],
+        entry_priorities=event.entry_priorities[:count],
+        entry_kinds=event.entry_kinds[:count],
+        links_dropped=event.links_dropped + len(event.entry_urls) - count,
+        truncated=True,
+    )
+
+
+def _weigh_entries(event: PageParsed) -> int:
+    return _weigh(event.entry_urls) + _weigh(event.entry_titles) + BYTES_PER_ENTRY * len(event.entry_urls)
 
 
 def _weigh_links(event: PageParsed) -> int:

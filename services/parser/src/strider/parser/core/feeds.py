@@ -1,0 +1,318 @@
+"""What does a feed list? RSS 0.9 to 2.0, Atom, RDF, CDF, and what was meant to be one of these.
+
+Takes the tokens of XML, however broken. A field counts where it stands directly in an entry or in the feed,
+so that the title of a source, a picture or a medium is nobody else's. Titles are plain text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .listings import MAX_ENTRIES, MAX_TEXT_CHARS, Entry, Listing
+from .markup import END, START, TEXT, attributes, scan
+from .metadata import as_language, resolve
+from .moments import read_moment, to_iso, to_ms
+from .plaintexts import plain
+
+_ENTRIES: Final = frozenset({"item", "entry", "atom:entry"})
+_FEEDS: Final = frozenset({"channel", "feed", "atom:feed"})
+_TRANSPARENT: Final = frozenset({"rdf:rdf", "rss", "items", "media:group"})
+_FIELDS: Final = {
+    "title": "title",
+    "atom:title": "title",
+    "dc:title": "title_other",
+    "media:title": "title_other",
+    "link": "link",
+    "atom:link": "link",
+    "url": "link",
+    "guid": "id",
+    "id": "id",
+    "atom:id": "id",
+    "pubdate": "published",
+    "published": "published",
+    "issued": "published",
+    "dcterms:issued": "published",
+    "atom:published": "published",
+    "dc:date": "updated",
+    "date": "updated",
+    "updated": "updated",
+    "atom:updated": "updated",
+    "modified": "updated",
+    "dcterms:modified": "updated",
+    "lastbuilddate": "updated",
+    "created": "created",
+    "dcterms:created": "created",
+    "description": "summary",
+    "summary": "summary",
+    "abstract": "summary",
+    "subtitle": "summary",
+    "tagline": "summary",
+    "dc:description": "summary",
+    "itunes:summary": "summary_other",
+    "content": "content",
+    "content:encoded": "content",
+    "dc:creator": "author",
+    "author": "author",
+    "language": "language",
+    "dc:language": "language",
+    "enclosure": "enclosure",
+    "comments": "comments",
+    "feedburner:origlink": "origin",
+}
+_AFTER_TITLES: Final = frozenset({"link", "guid", "id", "pubdate", "published", "updated", "description"})
+"""Fields that stand in no title: one that reaches them has lost its end."""
+
+_URL: Final = re.compile(r"https?://\S+$", re.IGNORECASE)
+MAX_LINKS_PER_ENTRY: Final = 20
+MAX_CAPTURE_CHARS: Final = 20_000
+"""Of a field, with its markup."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """The feed, or one entry, while it is read."""
+
+    base: str
+    language: str = ""
+    said: dict[str, str] = field(default_factory=dict)
+    links: list[dict[str, str]] = field(default_factory=list)
+    is_lasting: bool = True
+    """Whether its id is its address."""
+
+
+@dataclass(slots=True)
+class _Capture:
+    """A field while it is read."""
+
+    name: str
+    tag: str
+    type: str
+    depth: int = 1
+    silent: str = ""
+    """The element within it whose text nobody sees."""
+    texts: list[str] = field(default_factory=list)
+    chars: int = 0
+
+
+def read_feed(text: str, url: str) -> Listing:
+    """Read a feed; `url` is what its links are resolved against."""
+    reader = _Reader(url)
+    for kind, name, value in scan(text):
+        if kind == TEXT:
+            reader.hear(value)
+        elif kind == START:
+            reader.begin(name, value)
+        elif kind == END:
+            reader.end(name)
+    return reader.listing()
+
+
+class _Reader:
+    """Follows the tokens of one feed."""
+
+    def __init__(self, url: str) -> None:
+        self._feed = _Part(url)
+        self._part = self._feed
+        self._entries: list[Entry] = []
+        self._found = 0
+        self._capture: _Capture | None = None
+        self._beside = ""
+        """The outermost open element that is no place for fields."""
+        self._beside_depth = 0
+        self._bases = [url]
+        self._languages = [""]
+
+    def hear(self, text: str) -> None:
+        capture = self._capture
+        if capture is not None and not capture.silent and capture.chars < MAX_CAPTURE_CHARS:
+            capture.texts.append(text[:MAX_CAPTURE_CHARS])
+            capture.chars += len(text)
+
+    def begin(self, name: str, raw: str) -> None:
+        if self._capture is not None and self._capture.name == "title" and name in _AFTER_TITLES:
+            self._close()
+        if name in _ENTRIES:
+            self._close()
+            self._begin_entry(raw)
+        elif self._capture is not None:
+            _begin_within(self._capture, name)
+        elif name in _FEEDS and self._part is self._feed:
+            self._beside = ""
+            self._place(self._feed, raw)
+        elif self._beside:
+            self._beside_depth += name == self._beside
+        elif (wanted := _FIELDS.get(name)) is not None:
+            self._begin_field(name, wanted, raw)
+        elif name not in _TRANSPARENT:
+            self._beside, self._beside_depth = name, 1
+        elif raw and name in {"rss", "rdf:rdf"}:
+            self._place(self._feed, raw)
+
+    def end(self, name: str) -> None:
+        if name in _ENTRIES or name in _FEEDS:
+            self._close()
+            if name in _ENTRIES:
+                self._end_entry()
+        elif self._capture is not None:
+            if _end_within(self._capture, name):
+                self._close()
+        elif name == self._beside:
+            self._beside_depth -= 1
+            if not self._beside_depth:
+                self._beside = ""
+
+    def listing(self) -> Listing:
+        """Say what the feed was."""
+        self._close()
+        self._end_entry()
+        said = self._feed.said
+        own = _choose_link(self._feed)
+        about = {
+            "title": said.get("title", ""),
+            "url": own,
+            "published_at": to_iso(said.get("published") or said.get("created", "")),
+            "updated_at": to_iso(said.get("updated", "")),
+            "author": said.get("author", ""),
+            "links": self._feed.links,
+        }
+        return Listing(
+            title=said.get("title") or said.get("title_other", ""),
+            description=said.get("summary") or said.get("summary_other", ""),
+            language=as_language(self._feed.language or said.get("language", "")),
+            url=own,
+            about={key: value for key, value in about.items() if value},
+            entries=self._entries,
+            found=self._found,
+        )
+
+    def _begin_entry(self, raw: str) -> None:
+        self._end_entry()
+        self._beside = ""
+        self._part = _Part(self._feed.base, self._feed.language)
+        self._place(self._part, raw)
+
+    def _place(self, part: _Part, raw: str) -> None:
+        """Take what the start of an entry or of the feed says itself."""
+        if "=" not in raw:
+            return
+        said = attributes(raw)
+        part.base = resolve(said.get("xml:base", ""), part.base) or part.base
+        part.language = said.get("xml:lang", part.language)
+        if href := said.get("href"):  # CDF
+            self._link(part, {"href": href})
+        if lastmod := said.get("lastmod"):
+            part.said.setdefault("updated", lastmod)
+        if about := said.get("rdf:about"):
+            part.said.setdefault("about", about)
+
+    def _begin_field(self, name: str, wanted: str, raw: str) -> None:
+        said = attributes(raw) if "=" in raw else {}
+        if wanted in {"link", "enclosure"} and (href := said.get("href") or said.get("url")):
+            base = resolve(said.get("xml:base", ""), self._part.base) or self._part.base
+            rel = said.get("rel") or ("enclosure" if wanted == "enclosure" else "alternate")
+            self._link(self._part, {**said, "href": href, "rel": rel}, base)
+        if wanted == "id" and said.get("ispermalink", "true").lower() == "false":
+            self._part.is_lasting = False
+        if name in {"id", "atom:id"}:
+            self._part.is_lasting = False
+        kind = "base64" if said.get("mode") == "base64" else said.get("type", "").lower()
+        self._capture = _Capture(wanted, name, kind)
+
+    def _close(self) -> None:
+        """Keep the field that is being read."""
+        capture, self._capture = self._capture, None
+        if capture is None:
+            return
+        text = "".join(capture.texts).strip()
+        if not text:
+            return
+        if capture.name == "link":
+            self._link(self._part, {"href": text, "rel": "alternate"})
+        else:
+            if capture.name in {"title", "title_other", "summary", "summary_other", "author", "content"}:
+                text = plain(text, capture.type)
+            self._keep(capture.name, text, capture.tag)
+
+    def _keep(self, name: str, text: str, tag: str) -> None:
+        said = self._part.said
+        if name in {"published", "updated", "created"}:
+            # Of one element that is repeated the last counts; of several that mean the same the first.
+            is_again = said.setdefault(f"by:{name}", tag) == tag
+            if read_moment(text) is not None and (is_again or read_moment(said.get(name, "")) is None):
+                said[name] = text[:MAX_TEXT_CHARS]
+        elif text:
+            said.setdefault(name, text[:MAX_TEXT_CHARS])
+
+    def _link(self, part: _Part, said: Mapping[str, str], base: str = "") -> None:
+        if len(part.links) >= MAX_LINKS_PER_ENTRY:
+            return
+        href = said["href"].strip()
+        url = resolve(href, base or part.base)
+        known = ("rel", "type", "hreflang", "title", "length")
+        row = {"href": url or href, **{key: said[key] for key in known if said.get(key)}}
+        if row not in part.links:
+            part.links.append(row)
+
+    def _end_entry(self) -> None:
+        part = self._part
+        if part is self._feed:
+            return
+        self._part = self._feed
+        self._beside = ""
+        self._found += 1
+        if len(self._entries) < MAX_ENTRIES:
+            self._entries.append(_entry_of(part))
+
+
+def _entry_of(part: _Part) -> Entry:
+    said = part.said
+    published = said.get("published") or said.get("created", "")
+    updated = said.get("updated") or published
+    lastmod_ms = to_ms(updated)
+    details: dict[str, Any] = {
+        "id": said.get("id", ""),
+        "published_at": to_iso(published),
+        "updated_at": to_iso(said.get("updated", "")),
+        "author": said.get("author", ""),
+        "summary": said.get("summary") or said.get("summary_other") or said.get("content", ""),
+        "comments": said.get("comments", ""),
+        "links": part.links,
+    }
+    return Entry(
+        url=_choose_link(part),
+        title=said.get("title") or said.get("title_other", ""),
+        lastmod_ms=lastmod_ms if lastmod_ms >= 0 else to_ms(published),
+        details={key: value for key, value in details.items() if value},
+    )
+
+
+def _choose_link(part: _Part) -> str:
+    """Give the address of an entry or of what the feed is about."""
+    for rels in (("alternate",), ("", "related", "via")):
+        for link in part.links:
+            if link.get("rel", "alternate") in rels and (url := resolve(link["href"], part.base)):
+                return url
+    said = part.said
+    known = (said.get("id", "") if part.is_lasting else "", said.get("about", ""), said.get("origin", ""))
+    return next((url for text in known if _URL.match(text) and (url := resolve(text, part.base))), "")
+
+
+def _begin_within(capture: _Capture, name: str) -> None:
+    """Markup within a field: what stands between its tags is text as it is."""
+    if name == capture.tag:
+        capture.depth += 1
+    elif not capture.silent and name.rpartition(":")[2] in {"script", "style"}:
+        capture.silent = name
+    capture.type = "text"
+
+
+def _end_within(capture: _Capture, name: str) -> bool:
+    """Say whether the field ends."""
+    if name == capture.silent:
+        capture.silent = ""
+    elif name == capture.tag:
+        capture.depth -= 1
+    return not capture.depth

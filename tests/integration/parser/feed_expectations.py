@@ -1,0 +1,101 @@
+"""What others expect of feeds: the expectations in `corpora/feeds` that concern links, titles and dates.
+
+Turns each condition of an `Expect:` line into a question about what the parser said. Titles are compared as
+plain text, and addresses resolved, because that is what the parser promises to give.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from calendar import timegm
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from strider.parser.core.metadata import resolve
+from strider.parser.core.moments import to_iso
+from strider.parser.core.plaintexts import plain
+
+BASE = "https://page.invalid/"
+_EXPECT = re.compile(rb"Expect:\s*(.*?)\s*(?:-->|\n)")
+_CONDITION = re.compile(
+    r"^(feed|entries\[\d\])(?:\.|\[')(title|link|links|updated|published|created|modified|date|title_detail)"
+    r"(_parsed)?(?:'\])?(?:\[(\d)\])?(?:\['(href|value)'\])?\s*==\s*(.+)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One thing that a feed is expected to say."""
+
+    path: Path
+    of: str
+    name: str
+    at: int
+    value: Any
+
+    def is_met(self, said: dict[str, Any]) -> bool:
+        """Compare it with a feed as structured data."""
+        if self.of != "feed":
+            entries = said["entries"]
+            place = int(self.of[8:-1])
+            if place >= len(entries):
+                return False
+            said = entries[place]
+        match self.name:
+            case "title":
+                title = said.get("title", "")
+                return title == plain(self.value) or plain(title) == plain(self.value)
+            case "link":
+                wanted = {self.value, resolve(self.value, BASE)}
+                known = {said.get("url", ""), *(link["href"] for link in said.get("links", ()))}
+                return bool(wanted & known)
+            case "links":
+                known = [link["href"] for link in said.get("links", ())]
+                return bool({self.value, resolve(self.value, BASE)} & set(known))
+            case _:
+                return self.value in {said.get("published_at"), said.get("updated_at")}
+
+
+def expectations(folder: Path) -> Iterator[Expectation]:
+    """Give those that concern links, titles and dates."""
+    for path in sorted(folder.rglob("*.xml")):
+        content = path.read_bytes().replace(b"\0", b"")
+        match = _EXPECT.search(content)
+        if match is None or b"Content-Location" in content or b"127.0.0.1" in content:
+            continue  # the others speak of what a server says with a feed
+
+        for part in match[1].decode("utf-8", "replace").split(" and "):
+            found = _of(path, part.strip())
+            if found is not None:
+                yield found
+
+
+def _of(path: Path, text: str) -> Expectation | None:
+    match = _CONDITION.match(text.removeprefix("not bozo").strip())
+    if match is None:
+        return None
+    of, name, parsed, at, column, literal = match.groups()
+    try:
+        value = ast.literal_eval(literal)
+    except (ValueError, SyntaxError):
+        return None
+    if column != {"links": "href", "title_detail": "value"}.get(name):
+        return None
+    if parsed:
+        if not isinstance(value, tuple):
+            return None
+        name, value = "date", to_iso(_iso(value))
+    elif name in {"updated", "published", "created", "modified", "date"}:
+        name, value = "date", to_iso(value)
+    if not isinstance(value, str) or (name == "date" and not value):
+        return None
+    return Expectation(path, of, "title" if name == "title_detail" else name, int(at or 0), value)
+
+
+def _iso(moment: tuple[int, ...]) -> str:
+    seconds = timegm(moment)
+    return datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -1,0 +1,171 @@
+"""Documents that list others: sitemaps, indexes, feeds, and what was meant to be one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.events import PageParsed
+from strider.parser.core import Limits, fit
+from strider.parser.core.moments import to_iso
+
+from .pages import read
+
+SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc> https://site.test/a?x=1&amp;y=2 </loc>
+<lastmod>2024-03-01</lastmod><changefreq>Daily</changefreq><priority>0.8</priority></url>
+<url><loc><![CDATA[https://site.test/b]]></loc></url><url><lastmod>2024</lastmod></url></urlset>"""
+URLS = ("https://site.test/a?x=1&y=2", "https://site.test/b")
+
+
+def listed(body: str | bytes, **known: Any) -> PageParsed:
+    known = {"content_type": "", "url": "https://site.test/list", **known}
+    return read(body, **known)
+
+
+@pytest.mark.req("S2.2.8", "S2.2.9")
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(SITEMAP.encode(), id="plain"),
+        pytest.param(b"\xef\xbb\xbf" + SITEMAP.encode(), id="mark"),
+        pytest.param(SITEMAP.replace("UTF-8", "UTF-16").encode("utf-16"), id="utf-16"),
+        pytest.param(gzip.compress(SITEMAP.encode()), id="gzipped-file"),
+        pytest.param(SITEMAP.replace("sitemaps.org", "nowhere.test").encode(), id="wrong-namespace"),
+        pytest.param(SITEMAP.replace("</url>", "").replace("</urlset>", "").encode(), id="ends-missing"),
+    ],
+)
+def test_a_sitemap_is_read_however_it_comes(body: bytes) -> None:
+    """Half of the sitemaps out there break one rule of the protocol."""
+    page = listed(body)
+
+    assert (page.outcome, page.document_kind, page.entry_urls) == ("parsed", "sitemap", URLS)
+    assert page.entry_lastmods_ms[0] == 1_709_251_200_000
+    assert (page.entry_changefreqs[0], page.entry_priorities[0]) == ("daily", 0.8)
+    assert (page.links_found, page.links_dropped, page.text) == (2, 0, "")
+
+
+def test_an_index_lists_sitemaps() -> None:
+    page = listed("<sitemapindex><sitemap><loc>https://site.test/1.xml</loc></sitemap></sitemapindex>")
+
+    assert (page.document_kind, page.entry_urls) == ("sitemap_index", ("https://site.test/1.xml",))
+    assert page.entry_kinds == ("sitemap",)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "kept"),
+    [
+        pytest.param("https://site.test/a\nhttps://site.test/b\n", "page", 2, id="nothing-but-urls"),
+        pytest.param("# ours\nhttps://site.test/a\n", "sitemap", 1, id="named-as-a-sitemap"),
+        pytest.param("see\nhttps://site.test/a\n", "page", 0, id="prose"),
+    ],
+)
+def test_a_text_of_urls_is_a_sitemap(body: str, kind: str, kept: int) -> None:
+    page = listed(body, kind=kind, content_type="text/plain")
+
+    assert len(page.entry_urls) == kept
+    assert page.document_kind == ("sitemap" if kept else "text")
+
+
+def test_a_sitemap_speaks_for_its_own_site() -> None:
+    """Else anybody could have any site crawled through ours."""
+    body = (
+        "<urlset><url><loc>https://other.test/</loc></url><url><loc>https://m.site.test/</loc></url></urlset>"
+    )
+    page = listed(body)
+
+    assert (page.entry_urls, page.links_found, page.links_dropped) == (("https://m.site.test/",), 2, 1)
+
+
+def test_entities_are_never_expanded_nor_fetched() -> None:
+    """The billion laughs cost what they weigh."""
+    dtd = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;"><!ENTITY x SYSTEM "file:///etc/passwd">]>'
+    page = listed(f"{dtd}<rss><channel><item><title>&b;&x;</title><link>/a</link></item></channel></rss>")
+
+    assert (page.document_kind, page.entry_titles) == ("feed", ("&b;&x;",))
+
+
+@pytest.mark.req("S1.2.23", "S1.14.12")
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            "<rss><channel><title>News</title><item><title>One &lt;b&gt;A&lt;/b&gt;</title><link>/a</link>"
+            "<pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate></item></channel></rss>",
+            id="rss",
+        ),
+        pytest.param(
+            '<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><entry><source><title>No</title>'
+            '</source><title type="text">One A</title><link rel="self" href="/s"/><link href="/a"/>'
+            "<updated>2004-01-01T19:48:21Z</updated></entry></feed>",
+            id="atom",
+        ),
+        pytest.param(
+            '<rdf:RDF xmlns="http://purl.org/rss/1.0/" xmlns:d="http://purl.org/dc/elements/1.1/">'
+            "<channel><title>News</title></channel><item><title>One A</title><link>/a</link>"
+            "<d:date>2004-01-01T20:48:21+01:00</d:date></item></rdf:RDF>",
+            id="rdf",
+        ),
+        pytest.param(
+            "<rss><channel><title>News<item><title>One A & <link>/a</link>"
+            "<pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate>",
+            id="broken",
+        ),
+        pytest.param(
+            '{"version": "https://jsonfeed.org/version/1.1", "title": "News", "items": [{"id": 1, "url": "/a",'
+            ' "title": "One A", "date_published": "2004-01-01T19:48:21Z"}]}',
+            id="json",
+        ),
+    ],
+)
+def test_feeds_of_all_forms_say_the_same(body: str) -> None:
+    page = listed(body)
+
+    assert (page.document_kind, page.title, page.entry_titles) == ("feed", "News", ("One A",))
+    assert page.entry_urls == ("https://site.test/a",)
+    assert page.entry_lastmods_ms == (1_072_986_501_000,)
+
+
+def test_a_long_list_keeps_its_beginning_and_says_how_many_are_missing() -> None:
+    rows = "".join(f"<url><loc>https://site.test/some/longer/path/{at}</loc></url>" for at in range(20_000))
+    event = fit(listed(f"<urlset>{rows}</urlset>"), may_store=False).event
+
+    assert 3_000 < len(event.entry_urls) < 20_000
+    assert (len(event.entry_urls) + event.links_dropped, event.truncated) == (20_000, True)
+
+
+def test_records_tell_what_else_is_said_of_each_entry() -> None:
+    body = (
+        '<urlset xmlns:i="http://www.google.com/schemas/sitemap-image/1.1"><url><loc>https://site.test/a</loc>'
+        '<xhtml:link rel="alternate" hreflang="de-at" href="https://site.test/de"/>'
+        "<i:image><i:loc>https://site.test/a.png</i:loc></i:image></url></urlset>"
+    )
+    page = read(body, limits=Limits(extraction="records"), content_type="", url="https://site.test/list")
+
+    assert json.loads(page.structured_json)[0]["entries"] == [
+        {
+            "url": "https://site.test/a",
+            "alternates": [{"language": "de-AT", "url": "https://site.test/de"}],
+            "images": [{"url": "https://site.test/a.png"}],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("2003", "2003-01-01T00:00:00Z"),
+        ("20031231", "2003-12-31T00:00:00Z"),
+        ("2003-335", "2003-12-01T00:00:00Z"),
+        ("2003-12-31T10:14:55-08:00", "2003-12-31T18:14:55Z"),
+        ("Thu, 01 Jan 04 19:48:21 EST", "2004-01-02T00:48:21Z"),
+        ("January 5, 2017 3:04", "2017-01-05T03:04:00Z"),
+        ("2003-13-01", ""),
+        ("soon", ""),
+    ],
+)
+def test_dates_of_feeds(text: str, iso: str) -> None:
+    assert to_iso(text) == iso
