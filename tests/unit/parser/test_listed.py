@@ -88,7 +88,6 @@ def test_entities_are_never_expanded_nor_fetched() -> None:
     assert (page.document_kind, page.entry_titles) == ("feed", ("&b;&x;",))
 
 
-@pytest.mark.req("S1.2.23", "S1.14.12")
 @pytest.mark.parametrize(
     "body",
     [
@@ -110,13 +109,13 @@ def test_entities_are_never_expanded_nor_fetched() -> None:
             id="rdf",
         ),
         pytest.param(
-            "<rss><channel><title>News<item><title>One A & <link>/a</link>"
+            "<rss><channel><title>News<item><title>One A<link>/a</link>"
             "<pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate>",
             id="broken",
         ),
         pytest.param(
-            '{"version": "https://jsonfeed.org/version/1.1", "title": "News", "items": [{"id": 1, "url": "/a",'
-            ' "title": "One A", "date_published": "2004-01-01T19:48:21Z"}]}',
+            '{"version": "https://jsonfeed.org/version/1.1", "title": "News", "items": [{"id": 1,'
+            ' "url": "/a", "title": "One A", "date_published": "2004-01-01T19:48:21Z"}]}',
             id="json",
         ),
     ],
@@ -130,7 +129,7 @@ def test_feeds_of_all_forms_say_the_same(body: str) -> None:
 
 
 def test_a_long_list_keeps_its_beginning_and_says_how_many_are_missing() -> None:
-    rows = "".join(f"<url><loc>https://site.test/some/longer/path/{at}</loc></url>" for at in range(20_000))
+    rows = "".join(f"<url><loc>https://site.test/some/path/{at:08}</loc></url>" for at in range(20_000))
     event = fit(listed(f"<urlset>{rows}</urlset>"), may_store=False).event
 
     assert 3_000 < len(event.entry_urls) < 20_000
@@ -139,8 +138,8 @@ def test_a_long_list_keeps_its_beginning_and_says_how_many_are_missing() -> None
 
 def test_records_tell_what_else_is_said_of_each_entry() -> None:
     body = (
-        '<urlset xmlns:i="http://www.google.com/schemas/sitemap-image/1.1"><url><loc>https://site.test/a</loc>'
-        '<xhtml:link rel="alternate" hreflang="de-at" href="https://site.test/de"/>'
+        '<urlset xmlns:i="http://www.google.com/schemas/sitemap-image/1.1">'
+        '<url><loc>https://site.test/a</loc><xhtml:link rel="alternate" hreflang="de-at" href="https://site.test/de"/>'
         "<i:image><i:loc>https://site.test/a.png</i:loc></i:image></url></urlset>"
     )
     page = read(body, limits=Limits(extraction="records"), content_type="", url="https://site.test/list")

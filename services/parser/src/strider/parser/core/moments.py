@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_tz
 from typing import Final
 
 NO_MOMENT: Final = -1
@@ -19,17 +18,46 @@ _ISO: Final = re.compile(
     r"\s*([Zz]|UTC|GMT|[+-]\d\d:?(?:\d\d)?)?)?)?)?$"
 )
 _ORDINAL: Final = re.compile(r"(\d{4})-?(\d{3})$")
-_NAMED: Final = re.compile(
-    r"(?:[a-z]{3,9}\.?,?\s+)?(?:(\d{1,2})(?:st|nd|rd|th)?[\s-]+([a-z]{3,9})\.?,?|([a-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?)"
-    r"[\s-]+(\d{4})(?:,?\s+(?:at\s+)?(\d\d?):(\d\d)(?::(\d\d))?)?",
-    re.IGNORECASE,
+_CLOCK: Final = r"(?:,?[T\s]+(?:at\s+)?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?)"
+_ZONE: Final = r"(?:\s*(?P<zone>[+-]\d\d:?\d\d|[A-Za-z]{1,4}))?"
+_NAMED: Final = tuple(
+    re.compile(rf"(?:[a-z]{{2,9}}\.?,?\s*)?{form}", re.IGNORECASE)
+    for form in (
+        # 1 January 2004 19:48:21 GMT, as in mail
+        rf"(?P<day>\d\d?)(?:st|nd|rd|th)?[\s-]+(?P<month>[a-z]{{3,9}})\.?,?[\s-]+(?P<year>\d{{4}}|\d\d)\b{_CLOCK}?{_ZONE}",
+        # January 1, 2004 19:48:21
+        rf"\b(?P<month>[a-z]{{3,9}})\.?\s+(?P<day>\d\d?)(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b{_CLOCK}?{_ZONE}",
+        # Jan 1 19:48:21 2004, as in C
+        rf"\b(?P<month>[a-z]{{3,9}})\.?\s+(?P<day>\d\d?){_CLOCK}{_ZONE}\s+(?P<year>\d{{4}})\b",
+    )
 )
 _MONTHS: Final = {
     name: number
     for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)  # noqa: SIM905  # a list of words
 }
-_ZONES: Final = {"at": -4, "et": -5, "ct": -6, "mt": -7, "pt": -8, "cet": 1, "cest": 2, "bst": 1, "msk": 3}
-"""Zones by letters that mail's standard does not know, in hours."""
+_ZONES: Final = {
+    "est": -5,
+    "edt": -4,
+    "cst": -6,
+    "cdt": -5,
+    "mst": -7,
+    "mdt": -6,
+    "pst": -8,
+    "pdt": -7,
+    "at": -4,
+    "et": -5,
+    "ct": -6,
+    "mt": -7,
+    "pt": -8,
+    "cet": 1,
+    "cest": 2,
+    "bst": 1,
+    "msk": 3,
+}
+"""Zones by letters, in hours; the others are taken for UTC."""
+
+_THIS_CENTURY: Final = 70
+"""Years of two digits below are of this one."""
 
 EARLIEST_YEAR: Final = 1970
 MAX_DATE_CHARS: Final = 80
@@ -54,7 +82,7 @@ def read_moment(text: str) -> datetime | None:
     wanted = " ".join(text[:MAX_DATE_CHARS].split())
     if not wanted:
         return None
-    for read in (_of_iso, _of_mail, _of_names):
+    for read in (_of_iso, _of_names):
         try:
             found = read(wanted)
             if found is not None and found.year >= EARLIEST_YEAR:
@@ -88,25 +116,15 @@ def _offset(zone: str) -> timedelta:
     return -size if zone[0] == "-" else size
 
 
-def _of_mail(text: str) -> datetime | None:
-    fields = parsedate_tz(text)
-    if fields is None:
-        return None
-    year, month, day, hour, minute, second = fields[:6]
-    zone_seconds = fields[9]
-    last = text.rpartition(" ")[2].lower()
-    if last in _ZONES:
-        zone_seconds = _ZONES[last] * 3_600
-    moment = datetime(year, month, day, tzinfo=UTC) + timedelta(hours=hour, minutes=minute, seconds=second)
-    return moment - timedelta(seconds=zone_seconds or 0)
-
-
 def _of_names(text: str) -> datetime | None:
-    match = _NAMED.match(text)
-    if match is None:
+    match = next((found for form in _NAMED if (found := form.match(text))), None)
+    month = _MONTHS.get(match["month"][:3].lower()) if match else None
+    if match is None or month is None:
         return None
-    month = _MONTHS.get((match[2] or match[3])[:3].lower())
-    if month is None:
-        return None
-    hour, minute, second = (int(part or 0) for part in match.group(6, 7, 8))
-    return datetime(int(match[5]), month, int(match[1] or match[4]), hour, minute, second, tzinfo=UTC)
+    year = int(match["year"])
+    if year < 100:  # noqa: PLR2004  # two digits
+        year += 2_000 if year < _THIS_CENTURY else 1_900
+    hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
+    moment = datetime(year, month, int(match["day"]), hour, minute, min(second, 59), tzinfo=UTC)
+    zone = (match["zone"] or "").lower()
+    return moment - (timedelta(hours=_ZONES[zone]) if zone in _ZONES else _offset(zone))
