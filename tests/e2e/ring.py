@@ -34,7 +34,7 @@ from tests.faults.services import Service, Yard
 from tests.faults.waiting import until
 
 SHARDS = 12
-DELAY_SECONDS = 0.25
+DELAY_SECONDS = 0.4
 RINGS = ("link-ingestion", "scheduler", "fetcher", "parser", "validator", "indexer")
 """What a page goes through."""
 SERVICES = (*RINGS, "api", "insights")

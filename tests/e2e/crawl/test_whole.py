@@ -38,14 +38,14 @@ def test_every_page_is_a_line_and_everything_else_says_why(site: Site, tmp_path:
     """The expected sets come from how the site was built; the access log is the site's own."""
     output = tmp_path / "pages.jsonl"
 
-    ended = run(*crawl(site, "--delay", "0.2", "-o", str(output), "--json"))
+    ended = run(*crawl(site, "--delay", "0.4", "-o", str(output), "--json"))
 
     assert (ended.code, ended.err) == (0, "")
     lines = lines_of(output)
     check_lines(lines, site.plan)
     assert_only_known_urls_were_asked(site)
     assert_robots_came_first(site)
-    assert_polite(site, delay_seconds=0.2)
+    assert_polite(site, delay_seconds=0.4)
     assert asked_too_often(site) == {}
     assert {tuple(line) for line in lines} == {FIELDS}
     summary = json.loads(ended.out)
@@ -56,13 +56,13 @@ def test_every_page_is_a_line_and_everything_else_says_why(site: Site, tmp_path:
 @pytest.mark.req("S3.17.2")
 def test_the_delay_is_kept_between_any_two_requests_to_a_host(site: Site, tmp_path: Path) -> None:
     """Redirect targets, retries and robots.txt are requests like others."""
-    order = crawl(site, *QUICK, "--delay", "0.5", "--max-pages", "18", "-q", "-o", str(tmp_path / "out"))
+    order = crawl(site, *QUICK, "--delay", "0.8", "--max-pages", "12", "-q", "-o", str(tmp_path / "out"))
 
     ended = run(*order)
 
     assert ended.code == 0
     # The site notes a request when it gets round to it: on a busy machine that is not at once.
-    assert min(site.least_distances().values()) >= 0.42
+    assert min(site.least_distances().values()) >= 0.5
 
 
 def test_a_host_gets_as_many_requests_at_a_time_as_was_said(site: Site, tmp_path: Path) -> None:

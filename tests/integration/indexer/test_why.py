@@ -18,7 +18,7 @@ from strider.contracts import Topic
 from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
-from strider.contracts.generated.topics import FRONTIER, HOSTS, SCHEMAS
+from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ, SCHEMAS
 from strider.contracts.partitioning import shard_of_url
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import Changes, decisions_of, failure_of, row_of
@@ -39,7 +39,9 @@ Ask = Callable[..., Awaitable["subprocess.CompletedProcess[str]"]]
 @pytest.fixture
 async def bootstrap(stack: Stack) -> str:
     address = stack.kafka.address
-    await apply_topics(KafkaConnection((address,)), [FRONTIER, HOSTS, SCHEMAS], shards=SHARDS)
+    await apply_topics(
+        KafkaConnection((address,)), [FRONTIER, HOSTS, SCHEMAS, LINK_INGESTION_DLQ], shards=SHARDS
+    )
     return address
 
 
