@@ -33,6 +33,7 @@ from strider.parser.core.readings import (
 from .lexbor_blocks import read_blocks
 from .lexbor_embedded import read_embedded
 from .lexbor_limits import find_limit
+from .lexbor_microdata import read_microdata
 
 MAX_ANCHOR_CHARS: Final = 200
 """Of an anchor's text; the rest says nothing about where it leads."""
@@ -131,8 +132,19 @@ def _deeper(tree: LexborHTMLParser, walk: _Walk, depth: Depth) -> dict[str, Any]
     if body is None:
         return {}
     seen = read_blocks(body, with_markdown=depth.with_markdown)
-    data = [node.text() for node in walk.scripts[:MAX_SCRIPTS] if _attribute(node, "type") in _DATA_TYPES]
+    scripts = [
+        node
+        for node in walk.scripts[:MAX_SCRIPTS]
+        if _attribute(node, "type").partition(";")[0].lower() in _DATA_TYPES
+    ]
+    data = [node.text()[:MAX_DATA_CHARS] for node in scripts]
+    records = (
+        {"data_blocks": tuple(data), "microdata": read_microdata(tree.root or body)}
+        if depth.with_records
+        else {}
+    )
     return {
+        **records,
         "blocks": read_embedded(body, seen, with_markdown=depth.with_markdown),
         "data": "\n".join(data)[:MAX_DATA_CHARS],
         "times": tuple(_attribute(node, "datetime") for node in walk.times[:MAX_TIMES]),

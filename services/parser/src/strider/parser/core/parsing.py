@@ -38,6 +38,7 @@ from .metadata import (
 )
 from .outcomes import Unreadable, carried, header, unreadable
 from .outlinks import Outlinks, find_outlinks
+from .products import of_records
 from .readings import Depth, HtmlReading
 
 GZIP: Final = b"\x1f\x8b"
@@ -77,7 +78,11 @@ class Limits:
     @property
     def depth(self) -> Depth:
         """What the reading of a page has to bring."""
-        return Depth(self.extraction != ExtractionLevel.BASIC, self.with_markdown)
+        return Depth(
+            has_blocks=self.extraction != ExtractionLevel.BASIC,
+            with_markdown=self.with_markdown,
+            with_records=self.extraction == ExtractionLevel.RECORDS,
+        )
 
 
 Unpack = Callable[[bytes, str, int], Unpacked | Unreadable]
@@ -138,6 +143,8 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
     said = {**_of_text(reading.text), **_about(reading, properties, page)}
     if reading.blocks is not None:
         said |= of_main(page.url, reading, properties, base=base, extraction=limits.extraction)
+    if limits.extraction == ExtractionLevel.RECORDS:
+        said |= of_records(reading, properties, base)
     return PageParsed(
         **{**carried(page), **said},
         **_around(reading, base),

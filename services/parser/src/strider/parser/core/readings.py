@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from .blocks import Blocks
 
@@ -52,6 +52,8 @@ class Depth(NamedTuple):
     has_blocks: bool = False
     """Also what the main text and its like are decided by."""
     with_markdown: bool = False
+    with_records: bool = False
+    """Also what stands in it for machines."""
 
 
 BASIC_ONLY: Final = Depth()
@@ -83,6 +85,9 @@ class HtmlReading:
     """Only where they were asked for, like all that follows."""
     data: str = ""
     """Structured data for machines, as it stands."""
+    data_blocks: tuple[str, ...] = ()
+    """Scripts of JSON-LD, each as it stands; only where records are wanted, like microdata."""
+    microdata: tuple[dict[str, Any], ...] = ()
     times: tuple[str, ...] = ()
     """The dates of time elements."""
     item_types: tuple[str, ...] = ()

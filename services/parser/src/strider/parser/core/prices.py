@@ -1,0 +1,86 @@
+"""Which amount of which money does a text name, in whatever land it was written?
+
+`1.234,56 €`, `₹1,23,456` and `US$ 1,234.56` are amounts; a text that names none gives none. Amounts are
+decimal numbers in text, never floats: money is not rounded.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_AMOUNT: Final = re.compile(r"\d[\d.,'\u2019\s\u00a0\u202f]{0,30}\d|\d")
+_CODE: Final = re.compile(r"(?<![A-Za-z])([A-Z]{3})(?![A-Za-z])")
+_SPACES: Final = re.compile(r"['\u2019\s\u00a0\u202f]")
+_CURRENCIES: Final = frozenset(
+    [
+        *("AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EGP", "EUR"),
+        *("GBP", "HKD", "HUF", "IDR", "ILS", "INR", "JPY", "KRW", "MAD", "MXN", "MYR", "NGN", "NOK", "NZD"),
+        *("PEN", "PHP", "PKR", "PLN", "QAR", "RON", "RSD", "RUB", "SAR", "SEK", "SGD", "THB", "TRY", "TWD"),
+        *("UAH", "USD", "UYU", "VND", "ZAR"),
+    ]
+)
+_SIGNS: Final = (
+    *(("US$", "USD"), ("CA$", "CAD"), ("C$", "CAD"), ("A$", "AUD"), ("AU$", "AUD"), ("NZ$", "NZD")),
+    *(
+        ("HK$", "HKD"),
+        ("S$", "SGD"),
+        ("R$", "BRL"),
+        ("NT$", "TWD"),
+        ("MX$", "MXN"),
+        ("€", "EUR"),
+        ("£", "GBP"),
+    ),
+    *(("₹", "INR"), ("Rs.", "INR"), ("₩", "KRW"), ("₽", "RUB"), ("₺", "TRY"), ("₴", "UAH"), ("₪", "ILS")),
+    *(
+        ("₫", "VND"),
+        ("฿", "THB"),
+        ("zł", "PLN"),
+        ("Kč", "CZK"),
+        ("¥", "JPY"),
+        ("円", "JPY"),
+        ("元", "CNY"),
+        ("$", "USD"),
+    ),
+)
+"""Longer ones first: a dollar is one of many."""
+
+_CENTS: Final = 2
+_GROUP: Final = 3
+
+
+class Price(NamedTuple):
+    """An amount, and its currency where it is said."""
+
+    amount: str
+    currency: str
+
+
+def read_price(text: str) -> Price | None:
+    """Read the first amount of a text; None where there is none."""
+    match = _AMOUNT.search(text[:200])
+    if match is None:
+        return None
+    return Price(_decimal(_SPACES.sub("", match[0])), read_currency(text))
+
+
+def read_currency(text: str) -> str:
+    """Give the ISO 4217 code that a text names by code or sign; empty for none."""
+    for code in _CODE.findall(text[:200]):
+        if code in _CURRENCIES:
+            return str(code)
+    return next((code for sign, code in _SIGNS if sign in text[:200]), "")
+
+
+def _decimal(digits: str) -> str:
+    """Tell the sign before the cents from those between thousands."""
+    last = max(digits.rfind("."), digits.rfind(","))
+    if last < 0:
+        return digits
+    mark, after = digits[last], len(digits) - last - 1
+    is_mixed = "." in digits and "," in digits
+    is_grouping = digits.count(mark) > 1 or (not is_mixed and after == _GROUP and not digits.startswith("0"))
+    if is_grouping:
+        return digits.replace(".", "").replace(",", "")
+    whole = digits[:last].replace(".", "").replace(",", "")
+    return f"{whole}.{digits[last + 1 :]}"

@@ -1,0 +1,146 @@
+"""What does a page say for machines: JSON-LD, microdata, Open Graph?
+
+Takes what stands in the document, gives one array of what was found by format, with the types and with what
+was broken. Repairs only what cannot change a meaning: comments, commas before an end, stray control
+characters. What an item means is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+JSON_LD: Final = "json-ld"
+MICRODATA: Final = "microdata"
+OPEN_GRAPH: Final = "opengraph"
+MAX_BYTES: Final = 192 * 1024
+MAX_TYPES: Final = 50
+MAX_DEPTH: Final = 24
+MAX_ERRORS: Final = 10
+
+_WRAPPING: Final = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*;?\s*$")
+_STRING_OR_SPOILT: Final = re.compile(
+    r'(?P<string>"(?>[^"\\]|\\.)*")|(?P<line>//[^\n]*)|(?P<markup><!--(?>[^-]|-(?!->))*-->)|(?P<block>/\*(?>[^*]|\*(?!/))*\*/)|(?P<comma>,(?=\s*[}\]]))',
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Structured:
+    """What was found: items by format."""
+
+    json_ld: Sequence[Any] = ()
+    microdata: Sequence[dict[str, Any]] = ()
+    open_graph: dict[str, str] | None = None
+    errors: Sequence[str] = ()
+
+    def fields(self) -> dict[str, Any]:
+        """Write it as fields of the event; formats that find no more room are left out, and said."""
+        found = ((JSON_LD, self.json_ld), (MICRODATA, self.microdata), (OPEN_GRAPH, self.open_graph))
+        kept: list[str] = []
+        errors, formats, room = list(self.errors), [], MAX_BYTES
+        for name, items in found:
+            if not items:
+                continue
+            formats.append(name)
+            key = "properties" if name == OPEN_GRAPH else "items"
+            text = json.dumps({"format": name, key: items}, ensure_ascii=False)
+            room -= len(text)
+            if room < 0:
+                errors.append(f"{name}: too long to travel")
+            else:
+                kept.append(text)
+        return {
+            "structured_json": f"[{','.join(kept)}]" if kept else "",
+            "structured_formats": tuple(formats),
+            "structured_types": tuple(dict.fromkeys(self._types()))[:MAX_TYPES],
+            "structured_errors": tuple(errors[:MAX_ERRORS]),
+        }
+
+    def nodes(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give every object that has a type, in one shape, with the format that said it."""
+        for item in self.json_ld:
+            for node in _typed(item, 0):
+                yield JSON_LD, node
+        for item in self.microdata:
+            for node in _typed(as_node(item, 0), 0):
+                yield MICRODATA, node
+
+    def _types(self) -> Iterator[str]:
+        for _, node in self.nodes():
+            yield from types_of(node)
+
+
+def read_json_ld(texts: Sequence[str]) -> tuple[list[Any], list[str]]:
+    """Read scripts of JSON-LD; gives their values, and what was broken."""
+    found: list[Any] = []
+    errors: list[str] = []
+    for text in texts:
+        if not text.strip():
+            continue
+        try:
+            value = json.loads(text, strict=False)
+        except RecursionError:
+            errors.append("json-ld: nested too deep")
+            continue
+        except ValueError as failure:
+            value = _repaired(text)
+            errors.append(f"json-ld: {failure}"[:200] + ("; repaired" if value is not None else ""))
+        if isinstance(value, list):
+            found.extend(item for item in value if isinstance(item, dict))
+        elif isinstance(value, dict):
+            found.append(value)
+    return found, errors
+
+
+def types_of(node: dict[str, Any]) -> list[str]:
+    """Give the types of an object, without their vocabulary."""
+    said = node.get("@type")
+    names = said if isinstance(said, list) else [said]
+    return [
+        re.split(r"[/#:]", name.rstrip("/"))[-1][:100] for name in names[:5] if isinstance(name, str) and name
+    ]
+
+
+def as_node(item: dict[str, Any], depth: int) -> dict[str, Any]:
+    """Write an item of microdata as JSON-LD would."""
+    node: dict[str, Any] = {"@type": item["type"].split()} if item.get("type") else {}
+    for name, value in item["properties"].items():
+        values = value if isinstance(value, list) else [value]
+        kept = [as_node(one, depth + 1) if isinstance(one, dict) else one for one in values]
+        node[name] = kept[0] if len(kept) == 1 else kept
+    return node
+
+
+def _typed(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        if "@type" in value:
+            yield value
+        for within in value.values():
+            if isinstance(within, dict | list):
+                yield from _typed(within, depth + 1)
+    elif isinstance(value, list):
+        for within in value[:1_000]:
+            yield from _typed(within, depth + 1)
+
+
+def _without_spoilt(text: str) -> str:
+    return _STRING_OR_SPOILT.sub(lambda match: match["string"] or "", text)
+
+
+def _repaired(text: str) -> Any:
+    """Read JSON after repairs that change no meaning; None where that is not enough."""
+    for bare in (text, _WRAPPING.sub("", _WRAPPING.sub("", text))):
+        # Twice: a comma before an end may be seen only without the comment between them.
+        cleaned = _without_spoilt(_without_spoilt(bare))
+        try:
+            value, _ = json.JSONDecoder(strict=False).raw_decode(cleaned.strip())
+        except (ValueError, RecursionError):
+            continue
+        return value
+    return None

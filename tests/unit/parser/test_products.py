@@ -1,0 +1,121 @@
+"""Products: which attributes a page states, who says so, and how far that is believed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from strider.contracts.generated.events import PageParsed
+from strider.parser.core import Limits
+from strider.parser.core.prices import read_price
+
+from .pages import read
+
+JSON_LD = """<script type="application/ld+json">{"@context": "https://schema.org", "@graph": [{"@type": "Product",
+"name": "Anvil", "brand": {"@type": "Brand", "name": "ACME"},
+"gtin13": "4006381-333931",
+"image": ["/1.jpg", "/2.jpg"],
+"aggregateRating": {"ratingValue": "8", "bestRating": 10, "reviewCount": "89"},
+"offers": {"@type": "Offer", "price": "1.234,56", "priceCurrency": "EUR",
+"availability": "https://schema.org/InStock"}}]}</script>"""
+MICRODATA = """<div itemscope itemtype="http://schema.org/Product"><b itemprop="name">Anvil</b>
+<span itemprop="sku">A-1</span><div itemprop="offers" itemscope itemtype="http://schema.org/Offer">
+<meta itemprop="price" content="9.99"></div></div>"""
+
+
+def records(body: str) -> PageParsed:
+    return read(f"<html><body>{body}</body></html>", limits=Limits(extraction="records"))
+
+
+@pytest.mark.req("S4.12.18", "S4.12.19", "S4.12.20", "S4.12.21", "S4.12.22", "S4.7.3")
+def test_attributes_are_merged_and_each_names_its_source() -> None:
+    """Two sources that speak of one product make one product; the one trusted more is believed."""
+    (product,) = records(JSON_LD + MICRODATA).products
+
+    assert (product.name, product.brand, product.sku, product.gtin) == (
+        "Anvil",
+        "ACME",
+        "A-1",
+        "4006381333931",
+    )
+    assert (product.price, product.currency, product.availability) == ("1234.56", "EUR", "in_stock")
+    assert (product.rating, product.review_count) == (4.0, 89)
+    assert product.image_urls == ("https://site.test/1.jpg", "https://site.test/2.jpg")
+    assert (product.image_kinds, product.image_positions) == (("primary", "gallery"), (0, 1))
+    assert (product.sources["price"], product.sources["sku"]) == ("json_ld", "microdata")
+    assert product.confidences["price"] > product.confidences["sku"] > 0
+
+
+@pytest.mark.req("S4.14.6")
+def test_the_hash_of_a_product_moves_with_its_attributes_only() -> None:
+    (one,), (other,) = records(JSON_LD).products, records(f"<p>New!</p>{JSON_LD}").products
+    (dearer,) = records(JSON_LD.replace("1.234", "2.234")).products
+
+    assert one.content_hash == other.content_hash != dearer.content_hash
+
+
+def test_structured_data_is_given_by_format_and_only_at_its_level() -> None:
+    page = records(JSON_LD + MICRODATA)
+
+    assert page.structured_formats == ("json-ld", "microdata")
+    assert page.structured_types == ("Product", "Brand", "Offer")
+    assert json.loads(page.structured_json)[1]["items"] == [
+        {
+            "type": "http://schema.org/Product",
+            "properties": {
+                "name": "Anvil",
+                "sku": "A-1",
+                "offers": {"type": "http://schema.org/Offer", "properties": {"price": "9.99"}},
+            },
+        }
+    ]
+    assert read(JSON_LD, limits=Limits(extraction="main")).structured_json == ""
+
+
+@pytest.mark.req("S1.15.4")
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        pytest.param('{"@type": "Thing", "name": "a // b",}', True, id="comma"),
+        pytest.param('<!-- note --> {"@type": "Thing", "name": "a // b"}', True, id="markup-comment"),
+        pytest.param('/* c */ {"@type": "Thing", // d\n "name": "a // b"};', True, id="script-comments"),
+        pytest.param('{"@type": "Thing", "name": "a // b', False, id="cut"),
+        pytest.param("[" * 100_000, False, id="too-deep"),
+    ],
+)
+def test_broken_json_is_repaired_where_that_is_safe(text: str, is_read: bool) -> None:
+    """What is broken is always said; what would have to be guessed is left."""
+    page = records(f'<script type="application/ld+json">{text}</script>')
+    items = json.loads(page.structured_json)[0]["items"] if page.structured_json else []
+
+    assert items == ([{"@type": "Thing", "name": "a // b"}] if is_read else [])
+    assert len(page.structured_errors) == 1
+
+
+def test_microdata_without_an_end_is_bounded() -> None:
+    page = records('<div itemscope itemprop="a">' * 1_500)
+
+    assert page.outcome == "parsed"
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "currency"),
+    [
+        ("1.234,56 €", "1234.56", "EUR"),
+        ("₹1,23,456", "123456", "INR"),
+        ("US$ 1,234.56", "1234.56", "USD"),
+        ("CHF 1'299.90", "1299.90", "CHF"),
+        ("1\u202f299,00 €", "1299.00", "EUR"),
+        ("12,5 zł", "12.5", "PLN"),
+        ("0.999", "0.999", ""),
+        ("1.299", "1299", ""),
+        ("EUR 5", "5", "EUR"),
+    ],
+)
+def test_prices_are_read_in_whatever_land_they_were_written(text: str, amount: str, currency: str) -> None:
+    assert read_price(text) == (amount, currency)
+
+
+def test_a_text_without_digits_is_no_price() -> None:
+    assert read_price("free") is None
