@@ -12,7 +12,8 @@ from strider.parser.core.prices import read_price
 
 from .pages import read
 
-JSON_LD = """<script type="application/ld+json">{"@context": "https://schema.org", "@graph": [{"@type": "Product",
+JSON_LD = """<script type="application/ld+json">{"@context": "https://schema.org",
+"@graph": [{"@type": "Product",
 "name": "Anvil", "brand": {"@type": "Brand", "name": "ACME"},
 "gtin13": "4006381-333931",
 "image": ["/1.jpg", "/2.jpg"],
