@@ -1,0 +1,37 @@
+"""How far the services of the ring are, asked of a broker."""
+
+from __future__ import annotations
+
+from strider.contracts.generated.topics import PAGES_FETCHED, TOPICS
+from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
+from strider.runtime.ports import Outgoing, TopicPartition
+from strider.scheduler.adapters import TopicSoundings
+from strider.scheduler.core.watermarks import RING, Passage
+
+
+def test_a_page_that_nobody_has_read_yet_is_seen_in_its_topic() -> None:
+    """The whole way from the broker's offsets to the proof: nothing is lost while the parser stands."""
+
+    async def scenario() -> tuple[int, bool]:
+        broker = Broker(clock=LoopClock())
+        for hop in RING:
+            for topic in hop.topics:
+                broker.declare(TOPICS[topic], shards=2)
+            broker.start_group(hop.group, hop.topics)
+        bus = InProcessBus(broker)
+        producer = await bus.producer()
+        await (await producer.send(Outgoing(PAGES_FETCHED.name, b"key", b"page", partition=1)))
+        soundings = TopicSoundings(bus)
+
+        stands = Passage(0, since_ms=0).after(await soundings.sound())
+        broker.group("parser").committed[await _only_place(soundings)] = 1
+        is_over = stands.after(await soundings.sound()).is_over
+        await soundings.close()
+        return stands.hop, is_over
+
+    assert simulate(scenario()) == (0, True)
+
+
+async def _only_place(soundings: TopicSoundings) -> TopicPartition:
+    [place] = [place for place, end in (await soundings.sound()).ends.items() if end]
+    return TopicPartition(*place)
