@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
+from strider.contracts.making import swift
 
+
+@swift
 @dataclass(frozen=True, slots=True)
 class AdaptiveRecorded:
     """How often a source changes, and how often it is therefore crawled: the latest state, by source."""
@@ -84,6 +87,7 @@ class AdaptiveRecorded:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class CrawlSpecDeclared:
     """How a run crawls. Content-addressed, so it never changes: declared and acknowledged before the first
@@ -311,6 +315,7 @@ class CrawlSpecDeclared:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
     """A message that could not be handled, with all that is needed to look at it and to send it again; or
@@ -438,6 +443,7 @@ class DeadLetter:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class EchoRequested:
     """Asks for an echo. The smallest event there is; the examples use it."""
@@ -472,6 +478,7 @@ class EchoRequested:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Echoed:
     """The answer to one echo request."""
@@ -510,6 +517,7 @@ class Echoed:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class EntryRecorded:
     """Latest state of one URL of one job in the frontier. The truth that working sets are rebuilt from. A
@@ -682,6 +690,7 @@ class EntryRecorded:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class FetchCompleted:
     """How a request ended: for every request that was marked, exactly what the scheduler needs to decide
@@ -938,6 +947,7 @@ class FetchCompleted:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class FetchRequested:
     """One request to be made now, under a lease. For pages and robots.txt alike, and for the renderer."""
@@ -1089,6 +1099,7 @@ class FetchRequested:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class HostRecorded:
     """What is known of a group (its clock, blocks and breaker), or of one origin's robots.txt under a key
@@ -1292,6 +1303,7 @@ class HostRecorded:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class JobEvent:
     """A wish of a person about a job, a run or a host, or a fact about it. Every scheduler reads all of
@@ -1403,6 +1415,7 @@ class JobEvent:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class LinksDiscovered:
     """URLs that are worth a place in the frontier, for one shard: what survived of all pages of a poll
@@ -1534,6 +1547,7 @@ class LinksDiscovered:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class PageFetched:
     """An answer with a body, as it came. Inline where the event stays within 512 KiB, else by reference
@@ -1742,6 +1756,7 @@ class PageFetched:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Product:
     """One product that a page offers. Each attribute's source and confidence stand in two maps by
@@ -1876,6 +1891,7 @@ class Product:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class PageParsed:
     """What the bytes say: text, metadata, links, records; or that they say nothing, and why. Links and
@@ -2358,6 +2374,7 @@ class PageParsed:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class PageRejected:
     """A page that is no content, and why. Also spoken by a ring service that gives up on a page, from what
@@ -2545,6 +2562,7 @@ class PageRejected:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class PageSettled:
     """A page has gone round: its links are with the broker. Closes the entry of the same execution and
@@ -2672,6 +2690,7 @@ class PageSettled:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the validator thinks of a page: the second half of a validated page."""
@@ -2726,6 +2745,7 @@ class Verdict:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class PageValidated:
     """A page that is content: the parsed page as it was written, then the verdict. Avro is plain
@@ -2754,6 +2774,7 @@ class PageValidated:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class SchemaDeclared:
     """A schema that messages are written with; spoken and acknowledged before the first of them."""
@@ -2793,6 +2814,7 @@ class SchemaDeclared:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class SeedSubmitted:
     """A URL that somebody wants crawled. The public front door: only `url` is required, and a plain JSON
@@ -2901,6 +2923,7 @@ class SeedSubmitted:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class SourceSaved:
     """A website that somebody wants watched: its latest state, by source id. A tombstone drops it."""
@@ -3031,6 +3054,7 @@ class SourceSaved:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class TallyKept:
     """How many echoes a host has had: the latest state, by host."""
@@ -3074,6 +3098,7 @@ class TallyKept:
         )
 
 
+@swift
 @dataclass(frozen=True, slots=True)
 class UrlsDecided:
     """Why URLs were not crawled, or not stored: one message a page or batch, one item a URL in the

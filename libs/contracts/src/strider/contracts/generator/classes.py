@@ -39,6 +39,8 @@ _IMPORTS = (
     "from collections.abc import Mapping",
     "from dataclasses import dataclass, field",
     "from typing import Any, ClassVar, Final, Self",
+    "",
+    "from strider.contracts.making import swift",
 )
 
 
@@ -73,6 +75,7 @@ def _events(names: dict[str, str]) -> Iterator[str]:
 
 
 def _class(record: RecordType) -> Iterator[str]:
+    yield "@swift"
     yield "@dataclass(frozen=True, slots=True)"
     yield f"class {record.name}:"
     yield from docstring(record.doc, "    ")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id
+from strider.contracts.making import changed
 
 from .memory_groups import Groups
 from .memory_parked import Parked
@@ -239,7 +239,7 @@ def shown(slot: Slot) -> EntryRecorded:
 
 def sequenced(entry: EntryRecorded, sequence: int) -> EntryRecorded:
     """Give an entry the number of its latest fetch."""
-    return replace(entry, fetch_sequence=sequence)
+    return changed(entry, fetch_sequence=sequence)
 
 
 def known(entries: Entries, questions: Sequence[Question], now_ms: int) -> list[Known]:

@@ -11,7 +11,6 @@ A record alone says where its entry is: so a rebuild and a decision cannot disag
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
@@ -23,6 +22,7 @@ from strider.contracts.generated.words import (
     FetchOutcome,
     SettleVerdict,
 )
+from strider.contracts.making import changed
 
 from .candidates import Candidate
 
@@ -100,7 +100,7 @@ def accepted(
 def fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> EntryRecorded:
     """Note that the page is on its way round. Its hashes come when it is settled."""
     is_same = outcome.outcome == FetchOutcome.NOT_MODIFIED
-    return replace(
+    return changed(
         entry,
         state=EntryState.IN_PROGRESS,
         reason=EntryReason.FETCHED,
@@ -119,12 +119,12 @@ def fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> En
 
 def waiting(entry: EntryRecorded, reason: str, *, due_at_ms: int, now_ms: int) -> EntryRecorded:
     """Put an entry back without holding anything against it."""
-    return replace(entry, state=EntryState.PENDING, reason=reason, due_at_ms=due_at_ms, updated_at_ms=now_ms)
+    return changed(entry, state=EntryState.PENDING, reason=reason, due_at_ms=due_at_ms, updated_at_ms=now_ms)
 
 
 def closed(entry: EntryRecorded, reason: str, *, now_ms: int) -> EntryRecorded:
     """Close an entry without a page."""
-    return replace(
+    return changed(
         entry,
         state=EntryState.COMPLETED if reason == DecisionReason.REDIRECTED else EntryState.FAILED,
         reason=reason,
@@ -136,7 +136,7 @@ def closed(entry: EntryRecorded, reason: str, *, now_ms: int) -> EntryRecorded:
 def settled(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryRecorded:
     """Close an entry whose page has gone round."""
     state, reason = _SETTLED.get(page.verdict, (EntryState.COMPLETED, EntryReason.SETTLED))
-    return replace(
+    return changed(
         entry,
         state=state,
         reason=reason,

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.identity import entry_id, key_fingerprint, seen_scope
+from strider.contracts.making import changed
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import RawRecord
 from strider.scheduler.core import Candidate, Fate, fate_of
@@ -217,7 +218,7 @@ class Shard:
             entry = last.before if last.cause == cause else last.entry
         if fate_of(entry) not in _OPEN:
             return None
-        return replace(entry, seed_token=known.seed_token or entry.seed_token)
+        return changed(entry, seed_token=known.seed_token or entry.seed_token)
 
     def decide(
         self, entry: EntryRecorded, *, before: EntryRecorded, cause: str, lease_id: str = ""
