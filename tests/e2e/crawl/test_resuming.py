@@ -20,6 +20,7 @@ from .scene import (
     INTERRUPT,
     KILL,
     QUICK,
+    by_outcome,
     check_lines,
     interrupt_when,
     lines_of,
@@ -102,6 +103,23 @@ def test_after_a_kill_nothing_is_lost_and_no_line_is_doubled(site: Site, tmp_pat
 
     assert (last.code, kills > 0) == (0, True)
     check_lines(lines_of(tmp_path / "pages.jsonl"), site.plan, is_quick=True)
+    check_access(site)
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(INTERRUPT, id="ctrl-c"), pytest.param(KILL, id="kill -9")]
+)
+def test_the_limit_of_pages_counts_those_from_before(site: Site, tmp_path: Path, number: int) -> None:
+    """Also those of hosts that are looked at last; else each interruption would allow a few more."""
+    order = crawl(site, tmp_path, "--max-pages", "16")
+
+    first = interrupt_when(start(*order), lambda: requests(site) >= 12, number)
+    second = run(*order)
+
+    assert (first.code, second.code) in {(130, 0), (-KILL, 0)}
+    lines = lines_of(tmp_path / "pages.jsonl")
+    assert len(by_outcome(lines, "page")) == 16
+    assert len({line["url"] for line in lines}) == len(lines)
     check_access(site)
 
 
