@@ -106,9 +106,7 @@ def test_after_a_kill_nothing_is_lost_and_no_line_is_doubled(site: Site, tmp_pat
     check_access(site)
 
 
-@pytest.mark.parametrize(
-    "number", [pytest.param(INTERRUPT, id="ctrl-c"), pytest.param(KILL, id="kill -9")]
-)
+@pytest.mark.parametrize("number", [pytest.param(INTERRUPT, id="ctrl-c"), pytest.param(KILL, id="kill -9")])
 def test_the_limit_of_pages_counts_those_from_before(site: Site, tmp_path: Path, number: int) -> None:
     """Also those of hosts that are looked at last; else each interruption would allow a few more."""
     order = crawl(site, tmp_path, "--max-pages", "16")

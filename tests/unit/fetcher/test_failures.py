@@ -94,3 +94,21 @@ def test_what_is_ours_already_stays_as_it_is() -> None:
     failure = Failure(ErrorClass.TOO_SLOW, "x")
 
     assert failure_of(failure) is failure
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        pytest.param(_refused(errno.ECONNREFUSED), "a.test:443: Connection refused", id="system"),
+        pytest.param(_refused(None), "a.test:443: several", id="several-ways-to-fail"),
+        pytest.param(
+            aiohttp.ClientConnectorSSLError(PLACE, ssl.SSLError(1, "no TLS here")),
+            "a.test:443: no TLS here",
+            id="tls",
+        ),
+        pytest.param(_certificate(10), "a.test:443: no", id="certificate"),
+    ],
+)
+def test_a_message_is_the_same_each_time(error: Exception, message: str) -> None:
+    """It goes into events and to people: no address of an object in this process belongs there."""
+    assert failure_of(error).message == message

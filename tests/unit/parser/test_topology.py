@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
 import pytest
 
-from strider.contracts.generated.events import PageRejected
+from strider.contracts.generated.events import PageFetched, PageRejected
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED
 from strider.parser.adapters.bodies import NoBodies
-from strider.parser.adapters.inline import InlineParsers
+from strider.parser.adapters.inline import INLINE_BYTES, InlineParsers
 from strider.parser.core import Limits
-from strider.parser.topology import CONSUMES, PRODUCES, Parser, loop_settings
+from strider.parser.topology import CONSUMES, PRODUCES, Parsed, Parser, loop_settings
 from strider.runtime.effects import NOTHING, Effects, Say
 from strider.runtime.errors import Unavailable
+from strider.runtime.ports import Record
 
 from .pages import ARecord, a_page, read
 
@@ -117,3 +119,36 @@ async def test_the_same_page_is_the_same_event_wherever_it_is_read() -> None:
     plain = read(b"<p>x</p><a href=/y>y</a>").to_record()
 
     assert {**said, "parse_us": 0} == {**plain, "parse_us": 0}
+
+
+class Elsewhere:
+    """Reads what is handed to it, and notes how much that was."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    async def parse(self, page: PageFetched, record: Record, body: bytes) -> Parsed:
+        self.sizes.append(len(body))
+        return await InlineParsers(Limits(), may_store=True).parse(page, record, body)
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "is_handed_on"),
+    [
+        pytest.param(b"<title>T</title>" + b"x" * 1_000, "", False, id="small"),
+        pytest.param(b"<title>T</title>" + b"x" * INLINE_BYTES, "", True, id="large"),
+        pytest.param(gzip.compress(b"<title>T</title>" + b"x" * INLINE_BYTES), "gzip", True, id="packed"),
+        pytest.param(b"\x1f\x8b broken", "gzip", False, id="broken"),
+    ],
+)
+async def test_a_page_that_may_take_long_is_not_read_here(
+    body: bytes, encoding: str, is_handed_on: bool
+) -> None:
+    """Nothing could end it: `strider crawl` would stand still meanwhile, Ctrl-C included."""
+    elsewhere = Elsewhere()
+    parsers = InlineParsers(Limits(), may_store=True, large=elsewhere)
+
+    parsed = await parsers.parse(a_page(body, content_encoding=encoding), ARecord(), body)
+
+    assert elsewhere.sizes == ([len(body)] if is_handed_on else [])
+    assert parsed.event.outcome == ("undecodable" if body.endswith(b"broken") else "parsed")

@@ -20,6 +20,7 @@ from .embedded.members import Manners
 from .embedded.running import Order, run_crawl
 from .embedded.showing import needs_contact, say
 from .embedded.wish import BadWish, make_wish, read_listed, read_seed
+from .manners import BadManners, chosen_manners, with_manners
 
 EXIT_USAGE: Final = 2
 MAX_HEADER_BYTES: Final = 8 * 1024
@@ -119,23 +120,9 @@ def _settings(asked: Asked) -> CrawlSettings:
         delay_seconds=asked.delay_seconds,
     )
     try:
-        return CrawlSettings(**{**crawl.model_dump(), **chosen})
-    except ValueError as failure:
-        raise BadWish(_first_line(failure)) from failure
-
-
-def chosen_manners(
-    *, contact: str, user_agent: str, allow_private: bool, delay_seconds: float | None
-) -> dict[str, object]:
-    """Name the settings of manners towards sites that were said on the command line."""
-    said: dict[str, object] = {"contact": contact, "user_agent": user_agent, "allow_private": allow_private}
-    chosen = {name: value for name, value in said.items() if value}
-    return chosen if delay_seconds is None else chosen | {"host_delay_seconds": delay_seconds}
-
-
-def _first_line(failure: ValueError) -> str:
-    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
-    return " ".join(lines[1:3]) if len(lines) > 1 else str(failure)
+        return with_manners(crawl, chosen)
+    except BadManners as failure:
+        raise BadWish(str(failure)) from failure
 
 
 def _seeds(urls: Sequence[str], from_file: Path | None) -> Iterator[str]:

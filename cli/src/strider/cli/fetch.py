@@ -53,9 +53,10 @@ def fetch(  # noqa: PLR0917  # each is an option
 
     robots.txt is not asked: `strider robots check` does that.
     """
-    from .crawl_order import chosen_manners, headers_of  # noqa: PLC0415  # --help waits for none
+    from .crawl_order import headers_of  # noqa: PLC0415  # --help waits for none
     from .embedded.wish import BadWish  # noqa: PLC0415
     from .fetching import BadAsking, Wanted  # noqa: PLC0415
+    from .manners import chosen_manners  # noqa: PLC0415
 
     try:
         wanted = Wanted(

@@ -24,6 +24,7 @@ from strider.stores.frontier.values import Mark, Marked
 from strider.urls import METADATA, PRIVATE, Refused, as_found, host, host_kind, key_of, origin, url_hash
 
 from .embedded.showing import is_loopback
+from .manners import BadManners, with_manners
 
 NO_HEAD: Final = Head(0, http_version="")
 
@@ -128,12 +129,9 @@ def settings_of(chosen: Mapping[str, object]) -> FetcherSettings:
     """Take what the environment says, and what was said on the command line instead; raises BadAsking."""
     try:
         settings = load(FetcherSettings, os.environ).settings
-        crawl = type(settings.crawl)(**{**settings.crawl.model_dump(), **chosen})
-    except SettingsError as failure:
+        crawl = with_manners(settings.crawl, chosen)
+    except (SettingsError, BadManners) as failure:
         raise BadAsking(str(failure)) from failure
-    except ValueError as failure:
-        lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
-        raise BadAsking(" ".join(lines[1:3]) or str(failure)) from failure
     return settings.model_copy(update={"crawl": crawl})
 
 

@@ -16,9 +16,9 @@ from strider.runtime.clocks import SystemClock
 from strider.runtime.settings_crawl import user_agent_of
 from strider.urls import Refused, origin
 
-from .crawl_order import chosen_manners
 from .fetching import SingleFetches, Wanted, read_url, settings_of
-from .robots_report import parsed, report, token_of
+from .manners import chosen_manners
+from .robots_report import UNREACHABLE, parsed, report, token_of
 
 ROBOTS: Final = Wanted(kind=RequestKind.ROBOTS, deadline_seconds=10.0)
 NOBODY: Final = Robots("")
@@ -66,7 +66,7 @@ async def _asked(fetches: SingleFetches, place: str) -> dict[str, Any]:
 def _judged(text: str, href: str, known: dict[str, Any], *, token: str) -> dict[str, Any]:
     answer = known["answer"]
     robots = known["robots"] if answer is Answer.GOOD else NOBODY
-    state = _STATES.get(answer, "unreachable")
+    state = _STATES.get(answer, UNREACHABLE)
     told = report(
         text, href, robots, agent=token, robots_url=known["url"], state=state, is_cut=known["is_cut"]
     )

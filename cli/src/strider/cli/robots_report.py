@@ -11,11 +11,13 @@ from typing import Any, Final
 
 import can_ada
 
+from strider.contracts.generated.words import ErrorClass
 from strider.politeness.robots import MAX_CRAWL_DELAY_SECONDS, MAX_ROBOTS_BYTES, Robots, cut, product_token
 from strider.politeness.robots_bytes import text_of
 from strider.runtime.settings_crawl import PRODUCT
 
 FILE: Final = "file"
+UNREACHABLE: Final = "unreachable"
 
 
 def token_of(agent: str) -> str:
@@ -78,14 +80,17 @@ def lines_of(told: Mapping[str, Any]) -> Iterator[str]:
         yield f"  by line {told['line']}: {told['rule']}"
     else:
         yield f"  {told['reason'].replace('_', ' ')}"
-    group = f"the group of {told['group']}" if told["group"] else "no group"
-    yield f"  {told['agent']} is spoken to by {group}"
+    if told["robots_state"] != UNREACHABLE:
+        group = f"the group of {told['group']}" if told["group"] else "no group"
+        yield f"  {told['agent']} is spoken to by {group}"
+    elif told["reason"].endswith(ErrorClass.REFUSED_ADDRESS):
+        yield "  private addresses are asked only with --allow-private (or STRIDER_ALLOW_PRIVATE)"
     if told["crawl_delay_seconds"] is not None:
         yield f"  crawl-delay {told['crawl_delay_seconds']:g} s, obeyed {told['obeyed_delay_seconds']:g} s"
     for sitemap in told["sitemaps"]:
         yield f"  sitemap {sitemap}"
     if told["robots_url"]:
-        yield f"  {told['robots_state']} from {told['robots_url']}"
+        yield f"  {told['robots_state']} at {told['robots_url']}"
 
 
 def _resolved(named: str, base: str) -> str:

@@ -7,10 +7,12 @@ says and gives up is its own topology's matter; nothing of it is done again here
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.fetcher import topology as fetching
@@ -20,6 +22,8 @@ from strider.link_ingestion import topology as linking
 from strider.parser import topology as parsing
 from strider.parser.adapters.bodies import ObjectBodies
 from strider.parser.adapters.inline import InlineParsers
+from strider.parser.adapters.worker import WorkerOrders
+from strider.parser.adapters.workers import WorkerParsers
 from strider.parser.core import Limits
 from strider.politeness import breaker
 from strider.runtime.loop_settings import LoopSettings
@@ -156,18 +160,26 @@ def fetcher(place: Place, manners: Manners) -> Member:
 
 
 def parser(place: Place, manners: Manners) -> Member:
-    """Make what reads pages, in this process."""
+    """Make what reads pages: in this process, but for large ones, which have one of their own."""
     del manners
-    limits = Limits()
+    orders = WorkerOrders(parent=os.getpid(), limits=Limits(), may_store=True)
+    large = WorkerParsers(
+        orders,
+        Codec(SchemaBook.embedded()),
+        workers=1,
+        clock=place.clock,
+        environ=dict(os.environ),
+        gives_events=True,
+    )
     service = parsing.Parser(
-        InlineParsers(limits, may_store=True),
+        InlineParsers(orders.limits, may_store=orders.may_store, large=large),
         ObjectBodies(place.objects),
         now_ms=lambda: round(place.clock.now().timestamp() * 1000),
     )
-    loop = parsing.loop_settings(workers=1, page_seconds=2.0)
+    loop = parsing.loop_settings(workers=1, page_seconds=orders.page_seconds)
     given_up = Named(service.on_given_up, PAGES_FETCHED, place.codec)
     consumption = consume(parsing.GROUP, *service.reads(), settings=loop, on_given_up=given_up)
-    return Member("parser", (_quick(consumption),), parsing.DEAD_LETTERS)
+    return Member("parser", (_quick(consumption),), parsing.DEAD_LETTERS, close=(large.close,))
 
 
 def validator(place: Place, manners: Manners) -> Member:

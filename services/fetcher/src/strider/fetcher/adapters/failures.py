@@ -8,6 +8,8 @@ made of it. What nobody expected is a fault of our own, never a fault of the sit
 from __future__ import annotations
 
 import errno
+import os
+import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -162,5 +164,18 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _words(error: BaseException) -> str:
-    message = error.message if isinstance(error, client.ClientResponseError) else str(error)
+    message = error.message if isinstance(error, client.ClientResponseError) else _sentence(error)
     return " ".join((message or type(error).__name__).split())[:MESSAGE_CHARACTERS]
+
+
+def _sentence(error: BaseException) -> str:
+    """Say it without the library's objects, whose addresses make each message another one."""
+    if not isinstance(error, client.ClientConnectorError):
+        return str(error)
+    place = f"{error.host}:{error.port}"
+    if isinstance(error, client.ClientConnectorCertificateError):
+        return f"{place}: {error.certificate_error}"
+    cause = error.os_error
+    # The numbers of TLS and of name servers are others than the system's.
+    number = 0 if isinstance(cause, ssl.SSLError | socket.gaierror) else cause.errno or 0
+    return f"{place}: {os.strerror(number) if number > 0 else cause}"

@@ -1,29 +1,44 @@
-"""Reads pages in the service's own process.
+"""Reads pages in the service's own process, and hands on those that may take long there.
 
-For embedded mode and tests: no processes to start, the same limits on size and depth, but nothing
-that could end a page which takes too long.
+For embedded mode and tests: no processes to start for pages of the usual size. Nothing here could end
+a page that takes too long; so what is larger, once its encodings are undone, is somebody else's.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
 from strider.contracts.generated.events import PageFetched
+from strider.contracts.generated.words import ParseOutcome
 from strider.parser.core import Limits, fit
-from strider.parser.topology import Parsed
+from strider.parser.topology import Parsed, Parsers
 from strider.runtime.ports import Record
 
 from .pages import make_reader
+
+INLINE_BYTES: Final = 512 * 1024
+"""Nearly every page is smaller, and the worst of this size takes a tenth of a second."""
+
+_OVER_THE_LIMIT: Final = frozenset({ParseOutcome.TOO_LARGE, ParseOutcome.DECODE_BOMB})
 
 
 class InlineParsers:
     """Reads pages one after the other, where they are."""
 
-    def __init__(self, limits: Limits, *, may_store: bool) -> None:
-        """`may_store` says whether texts that are too long can be put elsewhere."""
-        self._read = make_reader(limits)
+    def __init__(self, limits: Limits, *, may_store: bool, large: Parsers | None = None) -> None:
+        """`may_store` says whether texts that are too long can be put elsewhere; `large` reads large pages,
+        without it they are read here too.
+        """
+        here = limits.max_decoded_bytes if large is None else min(INLINE_BYTES, limits.max_decoded_bytes)
+        self._read = make_reader(replace(limits, max_decoded_bytes=here))
         self._may_store = may_store
+        self._large = large
 
     async def parse(self, page: PageFetched, record: Record, body: bytes) -> Parsed:
         """Read a page."""
-        del record
-        fitted = fit(self._read(page, body), may_store=self._may_store)
+        event = self._read(page, body)
+        if self._large is not None and event.outcome in _OVER_THE_LIMIT:
+            return await self._large.parse(page, record, body)
+        fitted = fit(event, may_store=self._may_store)
         return Parsed(fitted.event, texts=fitted.texts)
