@@ -69,6 +69,22 @@ async def test_a_parked_entry_is_open_and_accepted_once(frontier: FrontierWorld)
     assert await frontier.working_set.counts(SHARD, EPOCH) == {"news-1": Counts(open=3, accepted=3)}
 
 
+async def test_what_waits_for_room_and_is_due_late_goes_to_sleep(frontier: FrontierWorld) -> None:
+    """A run that is paused must not fill its groups' room with what nobody may ask for."""
+    await limited(frontier, Room(group_entries=1, horizon_ms=HOUR_MS))
+    await frontier.accept(page("a"), page("b"))
+    before = await full(frontier)
+
+    late = replace(page("b"), due_at_ms=1 << 45)
+    opened = await refill(frontier, late)
+
+    assert (before, opened) == ((1, 1, 0, 0), 0)
+    assert await full(frontier) == (1, 0, 1, 0)
+    figures = await frontier.working_set.figures(SHARD, EPOCH)
+    assert figures.wake_ms == 1 << 45
+    assert await frontier.working_set.counts(SHARD, EPOCH) == {"news-1": Counts(open=2, accepted=2)}
+
+
 async def test_a_refill_queues_what_is_parked_as_far_as_there_is_room(frontier: FrontierWorld) -> None:
     await limited(frontier, TWO_A_GROUP)
     pages = [page(word) for word in "abcdef"]

@@ -17,8 +17,9 @@ from strider.runtime.clocks import SystemClock
 from strider.scheduler.topology import Options
 from strider.scheduler.topology.ports import NoMeter
 from strider.scheduler.topology.refilling import Refilling
-from strider.scheduler.topology.shard import Shard, accepted_of, conclusion_of
+from strider.scheduler.topology.shard import Shard
 from strider.scheduler.topology.shardtime import ShardTime
+from strider.scheduler.topology.tellings import accepted_of, conclusion_of
 from strider.stores.frontier.ports import Room
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.redis import Redis, RedisOptions, connect

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS
+from strider.politeness.breaker import Limits
 from strider.runtime.effects import Say
 from strider.runtime.inprocess import simulate
 from strider.scheduler.topology import Options
+from strider.stores.frontier.ports import Room
 
 from .ring import SHARDS
 from .test_scheduler import SITE, a_site, pages_of
@@ -221,3 +223,55 @@ def test_a_large_run_is_dropped_at_once_not_at_the_pace_of_its_host() -> None:
     )
 
     assert sum(reason == "cancelled" for reason in world.reasons().values()) >= 3_990
+
+
+@pytest.mark.parametrize("what", ["resume", "cancel"])
+@pytest.mark.parametrize(
+    "room",
+    [
+        pytest.param(Room(group_entries=5), id="crowded"),
+        pytest.param(Room(horizon_ms=3_600_000), id="asleep"),
+        pytest.param(Room(group_entries=5, horizon_ms=3_600_000), id="both"),
+    ],
+)
+def test_a_wish_reaches_what_is_parked(what: str, room: Room) -> None:
+    """What is only in the log is open all the same, and a paused run's entries are due never."""
+    options = Options(shards=SHARDS, agent="Strider/1", lease_seconds=30, room=room, refill_seconds=0.5)
+
+    async def act(world: World, scheduler: Instance) -> None:
+        await asyncio.sleep(10)
+        await wish(world, "pause")
+        await asyncio.sleep(10)
+        asked = len(started(world))
+        await asyncio.sleep(50)
+        assert len(started(world)) == asked
+        await wish(world, what)
+        await world.until_complete(scheduler, seconds=300)
+        await scheduler.stop()
+
+    world = scene(act, options=options)
+
+    untried = set(world.web.pages) - set(world.web.tries)
+    assert bool(untried) is (what == "cancel")
+    assert {world.reasons()[url] for url in untried} <= {"cancelled"}
+    assert latest_states(world) <= {("completed", "settled"), ("failed", "cancelled")}
+
+
+@pytest.mark.parametrize("at", [9.2, 9.4, 10.2])
+def test_a_wish_reaches_what_was_under_way_in_a_barred_group(at: float) -> None:
+    """It comes back to a queue at which nobody looks for an hour; the run is over at once all the same."""
+    pages = [Page(f"/{number}", "broken") for number in range(MANY)]
+
+    async def act(world: World, scheduler: Instance) -> None:
+        await asyncio.sleep(at)
+        await wish(world, "block_host", group=SITE)
+        await wish(world, "cancel")
+        await world.until_complete(scheduler, seconds=60)
+        await scheduler.stop()
+
+    calm = Limits(failures=0, refusals=0)  # a tripped breaker would have nothing under way
+    options = Options(shards=SHARDS, agent="Strider/1", lease_seconds=30, breaker=calm)
+    world = scene(act, web=a_site(*pages), options=options)
+
+    untried = set(world.web.pages) - set(world.web.tries)
+    assert {world.reasons()[url] for url in untried} == {"cancelled"}

@@ -46,7 +46,7 @@ class Parked:
 
     def sleeps(self, entry: EntryRecorded, name: str, now_ms: int) -> bool:
         """Park an entry that is due too late."""
-        if not self._room.horizon_ms or entry.due_at_ms <= now_ms + self._room.horizon_ms:
+        if not self._is_far(entry, now_ms):
             return False
         self.asleep.add(name)
         self.wake_ms = min(self.wake_ms or entry.due_at_ms, entry.due_at_ms)
@@ -57,12 +57,11 @@ class Parked:
         """Let go of an entry that can be queued now; False where it is not parked, or stays so."""
         if name in self.asleep:
             self.asleep.discard(name)
-        elif name in self.crowded and not self._is_crowded(entry, group):
+        elif name in self.crowded and (self._is_far(entry, now_ms) or not self._is_crowded(entry, group)):
             del self.crowded[name]
             self._by_group[group.name] -= 1
             if not self._by_group[group.name]:
                 del self._by_group[group.name]
-            return True
         else:
             return False
         return not self.takes(entry, name, group, now_ms)
@@ -84,6 +83,10 @@ class Parked:
         """Count the groups that have entries parked, and few queued."""
         few = self._room.group_entries // 4 if self._room.group_entries else _FEW
         return sum(_queued(group_of(name)) <= few for name in self._by_group)
+
+    def _is_far(self, entry: EntryRecorded, now_ms: int) -> bool:
+        horizon_ms = self._room.horizon_ms
+        return horizon_ms > 0 and entry.due_at_ms > now_ms + horizon_ms
 
     def _is_crowded(self, entry: EntryRecorded, group: Group) -> bool:
         most = self._room.group_entries

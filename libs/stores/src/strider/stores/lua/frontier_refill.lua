@@ -25,8 +25,13 @@ local opened, count_opened = {}, 0
 local function refill(n, kind)
   local id, tail, g = ids[n], tails[n], group(names[n])
   local due, rank, _, sequence = struct.unpack(TAIL, tail)
-  if kind == TIME and is_far(due) then
-    note_wake(due)
+  if is_far(due) then
+    if kind == ROOM then
+      unpark(id, kind, g)
+      park_for_time(id, due)
+    else
+      note_wake(due)
+    end
     return
   end
   if (is_full and head.queued >= head.floor) or is_crowded(g, rank) then

@@ -77,6 +77,11 @@ class Orders:
             return self._bar(event.group, NO_BAR)
         return False
 
+    @property
+    def are_any(self) -> bool:
+        """Whether anything was ever wished of a run or a job."""
+        return bool(self._runs or self._jobs)
+
     def of(self, job_id: str, execution_id: str) -> Order:
         """Give what holds for a run: the stricter of what is wished of it and of its job."""
         if not self._jobs:

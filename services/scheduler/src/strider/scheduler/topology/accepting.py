@@ -37,7 +37,8 @@ from strider.scheduler.core.tokens import is_newer, merged, opened_by
 from strider.stores.frontier.ports import Accepted, Known, Round, Seen
 
 from .ports import Meter, Options, Specs
-from .shard import Decided, Shard, accepted_of, question_of, seen_of
+from .shard import Decided, Shard
+from .tellings import accepted_of, question_of, seen_of
 
 FOR_GOOD = frozenset(
     {DecisionReason.POLICY_BLOCKED, DecisionReason.REFUSED_PORT, DecisionReason.REFUSED_SCHEME}
@@ -222,6 +223,5 @@ async def _wake_up(entries: Sequence[EntryRecorded], shard: Shard) -> None:
     if not entries:
         return
     await shard.record([shard.truth.entry(entry) for entry in entries])
-    with shard.ready():
-        await shard.working_set.refill(shard.number, shard.epoch, entries, part=Round.MIDDLE)
+    await shard.refill(entries, part=Round.MIDDLE)
     shard.wake.set()

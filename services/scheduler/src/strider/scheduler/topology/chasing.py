@@ -23,7 +23,8 @@ from strider.stores.frontier.ports import Place
 
 from .concluding import DEFAULT_SPEC
 from .ports import Meter, Soundings, Specs, Voice
-from .shard import Decided, Shard, question_of
+from .shard import Decided, Shard
+from .tellings import question_of
 
 LOOKED_AT: Final = 2_000
 """Open entries of one call."""

@@ -43,7 +43,8 @@ from strider.scheduler.core.robots import robots_ended
 from strider.stores.frontier.ports import Conclusion, Ending, Freed, Known
 
 from .ports import Meter, Options, Specs
-from .shard import Decided, Shard, conclusion_of, question_of
+from .shard import Decided, Shard
+from .tellings import conclusion_of, question_of
 
 DEFAULT_SPEC = CrawlSpecDeclared(crawl_spec_id="")
 """What an outcome goes by whose crawl spec is nowhere: it was asked for, so it is brought to an end."""

@@ -31,8 +31,9 @@ from strider.scheduler.core import (
 from strider.stores.frontier.ports import Accepted, GroupState, NotReady, Remembered, WorkingSet
 
 from .ports import Archive, Meter, Options, Remnant, Specs, Told
-from .shard import PART, Shard, accepted_of
+from .shard import PART, Shard
 from .shelves import state_of
+from .tellings import accepted_of
 
 TEXTS_A_TURN: Final = 50
 """Of robots.txt, that are read again without a pause."""

@@ -8,16 +8,18 @@ come with the next round.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from zlib import crc32
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id
+from strider.contracts.making import changed
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
-from strider.scheduler.core import Fate, fate_of
+from strider.scheduler.core import Fate, Orders, Standing, fate_of
+from strider.scheduler.core.release import SHELVED_MS
 from strider.stores.frontier.ports import Figures, Round
 
 from .appetite import is_wanted, parts, rest_seconds
@@ -34,12 +36,20 @@ class Refilling:
     """Refills one shard for as long as it is in hand."""
 
     def __init__(
-        self, shard: Shard, *, archive: Archive, turns: asyncio.Lock, meter: Meter, clock: Clock
+        self,
+        shard: Shard,
+        *,
+        archive: Archive,
+        orders: Orders,
+        turns: asyncio.Lock,
+        meter: Meter,
+        clock: Clock,
     ) -> None:
         """Make one; `turns` is shared by all shards of a process, whose memory one look at a time takes."""
         self._shard = shard
         self._options: Options = shard.options
         self._archive = archive
+        self._orders = orders
         self._turns = turns
         self._meter = meter
         self._clock = clock
@@ -48,26 +58,54 @@ class Refilling:
         """Of the round under way; 0 between two rounds."""
         self._opened = 0
         self._empty_rounds = 0
+        self._is_wished = False
+        """A wish about a run is why the round under way was begun."""
 
     async def run(self) -> None:
         """Refill until the shard is given back, or somebody newer has it."""
         wait_seconds = 0.0
         while not self._shard.is_leaving:
-            await self._clock.sleep(max(wait_seconds, min(1.0, self._options.refill_seconds)))
+            await self._pause(max(wait_seconds, min(1.0, self._options.refill_seconds)))
             try:
                 wait_seconds = await self.look()
             except Unavailable as failure:
                 wait_seconds = self._options.refill_seconds
+                await self._clock.sleep(min(1.0, wait_seconds))  # also where a wish would not wait
                 _log.warning("Refill Waits", shard=self._shard.number, why=str(failure))
             except Fenced:
                 return
 
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not where a wish is to be heeded."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._shard.wants_round.wait()
+        except TimeoutError:
+            return
+
     async def look(self) -> float:
         """Go through one part of the log if that is wanted; gives the seconds until the next look."""
+        if self._shard.wants_round.is_set():
+            return await self._begin_anew()
         figures = self._shard.counted
+        if self._is_wished and figures is not None:
+            return await self._look(figures)
         if figures is None or not self._shard.is_ready or not is_wanted(figures, self._options.room):
             self._empty_rounds = 0
             return 0.0
+        return await self._look(figures)
+
+    async def _begin_anew(self) -> float:
+        """Begin a round because of a wish, if there is anything to go through."""
+        figures = await self._shard.figures()
+        self._shard.wants_round.clear()
+        self._is_wished = figures.parked + figures.asleep > 0
+        if not self._is_wished:
+            return 0.0
+        self._parts = 0
+        return await self._look(figures)
+
+    async def _look(self, figures: Figures) -> float:
         async with self._turns:
             began = self._clock.monotonic()
             opened = await self._go_through(figures)
@@ -104,20 +142,30 @@ class Refilling:
         return await self._queue(entries, part=Round.MIDDLE) if entries else 0
 
     async def _queue(self, entries: Sequence[EntryRecorded], *, part: Round) -> int:
-        shard = self._shard
-        with shard.ready():
-            opened = await shard.working_set.refill(shard.number, shard.epoch, entries, part=part)
-        if opened:
-            shard.wake.set()
-        return opened
+        return await self._shard.refill(entries, part=part)
 
     def _read(self, values: Sequence[bytes]) -> list[EntryRecorded]:
         entries = (self._archive.entry(value) for value in values)
-        return [entry for entry in entries if entry is not None and fate_of(entry) is Fate.QUEUE]
+        return list(self._wanted(entry for entry in entries if entry is not None))
+
+    def _wanted(self, entries: Iterable[EntryRecorded]) -> Iterator[EntryRecorded]:
+        """Give what waits. What is cancelled comes at once, to be dropped; what is paused sleeps for ever."""
+        now_ms = self._shard.time.now_ms()
+        for entry in entries:
+            if fate_of(entry) is not Fate.QUEUE:
+                continue
+            standing = self._orders.of(entry.job_id, entry.execution_id).standing
+            if standing is Standing.CANCELLED:
+                yield changed(entry, due_at_ms=min(entry.due_at_ms, now_ms))
+            elif standing is Standing.PAUSED:
+                yield changed(entry, due_at_ms=SHELVED_MS)
+            else:
+                yield entry
 
     async def _end_round(self) -> None:
         await self._queue((), part=Round.END)
         self._parts = 0
+        self._is_wished = False
         self._empty_rounds = 0 if self._opened else self._empty_rounds + 1
 
 

@@ -47,8 +47,9 @@ from strider.urls import origin
 from .concluding import DEFAULT_SPEC
 from .ports import Meter, Options, Specs, Voice
 from .pruning import prune
-from .shard import Decided, Shard, conclusion_of
+from .shard import Decided, Shard
 from .sweeping import Sweeping
+from .tellings import conclusion_of
 
 IDLE_SECONDS: Final = 5.0
 """Longest time without a look: in case the one clock and ours do not agree on when something is due."""

@@ -96,6 +96,7 @@ class Scheduler:
             truths=truths,
             archive=archive,
             rebuilding=self._rebuilding,
+            orders=self._orders,
             options=options,
             clock=clock,
         )
@@ -238,7 +239,12 @@ class Scheduler:
 
     def _refilling(self, shard: Shard) -> Refilling:
         return Refilling(
-            shard, archive=self._archive, turns=self._refill_turns, meter=self._meter, clock=self._clock
+            shard,
+            archive=self._archive,
+            orders=self._orders,
+            turns=self._refill_turns,
+            meter=self._meter,
+            clock=self._clock,
         )
 
     def _releasing(self, shard: Shard) -> Releasing:

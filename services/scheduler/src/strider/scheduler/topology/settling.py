@@ -12,7 +12,8 @@ from strider.runtime.effects import NOTHING, Effects
 from strider.scheduler.core import settle
 
 from .ports import Meter, Specs
-from .shard import Decided, Shard, question_of
+from .shard import Decided, Shard
+from .tellings import question_of
 
 
 class Settling:

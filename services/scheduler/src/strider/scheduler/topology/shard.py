@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
-from strider.contracts.identity import entry_id, key_fingerprint, seen_scope
+from strider.contracts.identity import entry_id
 from strider.contracts.making import changed
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import RawRecord
-from strider.scheduler.core import Candidate, Fate, fate_of
+from strider.scheduler.core import Fate, Orders, fate_of, obey
 from strider.stores.frontier.ports import (
     Accepted,
     Conclusion,
@@ -30,18 +30,18 @@ from strider.stores.frontier.ports import (
     Place,
     Question,
     Release,
-    Remembered,
+    Round,
     Scan,
     Seen,
     Swap,
     WorkingSet,
 )
-from strider.stores.frontier.ports import Fate as SetFate
 
 from .hindsight import Hindsight
 from .ports import Options, Truth
 from .shardtime import ShardTime
 from .shelves import GroupShelf, RobotsShelf
+from .tellings import conclusion_of, remembered_of
 
 _OPEN: Final = frozenset({Fate.QUEUE, Fate.RING})
 
@@ -77,9 +77,17 @@ class Shard:
     """A shard whose one writer is this process."""
 
     def __init__(
-        self, number: int, truth: Truth, working_set: WorkingSet, *, options: Options, time: ShardTime
+        self,
+        number: int,
+        truth: Truth,
+        working_set: WorkingSet,
+        *,
+        options: Options,
+        time: ShardTime,
+        orders: Orders | None = None,
     ) -> None:
         self.number = number
+        self._orders = orders or Orders()
         self.truth = truth
         self.time = time
         self.working_set = working_set
@@ -98,7 +106,9 @@ class Shard:
         self.waits_for = ""
         """Why nothing is released; empty where all goes well."""
         self.needs_sweep = False
-        """A wish about runs was heard: what waits is to be looked through."""
+        """A wish about runs was heard, or something was queued against one: what waits is to be swept."""
+        self.wants_round = asyncio.Event()
+        """The same, of what waits in the log alone."""
         self.counted: Figures | None = None
         """How full it was when that was asked last."""
         self._written: set[bytes] | None = None
@@ -122,6 +132,7 @@ class Shard:
         if accepted or seen:
             with self.ready():
                 await self.working_set.accept(self.number, self.epoch, accepted, seen=seen)
+            self._heed_wishes(each.entry for each in accepted)
             self.wake.set()
 
     async def join(self, joined: Sequence[EntryRecorded]) -> None:
@@ -159,7 +170,17 @@ class Shard:
         if conclusions:
             with self.ready():
                 await self.working_set.conclude(self.number, self.epoch, conclusions)
+            self._heed_wishes(each.entry for each in conclusions)
             self.wake.set()
+
+    async def refill(self, entries: Sequence[EntryRecorded], *, part: Round) -> int:
+        """Queue those of these that are parked and have room; gives how many."""
+        with self.ready():
+            opened = await self.working_set.refill(self.number, self.epoch, entries, part=part)
+        if opened:
+            self._heed_wishes(entries)
+            self.wake.set()
+        return opened
 
     async def figures(self) -> Figures:
         """Say how full the shard is."""
@@ -271,6 +292,19 @@ class Shard:
         last = self._decided.get(decided.name)
         return last is not None and last.entry is decided.entry
 
+    def _heed_wishes(self, told: Iterable[EntryRecorded]) -> None:
+        """Have the queues swept where something was put there that a wish, heard meanwhile, keeps out.
+
+        Its turn would come, but in a group that rests not for an hour.
+        """
+        if self._orders.are_any and not self.needs_sweep:
+            now_ms = self.time.now_ms()
+            self.needs_sweep = any(
+                obey(entry, self._orders.of(entry.job_id, entry.execution_id), now_ms) is not None
+                for entry in told
+                if fate_of(entry) is Fate.QUEUE
+            )
+
     def met(self, fetch_sequence: int) -> None:
         """Take note of a fetch sequence."""
         self.sequence = max(self.sequence, fetch_sequence)
@@ -299,35 +333,3 @@ class Shard:
             self.is_ready = False
             self.wake.set()
             raise Unavailable(PART, str(failure)) from failure
-
-
-def question_of(job_id: str, url_key: str, crawl_spec_id: str) -> Question:
-    """Ask after an entry."""
-    return Question(entry_id(job_id, url_key), seen_scope(job_id, crawl_spec_id), key_fingerprint(url_key))
-
-
-def accepted_of(entry: EntryRecorded) -> Accepted:
-    """Name an entry with its place in the seen-sets."""
-    return Accepted(entry, seen_scope(entry.job_id, entry.crawl_spec_id), key_fingerprint(entry.url_key))
-
-
-def remembered_of(entry: EntryRecorded) -> Remembered:
-    """Name an entry that is not to be opened."""
-    name, scope = entry_id(entry.job_id, entry.url_key), seen_scope(entry.job_id, entry.crawl_spec_id)
-    return Remembered(name, scope, key_fingerprint(entry.url_key), entry.updated_at_ms, entry.seed_token)
-
-
-def seen_of(candidate: Candidate) -> Seen:
-    """Name a candidate's place in the seen-sets."""
-    return Seen(candidate.seen_scope, key_fingerprint(candidate.url_key))
-
-
-def conclusion_of(entry: EntryRecorded, lease_id: str = "") -> Conclusion:
-    """Say of an entry what its record says."""
-    return Conclusion(
-        entry,
-        SetFate(fate_of(entry).value),
-        seen_scope(entry.job_id, entry.crawl_spec_id),
-        key_fingerprint(entry.url_key),
-        lease_id,
-    )

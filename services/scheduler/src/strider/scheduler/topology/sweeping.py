@@ -2,7 +2,8 @@
 
 A wish about a run is heeded at every entry's turn; but an entry that is due in an hour, or behind a
 hundred thousand others, has its turn late. So a wish is followed by one look at all that is open, in
-pieces between which releasing goes on. What is on its way round is left alone: its turn comes.
+pieces between which releasing goes on. What is on its way round is left alone: where it comes back
+against a wish, the shard asks for another look. What is only in the log is `refilling`'s to bring.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from strider.scheduler.core import Line, Orders, Step, Turn, messages, obey
 from strider.stores.frontier.ports import Conclusion, Place
 
 from .ports import Meter, Voice
-from .shard import Decided, Shard, conclusion_of
+from .shard import Decided, Shard
+from .tellings import conclusion_of
 
 LOOKED_AT: Final = 1_000
 """Entries of one piece."""
@@ -48,6 +50,8 @@ class Sweeping:
         await self._obey(waiting)
         self._cursor = scan.cursor
         self._is_under_way = scan.cursor != 0
+        if not self._is_under_way:
+            shard.wants_round.set()  # what was only in the log then is not swept yet
         return self._is_under_way
 
     async def _obey(self, waiting: list[EntryRecorded]) -> None:

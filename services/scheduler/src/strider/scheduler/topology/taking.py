@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
+from strider.scheduler.core import Orders
 from strider.stores.frontier.ports import WorkingSet
 
 from .ports import Archive, Options, Truths
@@ -24,6 +25,7 @@ class Taking:
         truths: Truths,
         archive: Archive,
         rebuilding: Rebuilding,
+        orders: Orders,
         options: Options,
         clock: Clock,
     ) -> None:
@@ -31,6 +33,7 @@ class Taking:
         self._truths = truths
         self._archive = archive
         self._rebuilding = rebuilding
+        self._orders = orders
         self._options = options
         self._clock = clock
 
@@ -40,7 +43,9 @@ class Taking:
         try:
             taken = await self._working_set.take(number, truth.epoch)
             time = ShardTime(self._clock, taken.now_ms)
-            shard = Shard(number, truth, self._working_set, options=self._options, time=time)
+            shard = Shard(
+                number, truth, self._working_set, options=self._options, time=time, orders=self._orders
+            )
             if taken.is_ready:
                 await remember_hosts(shard, await self._archive.hosts(number), keeps_specs=True)
                 shard.is_ready = True

@@ -1,0 +1,40 @@
+"""Entries as a working set is asked about them and told of them. Decides nothing, waits for nothing."""
+
+from __future__ import annotations
+
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.identity import entry_id, key_fingerprint, seen_scope
+from strider.scheduler.core import Candidate, fate_of
+from strider.stores.frontier.ports import Accepted, Conclusion, Fate, Question, Remembered, Seen
+
+
+def question_of(job_id: str, url_key: str, crawl_spec_id: str) -> Question:
+    """Ask after an entry."""
+    return Question(entry_id(job_id, url_key), seen_scope(job_id, crawl_spec_id), key_fingerprint(url_key))
+
+
+def accepted_of(entry: EntryRecorded) -> Accepted:
+    """Name an entry with its place in the seen-sets."""
+    return Accepted(entry, seen_scope(entry.job_id, entry.crawl_spec_id), key_fingerprint(entry.url_key))
+
+
+def remembered_of(entry: EntryRecorded) -> Remembered:
+    """Name an entry that is not to be opened."""
+    name, scope = entry_id(entry.job_id, entry.url_key), seen_scope(entry.job_id, entry.crawl_spec_id)
+    return Remembered(name, scope, key_fingerprint(entry.url_key), entry.updated_at_ms, entry.seed_token)
+
+
+def seen_of(candidate: Candidate) -> Seen:
+    """Name a candidate's place in the seen-sets."""
+    return Seen(candidate.seen_scope, key_fingerprint(candidate.url_key))
+
+
+def conclusion_of(entry: EntryRecorded, lease_id: str = "") -> Conclusion:
+    """Say of an entry what its record says."""
+    return Conclusion(
+        entry,
+        Fate(fate_of(entry).value),
+        seen_scope(entry.job_id, entry.crawl_spec_id),
+        key_fingerprint(entry.url_key),
+        lease_id,
+    )
