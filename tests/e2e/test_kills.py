@@ -72,6 +72,20 @@ async def _kill_each(ring: Ring, sites: Sequence[Site], *, spec_id: str) -> Fetc
     return fetcher
 
 
+def _tell_repeats(sites: Sequence[Site], fetcher: FetcherKill) -> str:
+    """When what was asked too often was asked, in seconds after the fetcher was killed."""
+    repeats = {
+        url: [
+            (round(line.started - fetcher.at, 2), round(line.ended - fetcher.at, 2), line.status)
+            for line in site.access()
+            if line.url == url
+        ]
+        for site in sites
+        for url in asked_too_often(site)
+    }
+    return "\n".join(f"{url}: {times}" for url, times in repeats.items())
+
+
 @pytest.mark.req("S3.4.3")
 async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence[Site]) -> None:
     spec = CrawlSpecDeclared(
@@ -88,7 +102,7 @@ async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence
     assert Counter(row["url"] for row in pages) == Counter(url for site in sites for url in site.plan.pages)
     decided = {url: reason for site in sites for url, reason in site.plan.decided.items()}
     assert {row["url"]: row["reason"] for row in decisions} == decided
-    assert extra <= in_hand <= SHAPE.hosts * len(sites)
+    assert extra <= in_hand <= SHAPE.hosts * len(sites), _tell_repeats(sites, fetcher)
     for site in sites:
         assert_only_known_urls_were_asked(site)
         assert_polite(site, delay_seconds=DELAY_SECONDS)
