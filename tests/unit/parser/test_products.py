@@ -74,7 +74,6 @@ def test_structured_data_is_given_by_format_and_only_at_its_level() -> None:
     assert read(JSON_LD, limits=Limits(extraction="main")).structured_json == ""
 
 
-@pytest.mark.req("S1.15.4")
 @pytest.mark.parametrize(
     ("text", "is_read"),
     [
