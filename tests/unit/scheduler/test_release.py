@@ -13,7 +13,6 @@ from strider.politeness.backoff import BackOff
 from strider.scheduler.core import (
     NO_RULES,
     Grant,
-    PageBudgets,
     Rules,
     Step,
     Surroundings,
@@ -92,61 +91,3 @@ def test_what_may_still_be_left_of_a_budget_is_waited_for() -> None:
 
     assert result.step is Step.WAIT
     assert result.entry.due_at_ms > NOW
-
-
-def reserve(budgets: PageBudgets, number: int) -> Grant:
-    return budgets.reserve("run", f"lease-{number}", f"entry-{number}", most=2)
-
-
-def test_a_run_never_fetches_more_than_it_may() -> None:
-    budgets = PageBudgets()
-
-    assert [reserve(budgets, n) for n in range(3)] == [Grant.GIVEN, Grant.GIVEN, Grant.FULL]
-    budgets.use("run", "entry-0", most=2, lease_id="lease-0")
-    budgets.use("run", "entry-1", most=2, lease_id="lease-1")
-    assert reserve(budgets, 2) is Grant.USED_UP
-    assert budgets.is_used_up("run", most=2)
-
-
-def test_a_failure_gives_its_place_back() -> None:
-    """Twenty broken links must not eat a budget of twenty pages."""
-    budgets = PageBudgets()
-    reserve(budgets, 0)
-    reserve(budgets, 1)
-
-    budgets.give_back("run", "lease-0")
-
-    assert reserve(budgets, 2) is Grant.GIVEN
-    assert reserve(budgets, 3) is Grant.FULL
-
-
-def test_repeats_count_once() -> None:
-    budgets = PageBudgets()
-    for _ in range(3):
-        reserve(budgets, 0)
-        budgets.use("run", "entry-0", most=2, lease_id="lease-0")
-
-    assert reserve(budgets, 1) is Grant.GIVEN
-
-
-def test_no_number_is_no_limit_and_nothing_is_kept_of_it() -> None:
-    """Such a run may go on for years: a name for each of its pages would fill the memory."""
-    budgets = PageBudgets()
-    for number in range(9):
-        budgets.use("run", f"entry-{number}", most=0)
-
-    assert budgets.reserve("run", "lease", "entry", most=0) is Grant.GIVEN
-    assert not budgets.is_used_up("run", most=0)
-    assert not budgets.is_used_up("run", most=1)
-
-
-def test_leases_of_a_shard_that_goes_give_their_places_back() -> None:
-    """Their outcomes come to somebody else, or never; a place that stays taken holds up the run for ever."""
-    budgets = PageBudgets()
-    assert budgets.reserve("run", "1-a-1", "entry-0", most=2) is Grant.GIVEN
-    assert budgets.reserve("run", "11-a-1", "entry-1", most=2) is Grant.GIVEN
-
-    budgets.give_back_shard(1)
-
-    grants = [budgets.reserve("run", f"2-a-{number}", f"entry-{number}", most=2) for number in (3, 4)]
-    assert grants == [Grant.GIVEN, Grant.FULL]

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from strider.contracts.generated.topics import CRAWL_SPECS, SCHEMAS, TOPICS
+from strider.contracts.generated.topics import CRAWL_SPECS, JOB_EVENTS, SCHEMAS, TOPICS
 from strider.runtime.inprocess import BadCut, Broker, CutFile, CutTaker
 
 from .output import Output, OutputFailed
@@ -23,7 +23,7 @@ from .wish import BadWish, Wish
 
 COMPACTED: Final = frozenset(topic.name for topic in TOPICS.values() if topic.cleanup == "compact")
 
-TABLES: Final = frozenset({CRAWL_SPECS.name, SCHEMAS.name})
+TABLES: Final = frozenset({CRAWL_SPECS.name, JOB_EVENTS.name, SCHEMAS.name})
 """Read as tables while the crawl runs; the other compacted ones only when a shard is taken."""
 
 _WISH: Final = "wish"

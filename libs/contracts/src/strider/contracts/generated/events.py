@@ -1343,7 +1343,7 @@ class JobEvent:
     seeds: int = 0
     """Seeds of a launched run."""
     pages: int = 0
-    """Pages of a run so far, or of a granted quota."""
+    """Pages of a run so far, or a shard's part of its budget."""
     bytes: int = 0
     """Bytes of a run so far, or of a granted quota."""
     seconds: int = 0

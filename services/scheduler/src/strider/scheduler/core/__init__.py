@@ -1,7 +1,7 @@
 """What is fetched next, and when: every decision of the scheduler, each in a file of its own. Pure."""
 
 from .acceptance import Admission, Past, Refusal, admit, refusal
-from .budget import Grant, PageBudgets
+from .budget import Grant, Owner, PageBudgets
 from .candidates import Candidate, Origin, candidates, group_of
 from .completion import Completion, Look, Proof, ShardCount
 from .decisions import Line, messages, refused
@@ -51,6 +51,7 @@ __all__ = [
     "Order",
     "Orders",
     "Origin",
+    "Owner",
     "PageBudgets",
     "Past",
     "Proof",

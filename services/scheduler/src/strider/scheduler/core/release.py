@@ -32,7 +32,7 @@ from .robots import Rules, permission
 SHELVED_MS: Final = 1 << 45
 """When the entries of a paused run are due: never. The year is 3084."""
 
-BUDGET_WAIT_MS: Final = 1_000
+BUDGET_WAIT_MS: Final = 250
 """How long an entry waits for pages under way, one of which may not come and leave its place."""
 
 

@@ -92,7 +92,7 @@ class Concluding:
         await shard.tell_groups(outcome.group for outcome in outcomes)
         freed = await shard.free([_freed(outcome) for outcome in outcomes])
         for outcome in outcomes:
-            self._settle_budget(outcome, specs.get(outcome.crawl_spec_id, DEFAULT_SPEC))
+            self._settle_budget(shard, outcome, specs.get(outcome.crawl_spec_id, DEFAULT_SPEC))
         current = self._current(outcomes, freed, endings)
         known = await shard.look(
             [question_of(each.job_id, each.url_key, each.crawl_spec_id) for each in current]
@@ -157,12 +157,12 @@ class Concluding:
                 endings.words["stale"] += 1
         return current
 
-    def _settle_budget(self, outcome: FetchCompleted, spec: CrawlSpecDeclared) -> None:
+    def _settle_budget(self, shard: Shard, outcome: FetchCompleted, spec: CrawlSpecDeclared) -> None:
         if outcome.has_page:
             name, most = entry_id(outcome.job_id, outcome.url_key), self._options.pages_of(spec)
-            self._budgets.use(outcome.execution_id, name, most=most, lease_id=outcome.lease_id)
+            self._budgets.use(shard.number, outcome.execution_id, name, most=most, lease_id=outcome.lease_id)
         else:
-            self._budgets.give_back(outcome.execution_id, outcome.lease_id)
+            self._budgets.give_back(shard.number, outcome.execution_id, outcome.lease_id)
 
     def _decide(
         self,

@@ -19,6 +19,7 @@ from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Orders
+from strider.scheduler.core.quota import Ledger
 
 from .ports import Bulletin
 from .shard import Shard
@@ -32,10 +33,18 @@ class Controlling:
     """Takes wishes in, and tells shards of them."""
 
     def __init__(
-        self, bulletin: Bulletin, orders: Orders, *, shards: int, clock: Clock, chance: Chance
+        self,
+        bulletin: Bulletin,
+        orders: Orders,
+        ledger: Ledger,
+        *,
+        shards: int,
+        clock: Clock,
+        chance: Chance,
     ) -> None:
         self._bulletin = bulletin
         self._orders = orders
+        self._ledger = ledger
         self._count = shards
         self._clock = clock
         self._chance = chance
@@ -72,6 +81,10 @@ class Controlling:
                 await self._clock.sleep(INFRASTRUCTURE.wait_seconds(failures, self._chance) or 1.0)
 
     async def _take(self, events: Sequence[JobEvent]) -> None:
+        parts = [event for event in events if self._ledger.take(event)]
+        if parts:
+            for shard in self._held.values():
+                shard.wake.set()
         changed = [event for event in events if self._orders.take(event)]
         for event in changed:
             _log.info("Wish Heard", what=event.what, run=event.execution_id, group=event.group, by=event.by)

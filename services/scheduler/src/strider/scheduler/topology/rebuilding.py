@@ -28,12 +28,15 @@ from strider.scheduler.core import (
     rules_of,
     with_robots,
 )
-from strider.stores.frontier.ports import Accepted, GroupState, NotReady, Remembered, WorkingSet
+from strider.stores.frontier.ports import Accepted, GroupState, NotReady, Place, Remembered, WorkingSet
 
 from .ports import Archive, Meter, Options, Remnant, Specs, Told
 from .shard import PART, Shard
 from .shelves import state_of
 from .tellings import accepted_of
+
+SCANNED: Final = 1_000
+"""Open entries of one look for leases."""
 
 TEXTS_A_TURN: Final = 50
 """Of robots.txt, that are read again without a pause."""
@@ -107,11 +110,12 @@ class Rebuilding:
     async def _from_log(self, shard: Shard) -> None:
         began = self._clock.monotonic()
         shard.groups.untold()
-        self._budgets.give_back_shard(shard.number)
+        self._budgets.begin_count(shard.number)
         await self._working_set.begin(shard.number, shard.epoch)
         hosts = await self._archive.hosts(shard.number)
         waiting = await self._load(shard)
         await self._open(shard, hosts, waiting)
+        self._end_count(shard)
         self._meter.rebuilding(shard.number, 1.0)
         seconds = round(self._clock.monotonic() - began, 3)
         _log.info("Shard Rebuilt", shard=shard.number, entries=waiting.entries, seconds=seconds)
@@ -157,16 +161,40 @@ class Rebuilding:
             shard.met(remnant.fetch_sequence)
             if not remnant.is_forgotten:
                 part.closed.append(_closed(remnant))
-        await self._count_pages([*told.open, *told.closed])
+        await self._count_pages(shard, [*told.open, *told.closed])
         return part
 
-    async def _count_pages(self, entries: Iterable[EntryRecorded | Remnant]) -> None:
+    async def _count_pages(self, shard: Shard, entries: Iterable[EntryRecorded | Remnant]) -> None:
         fetched = [entry for entry in entries if entry.reason in _PAGE_CAME]
         specs = await self._specs.known({entry.crawl_spec_id for entry in fetched})
         limits = {spec_id: self._options.pages_of(spec) for spec_id, spec in specs.items()}
         for entry in fetched:
             if most := limits.get(entry.crawl_spec_id, 0):
-                self._budgets.use(entry.execution_id, entry_id(entry.job_id, entry.url_key), most=most)
+                name = entry_id(entry.job_id, entry.url_key)
+                self._budgets.use(shard.number, entry.execution_id, name, most=most)
+
+    def begin_count(self, shard: Shard) -> None:
+        """Have runs with a budget wait until `count_pages` has counted: the shard was taken as it stood."""
+        self._budgets.begin_count(shard.number)
+
+    def _end_count(self, shard: Shard) -> None:
+        """Have runs with a budget wait, if they had asked here: what was in flight is known to nobody."""
+        held = any(self._budgets.ledger.held_by(shard.number))
+        hold_seconds = self._options.rebuild_hold_seconds
+        seconds = (HOLD_MARGIN_MS / 1000 + 30.0) if hold_seconds is None else hold_seconds
+        self._budgets.end_count(shard.number, at=self._clock.monotonic() + (seconds if held else 0.0))
+
+    async def count_pages(self, shard: Shard) -> None:
+        """Count anew what a shard that was taken as it stood has fetched of budgets; raises Unavailable."""
+        runs = set(self._budgets.ledger.held_by(shard.number))
+        if runs:
+            async for told in self._archive.entries(shard.number):
+                every: list[EntryRecorded | Remnant] = [*told.open, *told.closed]
+                found = [each for each in every if each.execution_id in runs]
+                await self._count_pages(shard, found)
+        leased = await _leased(shard, runs) if runs else {}
+        self._budgets.end_count(shard.number, at=0.0, leased=leased)
+        shard.wake.set()
 
     async def _open(self, shard: Shard, hosts: Iterable[HostRecorded], waiting: Waiting) -> None:
         await remember_hosts(shard, hosts, keeps_specs=False)
@@ -222,6 +250,20 @@ def _closed(remnant: Remnant) -> Remembered:
         remnant.updated_at_ms,
         remnant.seed_token,
     )
+
+
+async def _leased(shard: Shard, runs: set[str]) -> dict[str, tuple[str, str]]:
+    """Give run and entry of each lease of these runs, by its sequence."""
+    leased: dict[str, tuple[str, str]] = {}
+    cursor = -1
+    while cursor != 0:
+        scan = await shard.scan(cursor=max(cursor, 0), limit=SCANNED)
+        cursor = scan.cursor
+        for entry, place in scan.entries:
+            if place is Place.LEASED and entry.execution_id in runs:
+                name = entry_id(entry.job_id, entry.url_key)
+                leased[str(entry.fetch_sequence)] = entry.execution_id, name
+    return leased
 
 
 def _held(shard: Shard, name: str, *, until_ms: int) -> GroupState:

@@ -15,7 +15,6 @@ from typing import Final
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import FETCH_REQUESTS, URLS_DECIDED
 from strider.contracts.generated.words import RequestKind
-from strider.contracts.identity import entry_id
 from strider.politeness.ladder import INFRASTRUCTURE, Chance
 from strider.politeness.robots_state import Answer, Asked, answered
 from strider.runtime.effects import Say
@@ -31,19 +30,18 @@ from strider.scheduler.core import (
     Rules,
     Step,
     Surroundings,
-    Turn,
     fetch_request,
     messages,
     obey,
     robots_entry,
     tried,
     turn,
-    within_budget,
 )
 from strider.scheduler.core.outcomes import lasting
 from strider.stores.frontier.ports import Conclusion, Fate, Lease, LeaseState, Release, Swap
 from strider.urls import origin
 
+from .budgeting import Budgeting, Count
 from .concluding import DEFAULT_SPEC
 from .ports import Meter, Options, Specs, Voice
 from .pruning import prune
@@ -90,6 +88,7 @@ class Releasing:
         shard: Shard,
         *,
         rebuild: Rebuild,
+        count: Count,
         specs: Specs,
         voice: Voice,
         budgets: PageBudgets,
@@ -103,7 +102,7 @@ class Releasing:
         self._rebuild = rebuild
         self._specs = specs
         self._voice = voice
-        self._budgets = budgets
+        self._budgeting = Budgeting(shard, budgets, count=count, voice=voice, clock=clock, chance=chance)
         self._orders = orders
         self._sweeping = Sweeping(shard, orders, voice=voice, meter=meter)
         self._meter = meter
@@ -116,6 +115,13 @@ class Releasing:
 
     async def run(self) -> None:
         """Release until the shard is given back, or somebody newer has it."""
+        counting = asyncio.create_task(self._budgeting.count(), name=f"count {self._shard.number}")
+        try:
+            await self._release()
+        finally:
+            counting.cancel()
+
+    async def _release(self) -> None:
         failures = 0
         while not self._shard.is_leaving:
             self._shard.wake.clear()
@@ -149,6 +155,7 @@ class Releasing:
         await self._request(harvest)
         await shard.conclude(harvest.back)
         await self._write(harvest)
+        await self._budgeting.tell()
         for word, count in harvest.words.items():
             self._meter.decided(word, count)
         if release.leases or harvest.has_ended or is_sweeping:
@@ -177,7 +184,7 @@ class Releasing:
         around = Surroundings(spec, group, rules, self._options.agent, now_ms)
         result = obey(entry, order, now_ms) or turn(entry, around)
         if spec is not None and result.step is Step.ASK:
-            result = self._within_budget(result, lease, spec, now_ms)
+            result = self._budgeting.within(result, lease, spec, now_ms)
         if spec is not None and result.step is Step.ROBOTS and name not in harvest.robots:
             harvest.robots[name] = lease, spec
         elif spec is not None and result.step is Step.ASK:
@@ -188,19 +195,13 @@ class Releasing:
             harvest.words[f"waits_{result.entry.reason}"] += 1
             harvest.back.append(conclusion_of(result.entry, lease.lease_id))
 
-    def _within_budget(self, result: Turn, lease: Lease, spec: CrawlSpecDeclared, now_ms: int) -> Turn:
-        entry, most = lease.entry, self._options.pages_of(spec)
-        name = entry_id(entry.job_id, entry.url_key)
-        grant = self._budgets.reserve(entry.execution_id, lease.lease_id, name, most=most)
-        return within_budget(result, grant, now_ms)
-
     def _expire(self, lease: Lease, specs: Mapping[str, CrawlSpecDeclared], harvest: Harvest) -> None:
         """Decide about a lease that ran out: unless its request was started, nothing has happened."""
         entry, is_started = lease.entry, lease.state is LeaseState.STARTED
         if self._shard.is_deciding(entry, besides=_cause(lease)):
             return  # its outcome came, and is on its way into the log
         harvest.words["expired_started" if is_started else "expired_issued"] += 1
-        self._budgets.give_back(entry.execution_id, lease.lease_id)
+        self._budgeting.give_back(lease)
         if entry.kind == RequestKind.ROBOTS:
             if is_started:
                 self._miss_robots(entry)

@@ -12,6 +12,7 @@ from strider.contracts.generated.topics import (
     FETCHES_COMPLETED,
     FRONTIER,
     HOSTS,
+    JOB_EVENTS,
     LINKS_DISCOVERED,
     PAGES_SETTLED,
     SCHEDULER_DLQ,
@@ -39,7 +40,7 @@ from .shard import PART, Shard
 from .taking import Taking
 
 CONSUMES: Final = (LINKS_DISCOVERED, FETCHES_COMPLETED, PAGES_SETTLED)
-PRODUCES: Final = (FETCH_REQUESTS, FRONTIER, HOSTS, LINKS_DISCOVERED, URLS_DECIDED)
+PRODUCES: Final = (FETCH_REQUESTS, FRONTIER, HOSTS, JOB_EVENTS, LINKS_DISCOVERED, URLS_DECIDED)
 DEAD_LETTERS: Final = SCHEDULER_DLQ
 
 LEAVE_SECONDS: Final = 5.0
@@ -80,7 +81,7 @@ class Scheduler:
         self._budgets = budgets = PageBudgets()
         self._orders = Orders()
         self._controlling = Controlling(
-            bulletin, self._orders, shards=options.shards, clock=clock, chance=chance
+            bulletin, self._orders, budgets.ledger, shards=options.shards, clock=clock, chance=chance
         )
         self._rebuilding = Rebuilding(
             working_set=working_set,
@@ -251,6 +252,7 @@ class Scheduler:
         return Releasing(
             shard,
             rebuild=self._rebuilding.rebuild,
+            count=self._count,
             specs=self._specs,
             voice=self._voice,
             budgets=self._budgets,
@@ -259,6 +261,11 @@ class Scheduler:
             clock=self._clock,
             chance=self._chance,
         )
+
+    async def _count(self, shard: Shard) -> None:
+        """Count budgets anew, knowing all that whoever was fenced had asked for."""
+        await self._controlling.catch_up()
+        await self._rebuilding.count_pages(shard)
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or (fault := task.exception()) is None:

@@ -197,12 +197,6 @@ class Shard:
                 self.number, self.epoch, cursor=cursor, limit=limit, place=place
             )
 
-    async def open_runs(self) -> list[str]:
-        """Name the runs that have open entries here."""
-        with self.ready():
-            counts = await self.working_set.counts(self.number, self.epoch)
-        return [execution_id for execution_id, count in counts.items() if count.open]
-
     async def tell_groups(self, names: Iterable[str]) -> None:
         """Have the working set know these groups as they are now."""
         now_ms = self.time.now_ms()

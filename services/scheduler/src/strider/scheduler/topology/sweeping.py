@@ -42,7 +42,7 @@ class Sweeping:
         if shard.needs_sweep:
             shard.needs_sweep = False
             self._cursor = 0  # a wish in the middle of a sweep begins another
-            self._is_under_way = self._orders.concern(await shard.open_runs())
+            self._is_under_way = self._orders.concern(await self._open_runs())
         if not self._is_under_way:
             return False
         scan = await shard.scan(cursor=self._cursor, limit=LOOKED_AT)
@@ -53,6 +53,12 @@ class Sweeping:
         if not self._is_under_way:
             shard.wants_round.set()  # what was only in the log then is not swept yet
         return self._is_under_way
+
+    async def _open_runs(self) -> list[str]:
+        shard = self._shard
+        with shard.ready():
+            counts = await shard.working_set.counts(shard.number, shard.epoch)
+        return [execution_id for execution_id, count in counts.items() if count.open]
 
     async def _obey(self, waiting: list[EntryRecorded]) -> None:
         shard = self._shard

@@ -48,6 +48,7 @@ class Taking:
             )
             if taken.is_ready:
                 await remember_hosts(shard, await self._archive.hosts(number), keeps_specs=True)
+                self._rebuilding.begin_count(shard)
                 shard.is_ready = True
                 _log.info("Shard Taken", shard=number, epoch=shard.epoch)
             else:
