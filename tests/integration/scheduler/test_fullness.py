@@ -14,6 +14,7 @@ import pytest
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.runtime.clocks import SystemClock
+from strider.scheduler.core.orders import Orders
 from strider.scheduler.topology import Options
 from strider.scheduler.topology.ports import NoMeter
 from strider.scheduler.topology.refilling import Refilling
@@ -86,7 +87,14 @@ async def a_shard(redis: Redis, log: Log) -> Shard:
 
 async def crawl(shard: Shard, log: Log) -> tuple[Counter[str], int]:
     """Release and close until nothing is open, refilling as the scheduler does; counts what was released."""
-    refilling = Refilling(shard, archive=log, turns=asyncio.Lock(), meter=NoMeter(), clock=SystemClock())
+    refilling = Refilling(
+        shard,
+        archive=log,
+        orders=Orders(),
+        turns=asyncio.Lock(),
+        meter=NoMeter(),
+        clock=SystemClock(),
+    )
     released: Counter[str] = Counter()
     most_percent = 0
     while (figures := await shard.figures()).queued + figures.parked:
