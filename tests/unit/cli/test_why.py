@@ -24,6 +24,7 @@ from strider.cli.why_facts import (
 from strider.cli.why_story import Subject, as_json, subject_of, tell
 from strider.cli.words import app
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
+from strider.scheduler.core import FOR_EVER_MS
 from strider.urls import key_of, url_hash
 
 URL = "https://www.example.org/a"
@@ -252,11 +253,28 @@ def test_where_the_frontier_has_it_is_told() -> None:
                 "breaker": "open",
                 "block_reason": "rate_limited",
                 "blocked_until_ms": AT_MS,
-                "is_active": False,
             },
             "requests to www.example.org keep 1 s apart, breaker open."
             " Blocked until 2026-11-18 12:00:01: rate_limited.",
             id="blocked",
+        ),
+        pytest.param(
+            {
+                "kind": "group",
+                "delay_seconds": 1.0,
+                "is_active": False,
+                "barred_until_ms": AT_MS,
+                "blocked_by": "ann",
+                "block_detail": "they asked us to",
+            },
+            "requests to www.example.org keep 1 s apart, breaker closed."
+            " Left alone until 2026-11-18 12:00:01. Wished by: ann. Why: they asked us to.",
+            id="barred for a time",
+        ),
+        pytest.param(
+            {"kind": "group", "delay_seconds": 1.0, "is_active": False, "barred_until_ms": FOR_EVER_MS},
+            "requests to www.example.org keep 1 s apart, breaker closed. Left alone until it is unblocked.",
+            id="barred",
         ),
     ],
 )
@@ -264,7 +282,7 @@ def test_how_its_host_stands_is_told(fields: dict[str, Any], says: str) -> None:
     fact = host_fact(HostRecorded(group="www.example.org", updated_at_ms=AT_MS, **fields))
 
     assert fact.says.startswith(says)
-    assert fact.says.endswith("Switched off.") is (fields.get("is_active") is False)
+    assert ("Left alone" in fact.says) is (fields.get("is_active") is False)
 
 
 def test_the_story_is_told_in_order_of_time() -> None:

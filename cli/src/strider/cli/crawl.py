@@ -14,6 +14,8 @@ from typing import Annotated, Final
 
 import typer
 
+from .options import AllowPrivate, Contact, Headers, UserAgent
+
 MAX_DEPTH: Final = 10
 
 app = typer.Typer(add_completion=False)
@@ -71,14 +73,10 @@ def crawl(  # noqa: PLR0917  # each is an option
     host_patience: Annotated[
         int, typer.Option(min=0, help="Seconds after which a host that stays out of reach is given up.")
     ] = 120,
-    header: Annotated[
-        list[str] | None, typer.Option("--header", "-H", help="'Name: value' to send; may be repeated.")
-    ] = None,
-    user_agent: Annotated[str, typer.Option(help="User-Agent to send instead of ours.")] = "",
-    contact: Annotated[str, typer.Option(help="URL or mail address of whom sites may write to.")] = "",
-    allow_private: Annotated[
-        bool, typer.Option("--allow-private", help="Crawl loopback and private addresses too.")
-    ] = False,
+    header: Headers = None,
+    user_agent: UserAgent = "",
+    contact: Contact = "",
+    allow_private: AllowPrivate = False,
     ignore_robots: Annotated[
         bool, typer.Option("--ignore-robots", help="Do not ask for robots.txt. Only for sites of your own.")
     ] = False,

@@ -18,15 +18,12 @@ from strider.scheduler.core import Orders, Standing
 from strider.stores.frontier.redis_glance import Glance, RunGlance
 
 from .control_asking import open_frontier
+from .options import AsJson, Bootstrap
 from .topics_broker import EXIT_FOUND, Target, fail, run_on_broker
 
 app = typer.Typer(no_args_is_help=True, help="Show, pause, resume and cancel runs.")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A run, or a job for all of its runs.")]
-Bootstrap = Annotated[
-    str, typer.Option(help="Brokers, host:port; else KAFKA_BOOTSTRAP_SERVERS, else the local stack's.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 Reason = Annotated[str, typer.Option(help="Why, in words; it stands with every URL that is dropped.")]
 
 
@@ -56,6 +53,8 @@ def list_runs(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
             f"{run.execution_id:<40} {run.state:<10} {run.open:>9} open "
             f"{run.accepted:>9} accepted  {run.job_id}"
         )
+    if not runs:
+        print("the frontier knows of no run")
     _tell_unready(glance)
 
 

@@ -21,6 +21,7 @@ from strider.runtime.settings_crawl import user_agent_of
 from .control_asking import Frontier, open_frontier
 from .explain_verdicts import Evidence, Verdict, verdicts
 from .hosts import group_named, of_group
+from .options import AsJson, Bootstrap
 from .topics_broker import EXIT_FOUND, Target, run_on_broker
 from .why_story import Subject, subject_of
 
@@ -33,10 +34,8 @@ def explain(  # noqa: PLR0917  # typer names the options, nobody counts them
     job: Annotated[str, typer.Option("--job", help="Only in this job.", metavar="JOB")] = "",
     spec: Annotated[str, typer.Option("--spec", help="By this crawl spec.", metavar="ID")] = "",
     from_url: Annotated[str, typer.Option("--from", help="As linked from this page.", metavar="URL")] = "",
-    bootstrap: Annotated[
-        str, typer.Option(help="Brokers, host:port; else KAFKA_BOOTSTRAP_SERVERS, else the local stack's.")
-    ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    bootstrap: Bootstrap = "",
+    as_json: AsJson = False,
 ) -> None:
     """Show every verdict about a URL, from normalising to politeness, as it would be given now."""
     subject = subject_of(url)

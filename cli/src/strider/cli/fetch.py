@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from .options import AllowPrivate, AsJsonLines, Contact, Headers, UserAgent
+
 if TYPE_CHECKING:
     from .fetching import Attempt, Wanted
 
@@ -25,26 +27,22 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def fetch(  # noqa: PLR0917  # each is an option
     urls: Annotated[list[str], typer.Argument(help="What to fetch; a bare name means https.")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: AsJsonLines = False,
     follow: Annotated[
         bool, typer.Option("--follow/--no-follow", help="Fetch what redirects lead to.")
     ] = True,
     timeout: Annotated[float, typer.Option(min=0.1, max=120.0, help="Seconds for one request.")] = 30.0,
     max_bytes: Annotated[int, typer.Option(min=1, help="Longest body, as it is sent.")] = 10 * 1024 * 1024,
-    header: Annotated[
-        list[str] | None, typer.Option("--header", "-H", help="'Name: value' to send; may be repeated.")
-    ] = None,
+    header: Headers = None,
     etag: Annotated[str, typer.Option(help="Ask only for what has another ETag.")] = "",
     since: Annotated[str, typer.Option(help="Ask only for what has changed since this HTTP date.")] = "",
     insecure: Annotated[bool, typer.Option("--insecure", help="Take any certificate.")] = False,
     delay: Annotated[
         float | None, typer.Option(min=0.0, help="Seconds between two requests to a host.")
     ] = None,
-    user_agent: Annotated[str, typer.Option(help="User-Agent to send instead of ours.")] = "",
-    contact: Annotated[str, typer.Option(help="URL or mail address of whom sites may write to.")] = "",
-    allow_private: Annotated[
-        bool, typer.Option("--allow-private", help="Ask loopback and private addresses too.")
-    ] = False,
+    user_agent: UserAgent = "",
+    contact: Contact = "",
+    allow_private: AllowPrivate = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for the last body, as it was sent.")
     ] = None,

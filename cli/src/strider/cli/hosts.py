@@ -24,16 +24,13 @@ from strider.stores.frontier.redis_glance import GroupGlance
 from strider.urls import Refused, as_found, host, registrable_domain
 
 from .control_asking import Frontier, open_frontier
+from .options import AsJson, Bootstrap
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, run_on_broker
 from .why_facts import host_fact, moment, moment_text
 
 app = typer.Typer(no_args_is_help=True, help="Show hosts, block and unblock them.")
 
 Host = Annotated[str, typer.Argument(metavar="HOST", help="A host name or an address.")]
-Bootstrap = Annotated[
-    str, typer.Option(help="Brokers, host:port; else KAFKA_BOOTSTRAP_SERVERS, else the local stack's.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 LONGEST_SECONDS: Final = 10 * 366 * 86_400.0
 
@@ -52,6 +49,8 @@ def list_hosts(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
         group for group, bar in orders.bars.items() if bar.until_ms and group not in recorded
     ):
         print(f"{group} is to be left alone; its scheduler has not said so yet.")
+    if not records and not orders.bars:
+        print("no host has a record")
 
 
 @app.command()

@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from .options import AllowPrivate, Contact
+
 app = typer.Typer(add_completion=False)
 
 
@@ -34,10 +36,8 @@ def parse(  # noqa: PLR0917  # each is an option
     content_type: Annotated[
         str, typer.Option("--content-type", help="Content-Type that the page came with.")
     ] = "",
-    contact: Annotated[str, typer.Option(help="URL or mail address of whom sites may write to.")] = "",
-    allow_private: Annotated[
-        bool, typer.Option("--allow-private", help="Fetch from loopback and private addresses too.")
-    ] = False,
+    contact: Contact = "",
+    allow_private: AllowPrivate = False,
 ) -> None:
     """Show everything that the parser sees on a page."""
     # Only now: whoever asks for --help does not wait for the services.

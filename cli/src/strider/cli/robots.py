@@ -14,6 +14,8 @@ from typing import Annotated, Final
 
 import typer
 
+from .options import AllowPrivate, AsJsonLines, Contact
+
 EXIT_DENIED: Final = 1
 EXIT_USAGE: Final = 2
 
@@ -32,11 +34,9 @@ def check(  # noqa: PLR0917  # each is an option
         str, typer.Option("--file", help="Read this robots.txt (- for standard input) and ask nobody.")
     ] = "",
     agent: Annotated[str, typer.Option("--agent", help="In whose name; else ours.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    contact: Annotated[str, typer.Option(help="URL or mail address of whom sites may write to.")] = "",
-    allow_private: Annotated[
-        bool, typer.Option("--allow-private", help="Ask loopback and private addresses too.")
-    ] = False,
+    as_json: AsJsonLines = False,
+    contact: Contact = "",
+    allow_private: AllowPrivate = False,
 ) -> None:
     """Say of each URL whether robots.txt allows it, and by which line.
 

@@ -25,11 +25,10 @@ from strider.contracts.generator.declarations import DeclarationError, Declarati
 from strider.contracts.generator.reading import read_declarations
 from strider.contracts.generator.releases import check_release
 
+from .options import AsJson
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, fail
 
 app = typer.Typer(no_args_is_help=True, help="Check and show the event schemas.")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()

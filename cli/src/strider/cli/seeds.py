@@ -18,10 +18,12 @@ from typing import Annotated, Any, BinaryIO, Final
 import typer
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.specs import MAX_DEPTH
 from strider.runtime.errors import Unavailable
 from strider.runtime.kafka import KafkaBus
 from strider.runtime.ports import Acknowledged
 
+from .options import Bootstrap, Headers
 from .seeds_input import lines_of
 from .seeds_lines import Bad, Line, SeedReader, parse_pairs
 from .seeds_sending import Account, SeedSender, Teller
@@ -62,7 +64,9 @@ FromFile = Annotated[
     typer.Option("--from", metavar="FILE", help="Lines: URLs, or JSON documents with the fields of a seed."),
 ]
 Job = Annotated[str, typer.Option(help="The job that they belong to; else the standing job.")]
-Depth = Annotated[int | None, typer.Option(help="Links to follow from each: 3 by default, 10 at most.")]
+Depth = Annotated[
+    int | None, typer.Option(min=0, max=MAX_DEPTH, help="Links to follow from each: 3 by default.")
+]
 Scope = Annotated[Reach | None, typer.Option(help="How far links may lead: host by default.")]
 Priority = Annotated[Urgency | None, typer.Option(help="How soon: high by default.")]
 Delay = Annotated[float | None, typer.Option(help="Seconds between two requests to a host.")]
@@ -76,13 +80,6 @@ Exclude = Annotated[
 MaxPages = Annotated[int | None, typer.Option(help="At most so many pages in the run.")]
 Metadata = Annotated[
     list[str] | None, typer.Option(metavar="NAME=VALUE", help="Comes back with each page; repeatable.")
-]
-Headers = Annotated[
-    list[str] | None,
-    typer.Option("--header", metavar="NAME: VALUE", help="Request header to add; repeatable."),
-]
-Bootstrap = Annotated[
-    str, typer.Option(help="Brokers, host:port; else KAFKA_BOOTSTRAP_SERVERS, else the local stack's.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a seed.")]
 

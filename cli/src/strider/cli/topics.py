@@ -27,16 +27,13 @@ from strider.runtime.schemas import SchemaFinder
 from strider.runtime.topics import Plan, Report, apply_topics, choose_topics, compare_topics
 from strider.runtime.topics.tailing import Tail, Wish
 
+from .options import AsJson, Bootstrap
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, open_registry, run_on_broker
 from .topics_lines import check_where, parse_since, parse_where, render_line
 
 app = typer.Typer(no_args_is_help=True, help="Create, compare and read topics.")
 
-Bootstrap = Annotated[
-    str, typer.Option(help="Brokers, host:port; else KAFKA_BOOTSTRAP_SERVERS, else the local stack's.")
-]
 Examples = Annotated[bool, typer.Option("--examples", help="With the topics that only the examples use.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def _replicas(value: int) -> int:

@@ -27,6 +27,7 @@ from strider.contracts.generated.words import (
     HostRecordKind,
     RobotsState,
 )
+from strider.scheduler.core import FOR_EVER_MS
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -165,8 +166,16 @@ def _group_says(host: HostRecorded) -> str:
     says = f"requests to {host.group} keep {host.delay_seconds:g} s apart, breaker {host.breaker}."
     if host.block_reason:
         says += f" Blocked until {moment_text(moment(host.blocked_until_ms))}: {host.block_reason}."
-        says += _meaning(BlockReason, host.block_reason) + _also("detail", host.block_detail)
-    return says + ("" if host.is_active else " Switched off.")
+        says += _meaning(BlockReason, host.block_reason)
+    return says + ("" if host.is_active else _bar_says(host))
+
+
+def _bar_says(host: HostRecorded) -> str:
+    is_for_ever = not host.barred_until_ms or host.barred_until_ms >= FOR_EVER_MS
+    until = "it is unblocked" if is_for_ever else moment_text(moment(host.barred_until_ms))
+    return (
+        f" Left alone until {until}." + _also("wished by", host.blocked_by) + _also("why", host.block_detail)
+    )
 
 
 def _also(name: str, value: object) -> str:

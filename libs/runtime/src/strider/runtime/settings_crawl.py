@@ -12,8 +12,6 @@ from .own_version import own_version
 from .settings import CrawlSettings as CrawlArea
 from .settings import ServiceSettings
 
-UNINSTALLED: Final = "0"
-
 PRODUCT: Final = "Strider"
 """The name that robots.txt knows us by, and that begins the User-Agent."""
 

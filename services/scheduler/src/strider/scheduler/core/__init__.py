@@ -16,7 +16,7 @@ from .groups import (
     with_robots,
     with_spec,
 )
-from .orders import NO_BAR, Bar, Order, Orders, Standing
+from .orders import FOR_EVER_MS, NO_BAR, Bar, Order, Orders, Standing
 from .outcomes import Circumstances, Ended, ended, tried
 from .release import Step, Surroundings, Turn, obey, turn, within_budget
 from .requests import Licence, fetch_request
@@ -33,6 +33,7 @@ from .robots import (
 from .settling import settle
 
 __all__ = [
+    "FOR_EVER_MS",
     "NO_BAR",
     "NO_RULES",
     "ROBOTS_JOB",
