@@ -60,6 +60,7 @@ async def test_sequences_outgrow_leases_that_were_never_recorded(frontier: Front
     assert (await frontier.mark(before)).marked is Marked.GONE
 
 
+@pytest.mark.req("S3.19.1", "S3.19.2")
 async def test_a_mark_starts_a_request_once(frontier: FrontierWorld) -> None:
     """Of two fetchers with the same request one makes it."""
     await frontier.open()
@@ -130,6 +131,7 @@ async def test_a_lease_that_ran_out_cannot_be_marked(frontier: FrontierWorld) ->
     assert (await frontier.mark(lease)).marked is Marked.GONE
 
 
+@pytest.mark.req("S3.19.3")
 async def test_a_lease_that_was_never_started_runs_out(frontier: FrontierWorld) -> None:
     """The request was lost on its way; the group goes on, the entry waits for its fate."""
     await frontier.open()

@@ -35,7 +35,7 @@ async def test_accepting_again_changes_nothing(frontier: FrontierWorld) -> None:
     assert await frontier.released() == ["x"]
 
 
-@pytest.mark.req("S3.5.10", "S3.5.3")
+@pytest.mark.req("S3.5.10", "S3.5.3", "S3.4.4", "S3.2.6")
 async def test_the_best_page_of_a_group_comes_first_and_among_equals_the_oldest(
     frontier: FrontierWorld,
 ) -> None:
@@ -114,6 +114,7 @@ async def test_what_the_limit_left_is_due_at_once(frontier: FrontierWorld) -> No
     assert release.next_due_ms <= release.now_ms
 
 
+@pytest.mark.req("S4.17.2")
 async def test_no_more_than_the_limit_is_released(frontier: FrontierWorld) -> None:
     await frontier.open(GroupState("a.test", delay_ms=0, max_in_flight=5))
     await frontier.accept(*(page(str(number)) for number in range(4)), page("x", "b.test"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from strider.contracts.identity import key_fingerprint
 from strider.stores.frontier.ports import Counts, Fate, Known, Seen, Standing
 
@@ -20,6 +22,7 @@ async def test_refusals_are_remembered_and_not_asked_about_again(frontier: Front
     assert await frontier.figures() == (0, 0, 0)
 
 
+@pytest.mark.req("S0.1.6")
 async def test_jobs_have_seen_sets_and_entries_of_their_own(frontier: FrontierWorld) -> None:
     await frontier.open()
     await frontier.accept(page("x"))
@@ -94,6 +97,7 @@ async def test_many_refusals_are_remembered_in_one_call(frontier: FrontierWorld)
     assert all(await frontier.asked(page("x"), *refused))
 
 
+@pytest.mark.req("S0.1.7")
 async def test_what_was_seen_is_forgotten_after_its_time(frontier: FrontierWorld) -> None:
     """A known link counts as new after one to two ages."""
     frontier.working_set = frontier.owner(visited_ttl_ms=1_000)

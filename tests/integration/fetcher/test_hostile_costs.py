@@ -17,6 +17,7 @@ LATE_SECONDS = 1.5
 """What a busy machine adds to a deadline."""
 
 
+@pytest.mark.req("S3.15.4")
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process' memory is Linux's to tell")
 async def test_no_row_costs_more_than_its_deadline_and_a_bounded_memory() -> None:
     costs = {cost.path: cost for cost in await measure()}

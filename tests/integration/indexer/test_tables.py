@@ -220,6 +220,7 @@ async def test_only_so_many_refusals_are_known(postgres: Postgres) -> None:
     assert await rows(postgres, "url", "url_decisions") == [("https://www.example.org/0",)]
 
 
+@pytest.mark.req("S4.1.8")
 async def test_rejections_failures_and_letters_have_their_rows(
     tables: PostgresTables, postgres: Postgres
 ) -> None:

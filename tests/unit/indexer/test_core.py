@@ -377,6 +377,7 @@ def test_every_rejection_is_filed_under_a_known_reason() -> None:
     assert reasons <= set(DecisionReason)
 
 
+@pytest.mark.req("S4.6.1")
 def test_a_failed_request_becomes_a_row() -> None:
     """With what is needed to say how it failed, and when."""
     row = failure_of(

@@ -68,6 +68,7 @@ def test_words_come_in_their_order() -> None:
     simulate(scenario())
 
 
+@pytest.mark.req("S1.2.29")
 def test_order_is_kept_for_each_key_and_keys_run_side_by_side() -> None:
     async def scenario() -> None:
         world = World(partitions=1)

@@ -1,0 +1,54 @@
+"""The record of decisions: one page each, with its parts, and found from its index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Status: ", "## Context", "## Decision")
+LONGEST_PAGE_LINES = 60
+CHOICES = ("Why not PostgreSQL", "*Deduplication*", "*Lock or token bucket*", "*Parser*", "*Priority levels*")
+
+
+def odd_decisions(directory: Path) -> list[str]:
+    """Records without their parts, beyond a page, or that the index does not name."""
+    index = (directory / "README.md").read_text(encoding="utf-8")
+    found = []
+    for page in sorted(directory.glob("[0-9]*.md")):
+        text = page.read_text(encoding="utf-8")
+        found += [f"{page.name}: no {part.strip('# :')}" for part in PARTS if f"\n{part}" not in text]
+        if text.count("\n") > LONGEST_PAGE_LINES:
+            found.append(f"{page.name}: more than a page")
+        if f"({page.name})" not in index:
+            found.append(f"{page.name}: not in the index")
+    return found
+
+
+def test_every_decision_is_a_whole_page_and_can_be_found() -> None:
+    assert odd_decisions(ROOT / "docs/adr") == []
+
+
+def test_what_is_no_record_of_a_decision_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("nothing here")
+    (tmp_path / "0001-so-it-is.md").write_text(
+        "# 1. So it is\n\nStatus: accepted\n" + "\n" * LONGEST_PAGE_LINES
+    )
+
+    assert odd_decisions(tmp_path) == [
+        "0001-so-it-is.md: no Context",
+        "0001-so-it-is.md: no Decision",
+        "0001-so-it-is.md: more than a page",
+        "0001-so-it-is.md: not in the index",
+    ]
+
+
+@pytest.mark.req("S3.18.1")
+@pytest.mark.parametrize("choice", CHOICES)
+def test_each_choice_about_the_frontier_has_its_reason(choice: str) -> None:
+    text = (ROOT / "docs/adr/0001-the-log-is-the-truth.md").read_text(encoding="utf-8")
+    _, found, reason = text.partition(choice)
+
+    assert found
+    assert len(reason.strip().split("\n\n")[0]) > len("a word or two")
