@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from strider.contracts.generated.events import PageParsed
@@ -54,49 +52,6 @@ def test_the_hash_of_a_product_moves_with_its_attributes_only() -> None:
     (dearer,) = records(JSON_LD.replace("1.234", "2.234")).products
 
     assert one.content_hash == other.content_hash != dearer.content_hash
-
-
-def test_structured_data_is_given_by_format_and_only_at_its_level() -> None:
-    page = records(JSON_LD + MICRODATA)
-
-    assert page.structured_formats == ("json-ld", "microdata")
-    assert page.structured_types == ("Product", "Brand", "Offer")
-    assert json.loads(page.structured_json)[1]["items"] == [
-        {
-            "type": "http://schema.org/Product",
-            "properties": {
-                "name": "Anvil",
-                "sku": "A-1",
-                "offers": {"type": "http://schema.org/Offer", "properties": {"price": "9.99"}},
-            },
-        }
-    ]
-    assert read(JSON_LD, limits=Limits(extraction="main")).structured_json == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "is_read"),
-    [
-        pytest.param('{"@type": "Thing", "name": "a // b",}', True, id="comma"),
-        pytest.param('<!-- note --> {"@type": "Thing", "name": "a // b"}', True, id="markup-comment"),
-        pytest.param('/* c */ {"@type": "Thing", // d\n "name": "a // b"};', True, id="script-comments"),
-        pytest.param('{"@type": "Thing", "name": "a // b', False, id="cut"),
-        pytest.param("[" * 100_000, False, id="too-deep"),
-    ],
-)
-def test_broken_json_is_repaired_where_that_is_safe(text: str, is_read: bool) -> None:
-    """What is broken is always said; what would have to be guessed is left."""
-    page = records(f'<script type="application/ld+json">{text}</script>')
-    items = json.loads(page.structured_json)[0]["items"] if page.structured_json else []
-
-    assert items == ([{"@type": "Thing", "name": "a // b"}] if is_read else [])
-    assert len(page.structured_errors) == 1
-
-
-def test_microdata_without_an_end_is_bounded() -> None:
-    page = records('<div itemscope itemprop="a">' * 1_500)
-
-    assert page.outcome == "parsed"
 
 
 @pytest.mark.parametrize(

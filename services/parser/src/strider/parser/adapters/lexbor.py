@@ -34,6 +34,8 @@ from .lexbor_blocks import read_blocks
 from .lexbor_embedded import read_embedded
 from .lexbor_limits import find_limit
 from .lexbor_microdata import read_microdata
+from .lexbor_rdfa import read_rdfa
+from .lexbor_times import read_times
 
 MAX_ANCHOR_CHARS: Final = 200
 """Of an anchor's text; the rest says nothing about where it leads."""
@@ -139,7 +141,11 @@ def _deeper(tree: LexborHTMLParser, walk: _Walk, depth: Depth) -> dict[str, Any]
     ]
     data = [node.text()[:MAX_DATA_CHARS] for node in scripts]
     records = (
-        {"data_blocks": tuple(data), "microdata": read_microdata(tree.root or body)}
+        {
+            "data_blocks": tuple(data),
+            "microdata": read_microdata(tree.root or body),
+            "rdfa": read_rdfa(tree.root or body),
+        }
         if depth.with_records
         else {}
     )
@@ -147,7 +153,7 @@ def _deeper(tree: LexborHTMLParser, walk: _Walk, depth: Depth) -> dict[str, Any]
         **records,
         "blocks": read_embedded(body, seen, with_markdown=depth.with_markdown),
         "data": "\n".join(data)[:MAX_DATA_CHARS],
-        "times": tuple(_attribute(node, "datetime") for node in walk.times[:MAX_TIMES]),
+        "times": read_times(walk.times[:MAX_TIMES]),
         "item_types": tuple(
             _attribute(node, "itemtype") for node in body.css("[itemscope][itemtype]")[:MAX_TIMES]
         ),

@@ -17,8 +17,9 @@ from strider.contracts.generated.words import AttributeSource, Availability, Ima
 from .metadata import Properties, resolve
 from .plaintexts import plain
 from .prices import read_currency, read_price
+from .rdfa import resolve_subjects
 from .readings import HtmlReading
-from .structured import JSON_LD, Structured, read_json_ld, types_of
+from .structured import JSON_LD, MICRODATA, RDFA, Structured, read_json_ld, types_of
 
 MAX_PRODUCTS: Final = 50
 MAX_IMAGES: Final = 50
@@ -29,7 +30,13 @@ _TYPES: Final = frozenset({"product", "productgroup", "individualproduct", "prod
 _CONFIDENCES: Final = {
     AttributeSource.JSON_LD: 0.95,
     AttributeSource.MICRODATA: 0.9,
+    AttributeSource.RDFA: 0.85,
     AttributeSource.OPEN_GRAPH: 0.8,
+}
+_SOURCES: Final = {
+    JSON_LD: AttributeSource.JSON_LD,
+    MICRODATA: AttributeSource.MICRODATA,
+    RDFA: AttributeSource.RDFA,
 }
 _STATES: Final = {
     "instock": Availability.IN_STOCK,
@@ -50,7 +57,8 @@ _STATES: Final = {
 def of_records(reading: HtmlReading, properties: Properties, base: str) -> dict[str, Any]:
     """Write what a page says for machines, and what it offers, as fields of the event."""
     items, errors = read_json_ld(reading.data_blocks)
-    structured = Structured(items, reading.microdata, properties.open_graph, errors)
+    rdfa = resolve_subjects(reading.rdfa, base)
+    structured = Structured(items, reading.microdata, rdfa, properties.open_graph, errors)
     return {**structured.fields(), "products": find_products(structured, properties, base)}
 
 
@@ -77,8 +85,7 @@ def _all(
 ) -> Iterator[tuple[AttributeSource, dict[str, Any]]]:
     for form, node in structured.nodes():
         if _TYPES.intersection(name.lower() for name in types_of(node)):
-            source = AttributeSource.JSON_LD if form == JSON_LD else AttributeSource.MICRODATA
-            yield source, _of_node(node, base)
+            yield _SOURCES[form], _of_node(node, base)
     say = properties.say
     amount = say("product:price:amount", "og:price:amount", "product:sale_price:amount")
     if amount or say("og:type").startswith("product"):

@@ -88,6 +88,7 @@ class HtmlReading:
     data_blocks: tuple[str, ...] = ()
     """Scripts of JSON-LD, each as it stands; only where records are wanted, like microdata."""
     microdata: tuple[dict[str, Any], ...] = ()
+    rdfa: tuple[dict[str, Any], ...] = ()
     times: tuple[str, ...] = ()
     """The dates of time elements."""
     item_types: tuple[str, ...] = ()

@@ -1,8 +1,7 @@
-"""What does a page say for machines: JSON-LD, microdata, Open Graph?
+"""What does a page say for machines: JSON-LD, microdata, RDFa, Open Graph?
 
 Takes what stands in the document, gives one array of what was found by format, with the types and with what
-was broken. Repairs only what cannot change a meaning: comments, commas before an end, stray control
-characters. What an item means is decided elsewhere.
+was broken. What an item means is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -13,19 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .brokenjson import repaired
+from .rdfa import as_nodes
+
 JSON_LD: Final = "json-ld"
 MICRODATA: Final = "microdata"
+RDFA: Final = "rdfa"
 OPEN_GRAPH: Final = "opengraph"
 MAX_BYTES: Final = 192 * 1024
 MAX_TYPES: Final = 50
 MAX_DEPTH: Final = 24
 MAX_ERRORS: Final = 10
-
-_WRAPPING: Final = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*;?\s*$")
-_STRING_OR_SPOILT: Final = re.compile(
-    r'(?P<string>"(?>[^"\\]|\\.)*")|(?P<line>//[^\n]*)|(?P<markup><!--(?>[^-]|-(?!->))*-->)|(?P<block>/\*(?>[^*]|\*(?!/))*\*/)|(?P<comma>,(?=\s*[}\]]))',
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +31,18 @@ class Structured:
 
     json_ld: Sequence[Any] = ()
     microdata: Sequence[dict[str, Any]] = ()
+    rdfa: Sequence[dict[str, Any]] = ()
     open_graph: dict[str, str] | None = None
     errors: Sequence[str] = ()
 
     def fields(self) -> dict[str, Any]:
         """Write it as fields of the event; formats that find no more room are left out, and said."""
-        found = ((JSON_LD, self.json_ld), (MICRODATA, self.microdata), (OPEN_GRAPH, self.open_graph))
+        found = (
+            (JSON_LD, self.json_ld),
+            (MICRODATA, self.microdata),
+            (RDFA, self.rdfa),
+            (OPEN_GRAPH, self.open_graph),
+        )
         kept: list[str] = []
         errors, formats, room = list(self.errors), [], MAX_BYTES
         for name, items in found:
@@ -68,6 +71,9 @@ class Structured:
         for item in self.microdata:
             for node in _typed(as_node(item, 0), 0):
                 yield MICRODATA, node
+        for item in as_nodes(self.rdfa):
+            for node in _typed(item, 0):
+                yield RDFA, node
 
     def _types(self) -> Iterator[str]:
         for _, node in self.nodes():
@@ -82,17 +88,16 @@ def read_json_ld(texts: Sequence[str]) -> tuple[list[Any], list[str]]:
         if not text.strip():
             continue
         try:
-            value = json.loads(text, strict=False)
+            values = [json.loads(text, strict=False)]
         except RecursionError:
             errors.append("json-ld: nested too deep")
             continue
         except ValueError as failure:
-            value = _repaired(text)
-            errors.append(f"json-ld: {failure}"[:200] + ("; repaired" if value is not None else ""))
-        if isinstance(value, list):
-            found.extend(item for item in value if isinstance(item, dict))
-        elif isinstance(value, dict):
-            found.append(value)
+            values = repaired(text)
+            errors.append(f"json-ld: {failure}"[:200] + ("; repaired" if values else ""))
+        for value in values:
+            items = value if isinstance(value, list) else [value]
+            found.extend(item for item in items if isinstance(item, dict))
     return found, errors
 
 
@@ -127,20 +132,3 @@ def _typed(value: Any, depth: int) -> Iterator[dict[str, Any]]:
     elif isinstance(value, list):
         for within in value[:1_000]:
             yield from _typed(within, depth + 1)
-
-
-def _without_spoilt(text: str) -> str:
-    return _STRING_OR_SPOILT.sub(lambda match: match["string"] or "", text)
-
-
-def _repaired(text: str) -> Any:
-    """Read JSON after repairs that change no meaning; None where that is not enough."""
-    for bare in (text, _WRAPPING.sub("", _WRAPPING.sub("", text))):
-        # Twice: a comma before an end may be seen only without the comment between them.
-        cleaned = _without_spoilt(_without_spoilt(bare))
-        try:
-            value, _ = json.JSONDecoder(strict=False).raw_decode(cleaned.strip())
-        except (ValueError, RecursionError):
-            continue
-        return value
-    return None

@@ -1,0 +1,115 @@
+"""What does broken JSON say, as far as nothing has to be guessed?
+
+Repairs only what cannot change a meaning: wrappings, comments, commas too many, escapes that are none,
+entities of HTML, several values in a row, brackets that were not closed. A text that breaks off within a word
+says nothing. Each repair is tried only when those before were not enough, in time that grows with the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from html import unescape
+from typing import Any, Final
+
+MAX_VALUES: Final = 100
+
+_WRAPPING: Final = re.compile(
+    r"^\ufeff?\s*(?:<!--|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[)"
+    r"|(?:-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>)\s*;?\s*$"
+)
+_STRING: Final = r'"(?>[^"\\]|\\.)*"'
+_STRING_OR_SPOILT: Final = re.compile(
+    rf"(?P<string>{_STRING})"
+    r"|(?P<line>//[^\n]*)|(?P<markup><!--(?>[^-]|-(?!->))*-->)|(?P<block>/\*(?>[^*]|\*(?!/))*\*/)"
+    r"|(?P<comma>,(?=\s*[,}\]]))",
+    re.DOTALL,
+)
+_BAD_ESCAPE: Final = re.compile(r'\\(u(?![0-9a-fA-F]{4})|[^"\\/bfnrtu])|\\(.)', re.DOTALL)
+_BETWEEN: Final = re.compile(r"[\s,;]*")
+_TOKEN: Final = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
+_ENDS: Final = {"{": "}", "[": "]"}
+
+
+def repaired(text: str) -> list[Any]:
+    """Read the values of a broken text; empty where repairs are not enough."""
+    bare = _WRAPPING.sub("", _WRAPPING.sub("", text)).strip()
+    forms = dict.fromkeys((bare, text.strip()))
+    return next((values for repair in _REPAIRS for form in forms if (values := _values(repair(form)))), [])
+
+
+def _values(text: str) -> list[Any]:
+    """Read values that stand in a row; all of them, or none."""
+    found: list[Any] = []
+    for value in _each(text):
+        if value is _BROKEN:
+            return []
+        found.append(value)
+    return found
+
+
+def _each(text: str) -> Iterator[Any]:
+    decoder = json.JSONDecoder(strict=False)
+    at = _after(text, 0)
+    for _ in range(MAX_VALUES):
+        if at >= len(text) or (at and text[at] not in "{["):
+            return
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            yield _BROKEN
+            return
+        yield value
+        at = _after(text, end)
+
+
+_BROKEN: Final = object()
+
+
+def _after(text: str, at: int) -> int:
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at
+
+
+def _cleaned(text: str) -> str:
+    # Twice: a comma before an end may be seen only without the comment between them.
+    return _without_spoilt(_without_spoilt(text))
+
+
+def _without_spoilt(text: str) -> str:
+    return _STRING_OR_SPOILT.sub(lambda match: match["string"] or "", text)
+
+
+def _with_escapes(text: str) -> str:
+    return _BAD_ESCAPE.sub(lambda match: match[0] if match[1] is None else match[1], text)
+
+
+def _without_entities(text: str) -> str:
+    """Undo entities, where even the quotes of the text are written so."""
+    return unescape(text) if '"' not in text and "&" in text else ""
+
+
+def _closed(text: str) -> str:
+    """Close brackets that stand open where the text ends after a whole value."""
+    waiting: list[str] = []
+    for match in _TOKEN.finditer(text):
+        mark = match[0]
+        if mark in _ENDS:
+            waiting.append(_ENDS[mark])
+        elif mark in "}]" and (not waiting or waiting.pop() != mark):
+            return ""
+    return text.rstrip().rstrip(",") + "".join(waiting[::-1]) if waiting else ""
+
+
+def _closed_after_all(text: str) -> str:
+    return _closed(_with_escapes(_cleaned(text)))
+
+
+_REPAIRS: Final[tuple[Callable[[str], str], ...]] = (
+    str,
+    _cleaned,
+    lambda text: _with_escapes(_cleaned(text)),
+    lambda text: _cleaned(_without_entities(text)),
+    _closed_after_all,
+)
