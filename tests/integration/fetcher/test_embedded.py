@@ -27,7 +27,7 @@ from strider.runtime.settings import CrawlSettings
 from strider.runtime.speaking import Speaker
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.objects import ObjectOptions, Objects, open_objects
-from strider.testing.hostile import PAGE, answer, running, says, silent
+from strider.testing.hostile import PAGE, answer, resets_after, running, says, silent
 
 from .leasing import SHARDS, Leasing
 
@@ -38,7 +38,7 @@ TOPICS = (FETCH_REQUESTS, PAGES_FETCHED, FETCHES_COMPLETED, FETCHER_DLQ)
 class House:
     """A broker in memory, a frontier in memory, and one fetcher."""
 
-    def __init__(self, *, max_in_flight: int = 1) -> None:
+    def __init__(self, *, max_in_flight: int = 1, **set_so: Any) -> None:
         clock = SystemClock()
         self.broker = Broker(clock=clock)
         for topic in TOPICS:
@@ -47,7 +47,9 @@ class House:
         self.frontier = MemoryFrontier(clock)
         self.leasing = Leasing(self.frontier, max_in_flight=max_in_flight)
         self.objects: Objects = open_objects(ObjectOptions("memory:///"), clock=clock)
-        settings = FetcherSettings(crawl=CrawlSettings(allow_private=True, contact="bot@example.org"))
+        settings = FetcherSettings(
+            crawl=CrawlSettings(allow_private=True, contact="bot@example.org"), **set_so
+        )
         self.asker = open_asker(settings, self.frontier, clock=clock, name="one")
         fetcher = Fetcher(
             self.asker, rules=rules_of(settings), codec=CODEC, clock=clock, objects=self.objects
@@ -102,8 +104,8 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def house(*, max_in_flight: int = 1) -> AsyncIterator[House]:
-    made = House(max_in_flight=max_in_flight)
+async def house(*, max_in_flight: int = 1, **set_so: Any) -> AsyncIterator[House]:
+    made = House(max_in_flight=max_in_flight, **set_so)
     running_loop = asyncio.create_task(made.loop.run())
     try:
         yield made
@@ -175,3 +177,32 @@ async def test_a_stop_leaves_an_outcome_of_everything_that_was_begun() -> None:
 
         assert sorted(end.outcome for end in one.ends) == ["fetched", *["interrupted"] * 5]
         assert sum(one.broker.lag(GROUP).values()) == 0
+
+
+@pytest.mark.req("S2.1.6", "S2.1.7", "S2.1.8")
+async def test_without_a_network_nothing_is_asked_until_it_is_back() -> None:
+    """Our own outage must not cost sites their tries: it is told as ours, and waited out."""
+    endpoint = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    place = f"127.0.0.1:{endpoint.sockets[0].getsockname()[1]}"
+    plays = {"/": says(answer()), "/gone": resets_after(b"")}
+    async with (
+        running(plays) as server,
+        house(network_checks=(place,), network_look_seconds=0.05) as one,
+    ):
+        hosts = (f"h{n}.localhost" for n in range(9))
+        first, second = [await one.leasing.lease(server.url("/gone", host=next(hosts))) for _ in range(2)]
+        one.write(*first)
+        await one.drained()
+        endpoint.close()
+        one.write(*second)
+        await one.until(lambda: len(one.ends) == 2)
+        one.write(*await one.leasing.lease(*(server.url("/", host=host) for host in hosts)))
+        await one.until(lambda: "network" in one.loop.paused_reasons)
+        asked_offline = len(server.asked)
+        back = await asyncio.start_server(lambda _, writer: writer.close(), *place.split(":"))
+        await one.drained()
+        back.close()
+
+    ends = sorted((end.outcome, end.error_class) for end in one.ends)
+    assert ends == [*[("fetched", "")] * 7, ("network_failed", "connection_reset"), ("offline", "offline")]
+    assert (asked_offline, "network" in one.loop.paused_reasons) == (2, False)

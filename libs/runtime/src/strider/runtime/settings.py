@@ -16,8 +16,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, m
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from .settings_types import (
-    Brokers,
     Contact,
+    Endpoints,
     HeaderText,
     ObjectsUrl,
     PositiveSeconds,
@@ -69,7 +69,7 @@ class KafkaSettings(Area):
 
     PREFIX: ClassVar[str] = "KAFKA_"
 
-    bootstrap_servers: Brokers = ("localhost:9092",)
+    bootstrap_servers: Endpoints = ("localhost:9092",)
     """Brokers to ask first, host:port, parted by commas."""
     security_protocol: Annotated[
         Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], BeforeValidator(upper)

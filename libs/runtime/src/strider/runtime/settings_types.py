@@ -85,8 +85,8 @@ def upper(value: Any) -> Any:
     return value.upper() if isinstance(value, str) else value
 
 
-def require_brokers(servers: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse what names no broker as host:port; what may hold a password is counted, not quoted."""
+def require_endpoints(servers: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what is no endpoint, host:port; what may hold a password is counted, not quoted."""
     may_quote = not any("@" in server for server in servers)
     for at, server in enumerate(servers, start=1):
         found = _HOST_AND_PORT.fullmatch(server)
@@ -188,7 +188,7 @@ StallSeconds = Annotated[
 Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
 """Several words in one variable, parted by commas or blanks."""
 
-Brokers = Annotated[Words, AfterValidator(require_brokers)]
+Endpoints = Annotated[Words, AfterValidator(require_endpoints)]
 """Words that are host:port each."""
 
 Contact = Annotated[str, AfterValidator(require_contact)]

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import BeforeValidator, Field, IPvAnyNetwork
 
 from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_types import PositiveSeconds, Seconds, Variable, split_words
+from strider.runtime.settings_types import Endpoints, PositiveSeconds, Seconds, Variable, split_words
 
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
@@ -54,3 +54,7 @@ class FetcherSettings(ServiceSettings):
     """Longest time to resolve a name."""
     dns_threads: Annotated[int, Field(ge=1, le=512)] = 32
     """Names that are resolved at a time."""
+    network_checks: Endpoints = ()
+    """Endpoints (host:port, by commas) that are hardly ever down: none in reach means offline."""
+    network_look_seconds: Annotated[PositiveSeconds, Variable("FETCHER_NETWORK_LOOK_INTERVAL")] = 5.0
+    """How often the network is looked for while we are offline."""

@@ -9,6 +9,7 @@ failures   both libraries' errors in our words
 requests   one request from its mark to its end
 budget     bytes of bodies in hand
 leases     marks of one turn together
+uplink     whether we have a network at all
 asker      all of it, in order
 files      how many connections the system allows
 """
@@ -24,6 +25,7 @@ from .leases import Leases, Started
 from .names import Guard, NameOptions, Names
 from .requests import Fetched, Requests
 from .transport import EngineTransport
+from .uplink import Uplink, UplinkOptions
 
 __all__ = [
     "Asker",
@@ -42,6 +44,8 @@ __all__ = [
     "RequestOptions",
     "Requests",
     "Started",
+    "Uplink",
+    "UplinkOptions",
     "allow_connections",
     "open_asker",
     "rules_of",

@@ -1,15 +1,17 @@
 """From a request to what came of it, in the order that keeps its promises.
 
-Room for a body, and the name resolved, before the mark: the mark's time is short. After it nothing
-may fail but by an answer.
+A network, room for a body, and the name resolved, before the mark: the mark's time is short. After
+it nothing may fail but by an answer; and a failure for which our own network is to blame is told as such.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from strider.contracts.generated.events import FetchRequested
-from strider.fetcher.core import Places, RedirectRules, identity_of, url_refusal
+from strider.contracts.generated.words import ErrorClass
+from strider.fetcher.core import Answer, Failed, Places, RedirectRules, identity_of, is_doubtful, url_refusal
 from strider.fetcher.settings import FetcherSettings
 from strider.runtime.own_version import own_version
 from strider.runtime.ports import Clock
@@ -23,6 +25,7 @@ from .leases import Leases
 from .names import Guard, NameOptions, Names
 from .requests import Fetched, Requests
 from .transport import EngineTransport
+from .uplink import Uplink, UplinkOptions
 
 MIB: Final = 1024 * 1024
 
@@ -33,27 +36,48 @@ ANYWHERE: Final = Places(allow_private=True)
 class Asker:
     """Marks leases and makes their requests."""
 
-    def __init__(self, requests: Requests, *, leases: Leases, names: Names, budget: Budget) -> None:
+    def __init__(
+        self, requests: Requests, *, leases: Leases, names: Names, budget: Budget, uplink: Uplink
+    ) -> None:
         self._requests = requests
         self._leases = leases
         self._names = names
         self._budget = budget
+        self._uplink = uplink
 
     async def ask(self, request: FetchRequested) -> Fetched | None:
         """Give what came of it; None where the lease is gone. Raises Unavailable before anything is sent."""
+        await self._uplink.require()
         await self._budget.room()
         if url_refusal(request.url, places=ANYWHERE) is None:
             await self._names.warm(host(request.url))
         start = await self._leases.start(request)
-        return None if start is None else await self._requests.make(request, start)
+        if start is None:
+            return None
+        return await self._blamed(await self._requests.make(request, start))
 
     def finish_within(self, seconds: float) -> None:
         """End everything within a time, interrupted where it must be."""
+        self._uplink.end()
         self._requests.finish_within(seconds)
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._uplink.close()
         await self._requests.close()
+
+    async def _blamed(self, done: Fetched) -> Fetched:
+        """Tell a failure as ours where it is: then it is held against nobody."""
+        came = done.came
+        if isinstance(came, Answer):
+            self._uplink.note_answer(done.made.remote_address)
+            return done
+        if not is_doubtful(came.error) or not await self._uplink.is_down():
+            return done
+        message = f"no network, seen as {came.error}: {came.message}"
+        return replace(
+            done, came=Failed(ErrorClass.OFFLINE, message, came.head, came.body_bytes, came.came_by)
+        )
 
 
 def open_asker(settings: FetcherSettings, marks: Marks, *, clock: Clock, name: str) -> Asker:
@@ -72,7 +96,10 @@ def open_asker(settings: FetcherSettings, marks: Marks, *, clock: Clock, name: s
         worker_id=name,
         options=_request_options(settings),
     )
-    return Asker(requests, leases=Leases(marks, clock=clock, name=name), names=names, budget=budget)
+    looking = UplinkOptions(settings.network_checks, look_seconds=settings.network_look_seconds)
+    uplink = Uplink(looking, clock=clock, on_change=names.forget_failures)
+    leases = Leases(marks, clock=clock, name=name)
+    return Asker(requests, leases=leases, names=names, budget=budget, uplink=uplink)
 
 
 def rules_of(settings: FetcherSettings) -> RedirectRules:

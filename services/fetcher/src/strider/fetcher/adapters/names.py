@@ -101,6 +101,11 @@ class Names(AbstractResolver):
         if not _is_literal(host) and self._fresh(host) is None:
             await self._find(host)
 
+    def forget_failures(self) -> None:
+        """Let names be asked for anew that could not be resolved: the network has changed."""
+        for host in [host for host, known in self._known.items() if known.error is not None]:
+            del self._known[host]
+
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:

@@ -14,7 +14,7 @@ interpret   request and answer to the events that are spoken
 from .answers import Answer, Failed, Head, Making, head_of
 from .asking import Headers, Identity, headers_of, identity_of, url_refusal, user_agent_of
 from .interpret import Meaning, crash_of, interpret, page_room
-from .outcomes import outcome_of_error, outcome_of_status
+from .outcomes import is_doubtful, outcome_of_error, outcome_of_status
 from .places import Network, Places
 from .reading import Reading, looks_like_text, reading_of, unread
 from .redirects import Redirect, RedirectRules, is_redirect, redirect_of
@@ -39,6 +39,7 @@ __all__ = [
     "headers_of",
     "identity_of",
     "interpret",
+    "is_doubtful",
     "is_redirect",
     "looks_like_text",
     "outcome_of_error",

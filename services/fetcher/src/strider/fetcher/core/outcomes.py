@@ -55,6 +55,14 @@ _BY_STATUS: Final[Mapping[int, FetchOutcome]] = {
     503: FetchOutcome.OVERLOADED,
 }
 
+_DOUBTFUL: Final = frozenset(
+    {
+        *(ErrorClass.DNS_NOT_FOUND, ErrorClass.DNS_FAILED, ErrorClass.DNS_EMPTY),
+        *(ErrorClass.CONNECT_UNREACHABLE, ErrorClass.CONNECTION_RESET, ErrorClass.PROXY_UNREACHABLE),
+        *_DEADLINES,
+    }
+)
+
 NOT_MODIFIED: Final = 304
 PARTIAL: Final = 206
 
@@ -62,6 +70,11 @@ PARTIAL: Final = 206
 def outcome_of_error(error: ErrorClass) -> tuple[FetchOutcome, ErrorCategory]:
     """Say what an error comes to; one that is not of a request is a fault of our own."""
     return _BY_ERROR.get(error, (FetchOutcome.CRASHED, ErrorCategory.HANDLER))
+
+
+def is_doubtful(error: ErrorClass) -> bool:
+    """Say whether the lack of any network of ours would look like this too."""
+    return error in _DOUBTFUL
 
 
 def outcome_of_status(status: int) -> tuple[FetchOutcome, ErrorClass | None]:
