@@ -25,7 +25,7 @@ from strider.runtime.logs import configure_logs
 from strider.runtime.registry import RegistryClient
 from strider.runtime.settings import ServiceSettings
 from strider.runtime.settings_sources import SettingsError
-from strider.runtime.settings_types import require_brokers
+from strider.runtime.settings_types import require_endpoints
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ def find_target(bootstrap: str, environment: Mapping[str, str], directory: Path)
             EXIT_USAGE,
         )
     try:
-        require_brokers(tuple(part.strip() for part in servers.split(",")))
+        require_endpoints(tuple(part.strip() for part in servers.split(",")))
     except ValueError as failure:
         fail(f"{'--bootstrap' if bootstrap else 'KAFKA_BOOTSTRAP_SERVERS'}: {failure}", EXIT_USAGE)
     connection = kafka_connection(servers, environment)
