@@ -4,6 +4,8 @@ SHELL := bash
 BIN := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PYTEST := $(BIN)/python -m pytest
+# Python keeps what it compiled, whatever the machine says: else every service compiles every library at each start.
+unexport PYTHONDONTWRITEBYTECODE
 # Most tests wait for real servers most of their time: three lanes fill two cores.
 LANES := 3
 

@@ -12,6 +12,9 @@ from tests.lanes import Lanes, rank
 
 pytest_plugins = ["strider.testing.stack"]
 
+# For the processes that tests start: where this is set, each of them compiles every library at each start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A busy machine makes up examples slowly, which says nothing about the code. In CI the same examples
 # come each time, so that a change fails for what it changed; at home new ones are looked for.
 settings.register_profile(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +40,8 @@ class Notes:
     runs: dict[str, list[Run]]
     cpu: list[Mapping[str, float]]
     missing: dict[str, str]
+    start: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds of each service until it was ready, which no row of a page contains."""
 
     def rate(self, name: str) -> float:
         """Pages a second."""
@@ -65,7 +67,7 @@ def measure(*, rounds: int, short: bool) -> list[Row]:
         (place / "run").mkdir()
         pipeline = Pipeline(servers, place / "run")
         try:
-            pipeline.start()
+            notes.start = pipeline.start()
             _warm_up(pipeline, crawlers, place)
             for number in range(rounds):
                 _round(notes, crawlers, pipeline, shape=shape, number=number, place=place)
@@ -110,6 +112,10 @@ def _rows(notes: Notes, shape: Shape) -> list[Row]:
     rows += [
         Row(f"… of it {name}", statistics.median(cpu[name] for cpu in notes.cpu), "ms/page", None)
         for name in notes.cpu[0]
+    ]
+    rows += [
+        Row(f"start of {name}, until it is ready: CPU", seconds, "s", None)
+        for name, seconds in notes.start.items()
     ]
     return rows + _ratios(notes)
 

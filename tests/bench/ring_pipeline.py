@@ -37,16 +37,21 @@ class Pipeline:
             names=RINGS,
         )
 
-    def start(self) -> None:
-        """Start all services."""
+    def start(self) -> Mapping[str, float]:
+        """Start all services; gives the CPU seconds that each took until all were ready."""
         asyncio.run(self._ring.start_all())
+        children = _children()
+        return {name: _cpu_seconds(service.pid, children) for name, service in self._ring.services.items()}
 
     def close(self) -> None:
         """End them."""
         self._ring.close()
 
     def crawl(self, site: Site, job_id: str) -> tuple[Run, Mapping[str, float]]:
-        """Crawl a site; the run counts our own services, the mapping has the CPU seconds of everybody."""
+        """Crawl a site, from its seed to its last row; everybody is up and has joined before.
+
+        The run counts our own services, the mapping has the CPU seconds of everybody.
+        """
         return asyncio.run(self._crawl(site, job_id))
 
     async def _crawl(self, site: Site, job_id: str) -> tuple[Run, Mapping[str, float]]:
