@@ -11,9 +11,9 @@ import pytest
 from strider.contracts import EncodeError, Topic
 from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
-from strider.contracts.codec_unwritten import PassingCodec, Unwritten, written
-from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.topics import PAGES_PARSED, TOPICS
+from strider.contracts.codec_unwritten import LARGE_BYTES, PassingCodec, Unwritten, written
+from strider.contracts.generated.events import PageParsed, PageValidated
+from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED, TOPICS
 from strider.contracts.generator import read_declarations
 from strider.contracts.generator.examples import record_from_json
 
@@ -56,6 +56,18 @@ def test_what_was_said_here_is_not_read_again() -> None:
     encoded = PASSING.encode(PAGES_PARSED, event)
     assert type(encoded.value) is Unwritten
     assert PASSING.decode(PAGES_PARSED, encoded.value, encoded.headers) is event
+
+
+def test_a_page_is_looked_at_once_for_as_long_as_it_travels() -> None:
+    """Its texts are most of what looking costs; once its message is gone, nobody vouches for it."""
+    parsed = page(text="x" * LARGE_BYTES)
+    validated = PageValidated(page=parsed, verdict=examples(PAGES_VALIDATED)[0].verdict)
+    alone = len(PASSING.encode(PAGES_VALIDATED, validated).value)
+    message = PASSING.encode(PAGES_PARSED, parsed)
+    object.__setattr__(parsed, "text", "\0")
+    assert len(PASSING.encode(PAGES_VALIDATED, validated).value) == alone
+    del message
+    assert type(PASSING.encode(PAGES_VALIDATED, validated).value) is bytes
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,15 @@ def word_tests(node: Node, words: Words) -> tuple[FieldTest, ...]:
     def find(part: Node, field: Field) -> _Leaf | None:
         if part.kind != "string" or field.words is None:
             return None
-        # An empty default means "nothing to say" and is no word of the list.
-        known = words[field.words] | ({field.default} if isinstance(field.default, str) else frozenset())
+        known = words_of(field.words, field, words)
         return _Leaf(known.__contains__, known.issuperset)
 
     return _field_tests(node, find)
+
+
+def words_of(name: str, field: Field, words: Words) -> frozenset[str]:
+    """Give what a field may say by its list; an empty default means "nothing to say" and is no word of it."""
+    return words[name] | ({field.default} if isinstance(field.default, str) else frozenset())
 
 
 def first_failing(tests: tuple[FieldTest, ...], record: Mapping[str, Any]) -> str | None:
