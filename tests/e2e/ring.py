@@ -163,6 +163,10 @@ class Ring:
         """Read what was decided about a job's URLs that are no pages."""
         return await self._select("SELECT * FROM url_decisions WHERE job_id = $1", job_id)
 
+    async def urls(self, job_id: str) -> list[asyncpg.Record]:
+        """Read where each of a job's URLs stands."""
+        return await self._select("SELECT * FROM urls WHERE job_id = $1", job_id)
+
     async def until_told(self, site: Site, job_id: str, *, seconds: float) -> float:
         """Wait until each URL of the site has its row, and nothing of it is under way any more."""
         missing: dict[str, list[str]] = {}

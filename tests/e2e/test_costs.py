@@ -12,7 +12,7 @@ from .ring import Effort, Ring
 
 LINKS = 150
 CRAWL_SECONDS = 90.0
-MESSAGES, REDIS_CALLS, STATEMENTS = 16.0, 22.0, 8.0
+MESSAGES, REDIS_CALLS, STATEMENTS = 16.0, 22.0, 12.0
 """At most so many a page. A page of a slow crawl is a batch of its own, which is the dearest case; what the
 shards look at by themselves meanwhile is counted among the calls."""
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from strider.testing.site import Shape, Site, serve_site
+from tests.faults.waiting import until
 
 from .checks import (
     asked_too_often,
@@ -35,6 +36,7 @@ class Crawl:
     site: Site
     pages: list[dict[str, Any]]
     decisions: list[dict[str, Any]]
+    urls: list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +47,18 @@ def crawl(ring: Ring, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Craw
 
         async def read() -> Crawl:
             await ring.until_told(site, "adhoc", seconds=CRAWL_SECONDS)
-            pages, decisions = await ring.pages("adhoc"), await ring.decisions("adhoc")
-            return Crawl(site, [dict(row) for row in pages], [dict(row) for row in decisions])
+            await until(
+                lambda: _is_closed(ring), what="the table of URLs is closed", tell=ring.tell, seconds=60
+            )
+            told = (await ring.pages("adhoc"), await ring.decisions("adhoc"), await ring.urls("adhoc"))
+            return Crawl(site, *([dict(row) for row in rows] for rows in told))
 
         yield asyncio.run(read())
+
+
+async def _is_closed(ring: Ring) -> bool:
+    urls = await ring.urls("adhoc")
+    return bool(urls) and all(row["closed_at"] for row in urls)
 
 
 @pytest.mark.req("S3.1.1", "S3.1.2", "S3.2.5", "S3.4.10", "S3.2.1")
@@ -64,6 +74,16 @@ def test_every_url_without_a_page_has_its_reason(crawl: Crawl) -> None:
     told = {row["url"]: row["reason"] for row in crawl.decisions}
 
     assert told == crawl.site.plan.decided
+
+
+@pytest.mark.req("S3.4.8", "S3.6.3", "S3.11.3")
+def test_every_url_of_the_frontier_says_how_it_stands(crawl: Crawl) -> None:
+    status = {row["url"]: row["status"] for row in crawl.urls}
+    forbidden = {url for url, reason in crawl.site.plan.decided.items() if reason == "robots_denied"}
+
+    assert {status.get(url) for url in crawl.site.plan.pages} == {"fetched"}
+    assert forbidden
+    assert {status.get(url) for url in forbidden} == {"blocked"}
 
 
 @pytest.mark.req("S3.2.5", "S3.10.9")

@@ -17,6 +17,8 @@ from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.topics import (
     FETCHES_COMPLETED,
+    FRONTIER,
+    HOSTS,
     PAGES_REJECTED,
     PAGES_VALIDATED,
     PARSER_DLQ,
@@ -31,7 +33,16 @@ from strider.stores.postgres import Postgres
 from strider.testing.stack import Stack
 from tests.integration.examples.processes import SHARDS, Running
 from tests.integration.stores.proxy import wire_to
-from tests.unit.indexer.events import a_completion, a_decision, a_letter, a_page, a_rejection, key
+from tests.unit.indexer.events import (
+    a_completion,
+    a_decision,
+    a_host,
+    a_letter,
+    a_page,
+    a_rejection,
+    an_entry,
+    key,
+)
 
 CODEC = Codec(SchemaBook.embedded())
 DEADLINE_SECONDS = 60.0
@@ -116,17 +127,25 @@ async def test_what_is_spoken_is_stored(
         Say(URLS_DECIDED, a_decision(f"{site}/refused", f"{site}/refused-too")),
         Say(FETCHES_COMPLETED, a_completion(f"{site}/failed")),
         Say(PARSER_DLQ, letter),
+        Say(FRONTIER, an_entry(f"{site}/waits")),
+        Say(HOSTS, a_host(kind="robots", origin=site, robots_url=f"{site}/robots.txt")),
     )
 
     await until(lambda: is_there(postgres, 20, site))
     await until(lambda: is_there(postgres, 3, site, "url_decisions"))
     await until(lambda: is_there(postgres, 1, site, "failed_requests"))
+    await until(lambda: is_there(postgres, 1, site, "urls"))
+    await until(lambda: _robots(postgres, site))
     query = "SELECT service, reason FROM error_logs WHERE right(task_id, 64) = ANY($1) ORDER BY service"
     keys = [key(f"{site}/bad"), key(f"{site}/letter")]
     letters = await until(lambda: _two(postgres, query, keys))
 
     assert [tuple(row) for row in letters] == [("indexer", "handler_crashed"), ("parser", "handler_crashed")]
     assert await asyncio.to_thread(process.stop) == 0
+
+
+async def _robots(postgres: Postgres, site: str) -> Any:
+    return await postgres.fetch("SELECT robots_url FROM hosts WHERE name = $1", site)
 
 
 async def _two(postgres: Postgres, query: str, keys: list[str]) -> Any:

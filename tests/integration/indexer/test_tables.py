@@ -14,13 +14,17 @@ from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import (
     Changes,
     decisions_of,
+    dropped_host_of,
+    dropped_url_of,
     failure_of,
+    host_row_of,
     moment_of,
     noindex_decision,
     rejection_of,
     removal_of,
     row_of,
     touch_of,
+    url_row_of,
 )
 from strider.runtime.errors import Unavailable
 from strider.stores.errors import Rejected
@@ -31,9 +35,11 @@ from tests.unit.indexer.events import (
     URL,
     a_completion,
     a_decision,
+    a_host,
     a_letter,
     a_page,
     a_rejection,
+    an_entry,
     key,
 )
 
@@ -241,6 +247,44 @@ async def test_rejections_failures_and_letters_have_their_rows(
     assert await rows(postgres, "task_id, reason", "error_logs") == [(f"adhoc/{key()}", "handler_crashed")]
 
 
+@pytest.mark.req("S3.4.8", "S3.11.3")
+async def test_a_url_stands_as_the_frontier_said_last(tables: PostgresTables, postgres: Postgres) -> None:
+    """A replay of what was said before changes nothing, and what was dropped goes."""
+    later = {"updated_at_ms": FETCHED_AT_MS + 9, "state": "completed", "reason": "settled"}
+    other = an_entry("https://b.test/")
+    await tables.keep(Changes(urls=[url_row_of(an_entry()), url_row_of(other)]))
+    await tables.keep(Changes(urls=[url_row_of(an_entry(**later))]))
+    await tables.keep(Changes(urls=[url_row_of(an_entry())]))
+    found = await rows(postgres, "url, status, state, last_crawled_at", "urls")
+
+    await tables.keep(Changes(dropped_urls=[dropped_url_of(f"adhoc/{other.url_key}".encode())]))
+    left = await rows(postgres, "url", "urls")
+
+    assert found == [
+        ("https://b.test/", "never_crawled", "pending", None),
+        (URL, "fetched", "completed", None),
+    ]
+    assert left == [(URL,)]
+
+
+@pytest.mark.req("S3.8.8")
+async def test_a_host_stands_as_it_was_recorded_last(tables: PostgresTables, postgres: Postgres) -> None:
+    """With what robots.txt said, also where that holds characters that the database does not take."""
+    robots = a_host(kind="robots", origin="https://www.example.org", robots_text="a\x00b")
+    newer = a_host(updated_at_ms=FETCHED_AT_MS + 1, breaker="open", blocked_until_ms=FETCHED_AT_MS)
+    await tables.keep(Changes(hosts=[host_row_of(newer), host_row_of(robots)]))
+    await tables.keep(Changes(hosts=[host_row_of(a_host())]))
+    found = await rows(postgres, "name, breaker, blocked_until, robots_text", "hosts")
+
+    await tables.keep(Changes(dropped_hosts=[dropped_host_of(b"www.example.org")]))
+
+    assert found == [
+        ("https://www.example.org", "closed", None, "a\N{REPLACEMENT CHARACTER}b"),
+        ("www.example.org", "open", moment_of(FETCHED_AT_MS), ""),
+    ]
+    assert await rows(postgres, "name", "hosts") == [("https://www.example.org",)]
+
+
 async def test_many_heavy_rows_go_in_parts(tables: PostgresTables, postgres: Postgres) -> None:
     """One statement of a hundred megabytes would not end in time on a small machine."""
     text = "word " * 20_000
@@ -309,7 +353,7 @@ async def test_the_tables_that_are_asked_for_are_those_of_the_migrations(
     await tables.require()
     await downgrade(database, revision="0001")
 
-    with pytest.raises(Unavailable, match="no table crawled_pages, url_decisions, failed_requests;"):
+    with pytest.raises(Unavailable, match=r"no table crawled_pages, .*, urls, hosts;"):
         await tables.require()
 
 

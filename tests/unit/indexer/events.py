@@ -7,7 +7,9 @@ from typing import Any
 
 from strider.contracts.generated.events import (
     DeadLetter,
+    EntryRecorded,
     FetchCompleted,
+    HostRecorded,
     PageParsed,
     PageRejected,
     PageValidated,
@@ -130,3 +132,24 @@ def a_letter(**fields: Any) -> DeadLetter:
         error_message="no",
     )
     return replace(letter, **fields)
+
+
+def an_entry(url: str = URL, **fields: Any) -> EntryRecorded:
+    """Make what the frontier says of a URL."""
+    identity = _identity(url)
+    del identity["origin"]
+    entry = EntryRecorded(
+        **identity,
+        state="pending",
+        reason="accepted",
+        updated_at_ms=FETCHED_AT_MS,
+        discovered_at_ms=FETCHED_AT_MS - 1000,
+        due_at_ms=FETCHED_AT_MS + 1000,
+    )
+    return replace(entry, **fields)
+
+
+def a_host(group: str = "www.example.org", **fields: Any) -> HostRecorded:
+    """Make what is known of a group."""
+    record = HostRecorded(kind="group", group=group, updated_at_ms=FETCHED_AT_MS, delay_seconds=1.0)
+    return replace(record, **fields)

@@ -8,14 +8,26 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.topics import INDEXER_DLQ, PARSER_DLQ
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.generated.topics import FRONTIER, INDEXER_DLQ, PARSER_DLQ
 from strider.indexer.core import Changes
 from strider.indexer.topology import CONSUMES, GROUP, LETTERS, Indexer
 from strider.runtime.effects import Effects
 from strider.runtime.errors import Unavailable
+from strider.runtime.inprocess.log import Stored
 from strider.runtime.service import consume
 
-from .events import a_completion, a_decision, a_letter, a_page, a_rejection, key
+from .events import (
+    FETCHED_AT_MS,
+    a_completion,
+    a_decision,
+    a_host,
+    a_letter,
+    a_page,
+    a_rejection,
+    an_entry,
+    key,
+)
 
 
 class KeptTables:
@@ -179,6 +191,43 @@ async def test_letters_about_our_own_letters_are_left_alone() -> None:
     changes = await remembered(await indexer.on_dead_letters(records(theirs, ours, about_a_letter)), tables)
 
     assert changes == Changes(letters=[theirs, ours])
+
+
+async def test_of_the_frontier_the_last_of_each_key_is_kept() -> None:
+    """Between two polls a busy URL moves on several times; and what was dropped is no row."""
+    indexer, tables = an_indexer()
+    first, last = an_entry(), an_entry(state="completed", reason="settled", updated_at_ms=FETCHED_AT_MS + 9)
+    gone = an_entry("https://gone.test/")
+    under_way = an_entry("https://b.test/", state="in_progress", reason="fetched")
+    batch = [_keyed(first), _keyed(gone), _keyed(last), _keyed(under_way), (None, _keyed(gone)[1])]
+
+    changes = await remembered(await indexer.on_frontier(batch), tables)
+
+    assert [(row.url, row.status) for row in changes.urls] == [(last.url, "fetched")]
+    assert [(row.job_id, row.url_key) for row in changes.dropped_urls] == [("adhoc", gone.url_key)]
+
+
+async def test_of_hosts_the_last_of_each_is_kept() -> None:
+    indexer, tables = an_indexer()
+    name = b"www.example.org"
+    batch = [
+        (a_host(), _record(name)),
+        (a_host(breaker="open"), _record(name)),
+        (None, _record(b"gone.test")),
+    ]
+
+    changes = await remembered(await indexer.on_hosts(batch), tables)
+
+    assert [(row.name, row.breaker) for row in changes.hosts] == [("www.example.org", "open")]
+    assert [row.name for row in changes.dropped_hosts] == ["gone.test"]
+
+
+def _keyed(entry: EntryRecorded) -> tuple[EntryRecorded, Stored]:
+    return entry, _record(FRONTIER.key_of(entry))
+
+
+def _record(name: bytes | None) -> Stored:
+    return Stored("any", 0, 0, 0, name, b"", ())
 
 
 def test_the_topics_are_those_that_declare_this_reader() -> None:

@@ -1,4 +1,4 @@
-"""pages-validated, pages-rejected, urls-decided, fetches-completed, dead letters -> rows in PostgreSQL.
+"""pages, refusals, failures, dead letters, frontier and hosts -> rows in PostgreSQL.
 
 What one poll brings is one unit: a few statements, however many events there are. Rows are guarded
 where they meet, so that events may come again, late or twice.
@@ -14,7 +14,9 @@ from typing import Any, Final, Protocol
 from strider.contracts import Topic
 from strider.contracts.generated.events import (
     DeadLetter,
+    EntryRecorded,
     FetchCompleted,
+    HostRecorded,
     PageParsed,
     PageRejected,
     PageValidated,
@@ -22,12 +24,15 @@ from strider.contracts.generated.events import (
 )
 from strider.contracts.generated.topics import (
     FETCHES_COMPLETED,
+    FRONTIER,
+    HOSTS,
     INDEXER_DLQ,
     PAGES_REJECTED,
     PAGES_VALIDATED,
     TOPICS,
     URLS_DECIDED,
 )
+from strider.contracts.generated.words import EntryState
 from strider.runtime.effects import Effects, Reads
 from strider.runtime.ports import Record
 
@@ -35,7 +40,10 @@ from .core import (
     Changes,
     PageRow,
     decisions_of,
+    dropped_host_of,
+    dropped_url_of,
     failure_of,
+    host_row_of,
     is_elsewhere,
     noindex_decision,
     rejection_of,
@@ -43,6 +51,7 @@ from .core import (
     row_of,
     stored_text,
     touch_of,
+    url_row_of,
 )
 
 GROUP: Final = "indexer"
@@ -56,7 +65,15 @@ LETTERS: Final[tuple[Topic[DeadLetter], ...]] = tuple(
 )
 """What the services could not handle, our own included."""
 
-CONSUMES: Final = (PAGES_VALIDATED, PAGES_REJECTED, URLS_DECIDED, FETCHES_COMPLETED, *LETTERS)
+CONSUMES: Final = (
+    PAGES_VALIDATED,
+    PAGES_REJECTED,
+    URLS_DECIDED,
+    FETCHES_COMPLETED,
+    FRONTIER,
+    HOSTS,
+    *LETTERS,
+)
 PRODUCES: Final = ()
 
 TEXTS_AT_ONCE: Final = 8
@@ -103,6 +120,8 @@ class Indexer:
             Reads(PAGES_REJECTED, batch=self.on_pages_rejected),
             Reads(URLS_DECIDED, batch=self.on_urls_decided),
             Reads(FETCHES_COMPLETED, batch=self.on_fetches_completed),
+            Reads(FRONTIER, batch=self.on_frontier, takes_tombstones=True),
+            Reads(HOSTS, batch=self.on_hosts, takes_tombstones=True),
             *(Reads(topic, batch=self.on_dead_letters) for topic in LETTERS),
         )
 
@@ -131,6 +150,31 @@ class Indexer:
         """Keep the requests that failed."""
         rows = [row for event, _ in batch if (row := failure_of(event)) is not None]
         return self._remember(Changes(failures=rows), "failed")
+
+    async def on_frontier(self, batch: Sequence[tuple[EntryRecorded | None, Record]]) -> Effects:
+        """Keep where every URL stands; of one that moved on meanwhile only the last.
+
+        A page in the ring is left where it stood: its end is a moment away, and would be written over it.
+        """
+        last = {record.key or b"": event for event, record in batch}
+        changes = Changes(
+            urls=[
+                url_row_of(entry)
+                for entry in last.values()
+                if entry is not None and entry.state != EntryState.IN_PROGRESS
+            ],
+            dropped_urls=[dropped_url_of(key) for key, entry in last.items() if entry is None],
+        )
+        return self._remember(changes, "recorded")
+
+    async def on_hosts(self, batch: Sequence[tuple[HostRecorded | None, Record]]) -> Effects:
+        """Keep how every host stands, and the last good copy of its robots.txt."""
+        last = {record.key or b"": event for event, record in batch}
+        changes = Changes(
+            hosts=[host_row_of(host) for host in last.values() if host is not None],
+            dropped_hosts=[dropped_host_of(key) for key, host in last.items() if host is None],
+        )
+        return self._remember(changes, "recorded")
 
     async def on_dead_letters(self, batch: Sequence[tuple[DeadLetter, Record]]) -> Effects:
         """Keep what the services could not handle; a letter of ours about a letter would breed for ever."""

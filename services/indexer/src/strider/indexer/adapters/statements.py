@@ -7,19 +7,30 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, get_type_hints
 
-from strider.indexer.core import DecisionRow, FailureRow, PageRow, RemovalRow, TouchRow
+from strider.indexer.core import (
+    DecisionRow,
+    DroppedHostRow,
+    DroppedUrlRow,
+    FailureRow,
+    HostRow,
+    PageRow,
+    RemovalRow,
+    TouchRow,
+    UrlRow,
+)
 from strider.stores.upsert import Upsert
 
-_JSON: Final = frozenset({"redirect_chain", "warnings", "metadata"})
+_JSON: Final = frozenset({"redirect_chain", "warnings", "metadata", "sitemap_urls"})
 _TYPES: Final = {
     int: "bigint",
     float: "double precision",
     bool: "boolean",
     str: "text",
     datetime: "timestamptz",
+    datetime | None: "timestamptz",
 }
 
-TABLES: Final = ("crawled_pages", "url_decisions", "failed_requests", "error_logs")
+TABLES: Final = ("crawled_pages", "url_decisions", "failed_requests", "error_logs", "urls", "hosts")
 
 
 def _columns(row: Any) -> tuple[tuple[str, str], ...]:
@@ -104,6 +115,30 @@ TOUCH: Final = Change(
 
 REMOVE: Final = Change(RemovalRow, "DELETE FROM crawled_pages AS page USING {given} WHERE {same}")
 """A page that asks for it goes, unless a newer fetch says otherwise."""
+
+URLS: Final = Upsert(
+    "urls",
+    columns=_columns(UrlRow),
+    conflict=("url_key", "job_id"),
+    update=_without(UrlRow, "url_key", "job_id"),
+    where="urls.updated_at <= excluded.updated_at",
+)
+"""What the frontier said last; an owner that was fenced says nothing later than the one after it."""
+
+DROP_URLS: Final = Change(
+    DroppedUrlRow,
+    "DELETE FROM urls USING {given} WHERE urls.url_key = given.url_key AND urls.job_id = given.job_id",
+)
+
+HOSTS: Final = Upsert(
+    "hosts",
+    columns=_columns(HostRow),
+    conflict=("name",),
+    update=_without(HostRow, "name"),
+    where="hosts.updated_at <= excluded.updated_at",
+)
+
+DROP_HOSTS: Final = Change(DroppedHostRow, "DELETE FROM hosts USING {given} WHERE hosts.name = given.name")
 
 Statement = Upsert | Change
 """Rows go in as columns."""

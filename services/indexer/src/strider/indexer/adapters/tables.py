@@ -12,13 +12,25 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from strider.contracts.generated.words import Decision
-from strider.indexer.core import Changes, DecisionRow, PageRow
+from strider.indexer.core import Changes, DecisionRow, HostRow, PageRow
 from strider.runtime.errors import Unavailable
 from strider.stores import errorlogs
 from strider.stores.errors import Rejected
 from strider.stores.postgres import PART, Connection, Postgres
 
-from .statements import DECISIONS, FAILURES, PAGES, REMOVE, TABLES, TOUCH, Statement
+from .statements import (
+    DECISIONS,
+    DROP_HOSTS,
+    DROP_URLS,
+    FAILURES,
+    HOSTS,
+    PAGES,
+    REMOVE,
+    TABLES,
+    TOUCH,
+    URLS,
+    Statement,
+)
 
 KNOWN_REFUSALS: Final = 20_000
 """Refusals that are known to be stored: a site's navigation has the same ones on each of its pages."""
@@ -57,6 +69,11 @@ class PostgresTables:
         await self._keep_decisions(changes.decisions)
         for part in _parts(sorted(changes.failures)):
             await self._write((FAILURES, part))
+        for part in _parts(sorted(changes.urls)):
+            await self._write((URLS, part))
+        for part in _parts(sorted(changes.hosts), weight=_host_weight):
+            await self._write((HOSTS, part))
+        await self._write((DROP_URLS, changes.dropped_urls), (DROP_HOSTS, changes.dropped_hosts))
         if changes.letters:
             await self._write((errorlogs.STATEMENT, sorted(map(errorlogs.row_of, changes.letters))))
 
@@ -104,6 +121,10 @@ def _decision_order(row: DecisionRow) -> tuple[Any, ...]:
 
 def _weight(row: PageRow) -> int:
     return _ROW_CHARACTERS + len(row.text)
+
+
+def _host_weight(row: HostRow) -> int:
+    return _ROW_CHARACTERS + len(row.robots_text)
 
 
 def _parts(

@@ -7,7 +7,7 @@ replaces another, is the database adapter's matter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import NamedTuple
 
@@ -137,6 +137,86 @@ class FailureRow(NamedTuple):
     failed_at: datetime
 
 
+class UrlRow(NamedTuple):
+    """Where the frontier has a URL of a job."""
+
+    url_key: str
+    job_id: str
+    url: str
+    host: str
+    domain: str
+    status: str
+    state: str
+    reason: str
+    execution_id: str
+    crawl_spec_id: str
+    fetch_sequence: int
+    http_status: int
+    depth: int
+    priority: int
+    referrer: str
+    redirect_target: str
+    tries: int
+    error_count: int
+    error_class: str
+    content_hash: str
+    raw_hash: str
+    unchanged_count: int
+    discovered_at: datetime | None
+    last_crawled_at: datetime | None
+    next_crawl_at: datetime | None
+    changed_at: datetime | None
+    closed_at: datetime | None
+    updated_at: datetime
+
+
+class DroppedUrlRow(NamedTuple):
+    """An entry that is no longer in the frontier."""
+
+    url_key: str
+    job_id: str
+
+
+class HostRow(NamedTuple):
+    """A group's state, or an origin's robots.txt."""
+
+    name: str
+    kind: str
+    group_name: str
+    delay_seconds: float
+    configured_delay_seconds: float
+    robots_delay_seconds: float
+    max_in_flight: int
+    is_active: bool
+    breaker: str
+    blocked_until: datetime | None
+    block_reason: str
+    barred_until: datetime | None
+    barred_by: str
+    barred_for: str
+    failures: int
+    unreachable_since: datetime | None
+    last_success_at: datetime | None
+    last_error_class: str
+    pages_fetched: int
+    requests_failed: int
+    bytes_fetched: int
+    robots_state: str
+    robots_text: str
+    robots_status: int
+    robots_url: str
+    robots_fetched_at: datetime | None
+    robots_expires_at: datetime | None
+    sitemap_urls: str
+    updated_at: datetime
+
+
+class DroppedHostRow(NamedTuple):
+    """A host that is no longer in the log."""
+
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Everything that one batch of events changes."""
@@ -147,7 +227,11 @@ class Changes:
     decisions: Sequence[DecisionRow] = ()
     failures: Sequence[FailureRow] = ()
     letters: Sequence[DeadLetter] = ()
+    urls: Sequence[UrlRow] = ()
+    dropped_urls: Sequence[DroppedUrlRow] = ()
+    hosts: Sequence[HostRow] = ()
+    dropped_hosts: Sequence[DroppedHostRow] = ()
 
     def __bool__(self) -> bool:
         """Whether there is anything to write."""
-        return any((self.pages, self.touches, self.removals, self.decisions, self.failures, self.letters))
+        return any(getattr(self, each.name) for each in fields(self))

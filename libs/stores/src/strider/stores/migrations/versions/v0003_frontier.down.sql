@@ -1,0 +1,2 @@
+DROP TABLE hosts;
+DROP TABLE urls;

@@ -1,0 +1,102 @@
+"""Rows of what the frontier says of its entries, its hosts and their robots.txt.
+
+Both logs keep the latest record of each key; so does the row. What was dropped from a log is dropped here.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from strider.contracts.generated.events import EntryRecorded, HostRecorded
+from strider.contracts.lives import url_status
+
+from .places import MAX_URL_CHARACTERS, clipped, moment_of, place_of
+from .rows import DroppedHostRow, DroppedUrlRow, HostRow, UrlRow
+
+
+def url_row_of(entry: EntryRecorded) -> UrlRow:
+    """Make the row of an entry."""
+    host, domain = place_of(entry.url)
+    is_open = not entry.closed_at_ms
+    return UrlRow(
+        url_key=entry.url_key,
+        job_id=entry.job_id,
+        url=clipped(entry.url, MAX_URL_CHARACTERS),
+        host=host,
+        domain=domain,
+        status=url_status(entry).value,
+        state=entry.state,
+        reason=entry.reason,
+        execution_id=entry.execution_id,
+        crawl_spec_id=entry.crawl_spec_id,
+        fetch_sequence=entry.fetch_sequence,
+        http_status=entry.status,
+        depth=entry.depth,
+        priority=entry.priority,
+        referrer=clipped(entry.referrer, MAX_URL_CHARACTERS),
+        redirect_target=clipped(entry.redirect_target, MAX_URL_CHARACTERS),
+        tries=entry.tries,
+        error_count=entry.error_count,
+        error_class=entry.error_class,
+        content_hash=entry.text_hash,
+        raw_hash=entry.raw_hash,
+        unchanged_count=entry.unchanged_count,
+        discovered_at=_moment(entry.discovered_at_ms),
+        last_crawled_at=_moment(entry.fetched_at_ms),
+        next_crawl_at=_moment(entry.due_at_ms if is_open else entry.next_crawl_at_ms),
+        changed_at=_moment(entry.changed_at_ms),
+        closed_at=_moment(entry.closed_at_ms),
+        updated_at=moment_of(entry.updated_at_ms),
+    )
+
+
+def dropped_url_of(key: bytes) -> DroppedUrlRow:
+    """Name the row of an entry that the log has dropped: its key is the job, a slash, the URL's key."""
+    job_id, _, url_key = key.decode("utf-8", "replace").rpartition("/")
+    return DroppedUrlRow(url_key, job_id)
+
+
+def host_row_of(record: HostRecorded) -> HostRow:
+    """Make the row of a group, or of an origin's robots.txt."""
+    return HostRow(
+        name=record.origin or record.group,
+        kind=record.kind,
+        group_name=record.group,
+        delay_seconds=record.delay_seconds,
+        configured_delay_seconds=record.configured_delay_seconds,
+        robots_delay_seconds=record.robots_delay_seconds,
+        max_in_flight=record.max_in_flight,
+        is_active=record.is_active,
+        breaker=record.breaker,
+        blocked_until=_moment(record.blocked_until_ms),
+        block_reason=record.block_reason,
+        barred_until=_moment(record.barred_until_ms),
+        barred_by=record.blocked_by,
+        barred_for=record.block_detail,
+        failures=record.failures,
+        unreachable_since=_moment(record.unreachable_since_ms),
+        last_success_at=_moment(record.last_success_at_ms),
+        last_error_class=record.last_error_class,
+        pages_fetched=record.pages_fetched,
+        requests_failed=record.requests_failed,
+        bytes_fetched=record.bytes_fetched,
+        robots_state=record.robots_state,
+        robots_text=record.robots_text,
+        robots_status=record.robots_status,
+        robots_url=clipped(record.robots_url, MAX_URL_CHARACTERS),
+        robots_fetched_at=_moment(record.robots_fetched_at_ms),
+        robots_expires_at=_moment(record.robots_expires_at_ms),
+        sitemap_urls=json.dumps(record.sitemap_urls),
+        updated_at=moment_of(record.updated_at_ms),
+    )
+
+
+def dropped_host_of(key: bytes) -> DroppedHostRow:
+    """Name the row of a host that the log has dropped."""
+    return DroppedHostRow(key.decode("utf-8", "replace"))
+
+
+def _moment(milliseconds: int) -> datetime | None:
+    """Turn a moment that may not have come into one that may not be there."""
+    return moment_of(milliseconds) if milliseconds else None
