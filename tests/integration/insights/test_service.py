@@ -175,12 +175,15 @@ async def test_a_wiped_table_costs_nothing_but_its_counts(ring: Ring, yard: Yard
 
 
 async def test_what_retention_took_leaves_a_hole_and_no_stop(ring: Ring, yard: Yard) -> None:
-    """Counts are nothing to stop for; and behind the hole it commits on."""
+    """Counts are nothing to stop for: it says what is missing, and commits behind it whatever follows."""
     host = a_host()
+    left = await ring.waiting()  # by the tests before
     await ring.fetch(host, times=20)
     await ring.cut()
     service = yard.start(INSIGHTS)
     await service.until_ready()
+    await until_committed(ring, service)
+    assert sum(event["messages"] for event in service.events("Messages Lost")) == left + 20
 
     await ring.fetch(host, outcome="not_found", times=4)
 

@@ -18,8 +18,7 @@ from strider.localstack.home import Home, find_home, is_held
 from strider.localstack.identity import ProcessIdentity, is_alive
 from strider.localstack.state import READY, ProcessStatus, StackState, read_state
 
-# Compiled code is kept, as everywhere but in some containers: six members are a second to compile.
-OF_OTHERS = {*VARIABLES.values(), "STRIDER_HOME", "PYTHONDONTWRITEBYTECODE"}
+OF_OTHERS = {*VARIABLES.values(), "STRIDER_HOME"}
 
 
 SMALL = ("--only", "kafka,postgres,redis,echo,tally")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strider.insights.adapters.commits import end_of_done
+from strider.insights.adapters.commits import Taken, end_of_done, taken
+from strider.runtime.ports import TopicPartition
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,23 @@ from strider.insights.adapters.commits import end_of_done
 def test_the_end_of_what_is_done(acked, gaps, committed, end):
     """An offset that is too low has hours counted again after a kill."""
     assert end_of_done(acked, gaps, committed=committed) == end
+
+
+@pytest.mark.parametrize(
+    ("committed", "begin", "found"),
+    [
+        pytest.param(10, 10, False, id="nothing-was-taken"),
+        pytest.param(10, 3, False, id="only-what-was-read"),
+        pytest.param(10, 30, True, id="what-was-next"),
+        pytest.param(0, 30, True, id="all-that-there-was"),
+        pytest.param(None, 0, False, id="a-new-group"),
+        pytest.param(None, 30, True, id="a-new-group-that-comes-late"),
+    ],
+)
+def test_what_is_gone_from_where_reading_was_to_go_on(committed, begin, found):
+    """Where nothing follows it would be a back-log that nobody can work off."""
+    place = TopicPartition("t", 0)
+
+    holes = taken({place: committed}, {place: begin})
+
+    assert holes == ([Taken(place, committed, begin)] if found else [])

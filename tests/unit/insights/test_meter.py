@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from strider.insights.adapters import ProcessMeter
+from strider.insights.adapters import Losses, ProcessMeter
+from strider.insights.adapters.commits import Taken
 from strider.insights.adapters.meter import BUSIEST, HOSTS, MOST_NAMED, OUTCOMES
 from strider.insights.core import HostCounts
-from strider.runtime.metrics import Metrics
+from strider.runtime.metrics import LOSSES, LOST_MESSAGES, Metrics
+from strider.runtime.ports import TopicPartition
 
 
 def counts(requests: int, *, hour: int = 1) -> HostCounts:
@@ -53,3 +55,14 @@ async def test_a_new_hour_begins_with_nobody():
     await meter.show()
 
     assert named(metrics) == {"b.test": 1.0}
+
+
+def test_what_retention_took_is_said_but_not_of_a_group_that_never_read():
+    """Nothing is dropped silently; but whoever comes for the first time has missed nothing."""
+    metrics = Metrics()
+    losses = Losses(metrics)
+
+    losses.tell(Taken(TopicPartition("t", 0), 5, 25))
+    losses.tell(Taken(TopicPartition("t", 1), None, 25))
+
+    assert (metrics.value(LOSSES, "t"), metrics.value(LOST_MESSAGES, "t")) == (1, 20)

@@ -29,6 +29,7 @@ def build(process: Process[InsightsSettings]) -> Wiring:
         shards=shards,
         session_seconds=settings.kafka.session_timeout_seconds,
         on_progress=process.heartbeat.succeeded,
+        on_taken=adapters.Losses(process.metrics).tell,
     )
     hosts = adapters.HostTable(application, shards=shards)
     meter = adapters.ProcessMeter(process.metrics, known=hosts.__len__)

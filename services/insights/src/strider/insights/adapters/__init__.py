@@ -2,7 +2,7 @@
 
 from .application import Application
 from .changelog import prepare_changelog
-from .meter import SHOW_SECONDS, ProcessMeter
+from .meter import SHOW_SECONDS, Losses, ProcessMeter
 from .schemas import Schemas
 from .tables import WRITE_SECONDS, HostTable
 from .watch import Watch, repeat
@@ -12,6 +12,7 @@ __all__ = [
     "WRITE_SECONDS",
     "Application",
     "HostTable",
+    "Losses",
     "ProcessMeter",
     "Schemas",
     "Watch",

@@ -12,6 +12,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 import faust
@@ -24,7 +25,7 @@ from strider.runtime.kafka import KafkaConnection
 from strider.runtime.logs import logger
 from strider.runtime.ports import TopicPartition
 
-from .commits import ContiguousConsumer
+from .commits import ContiguousConsumer, OnTaken
 
 APP: Final = "insights"
 """Consumer group, and first part of the names of Faust's own topics."""
@@ -53,6 +54,7 @@ class Application:
         shards: int,
         session_seconds: float,
         on_progress: Callable[[], None] = lambda: None,
+        on_taken: OnTaken = lambda _taken: None,
         exit_now: Callable[[int], Any] = os._exit,
     ) -> None:
         for name, level in {"faust": logging.WARNING, "mode": logging.WARNING, **LOUD}.items():
@@ -63,7 +65,7 @@ class Application:
         self._app = _open_app(
             connection, shards=shards, session_seconds=session_seconds, folder=self._directory.name
         )
-        self._app.transport.Consumer = ContiguousConsumer
+        self._app.transport.Consumer = partial(ContiguousConsumer, on_taken=on_taken)
         self._failed: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         self._leaving: list[Callable[[], Awaitable[None]]] = []
         self._app.on_partitions_revoked.connect(self._on_revoked, weak=False)

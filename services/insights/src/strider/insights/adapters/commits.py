@@ -1,16 +1,36 @@
-"""Which offset Faust may commit: the end of what is done without a hole.
+"""Which offset Faust may commit: the end of what is done without a hole, and what retention took.
 
 Faust reads for a moment before it seeks to where the group is, takes what it has read for a hole then,
 and has it twice among what is done. Its own search for the end stops at every number that comes
 twice, so that it commits one message in some seconds: a process that is killed then reads hours again.
+
+What retention took unread it passes over without a word, and commits behind it only once another message
+has come: a partition that nothing comes to any more would be taken for a back-log for ever.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from faust.transport.drivers.aiokafka import Consumer
+from faust.types.tuples import TP
+
+from strider.runtime.ports import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A stretch of a log that is gone: where reading was to go on, and where the log begins now."""
+
+    place: TopicPartition
+    wanted: int | None
+    """None for a group that has never read here, which has lost nothing."""
+    available: int
+
+
+OnTaken: TypeAlias = Callable[[Taken], None]
 
 
 def end_of_done(
@@ -34,8 +54,33 @@ def end_of_done(
             return end if end > first else None
 
 
+def taken(committed: Mapping[Any, int | None], begins: Mapping[Any, int]) -> list[Taken]:
+    """List where a log begins only behind what was committed."""
+    return [
+        Taken(TopicPartition(*place), committed[place], begin)
+        for place, begin in begins.items()
+        if begin > (committed[place] or 0)
+    ]
+
+
 class ContiguousConsumer(Consumer):
-    """Faust's consumer, with another search."""
+    """Faust's consumer, with another search, and with a word for what it has missed."""
+
+    def __init__(self, *arguments: Any, on_taken: OnTaken, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._on_taken = on_taken
+
+    async def seek_to_committed(self) -> Mapping[Any, Any]:
+        """Go to where the group is; where the log is gone from there, say so and commit where it begins."""
+        committed = await super().seek_to_committed()
+        read = [place for place in committed if self.app.topics.acks_enabled_for(place.topic)]
+        holes = taken(committed, await self.earliest_offsets(*read))
+        for hole in holes:
+            self._on_taken(hole)
+        passed = {TP(*hole.place): hole.available for hole in holes}
+        if passed:
+            await self._commit(passed)
+        return {**committed, **passed}
 
     def _new_offset(self, tp: Any) -> int | None:
         acked, gaps = self._acked_index[tp], self._gap[tp]

@@ -9,7 +9,10 @@ from collections.abc import Callable
 from typing import Final
 
 from strider.insights.core import HostCounts, busiest, requests_in
-from strider.runtime.metrics import Metric, Metrics
+from strider.runtime.logs import logger
+from strider.runtime.metrics import LOSSES, LOST_MESSAGES, Metric, Metrics
+
+from .commits import Taken
 
 MOST_NAMED: Final = 10
 SHOW_SECONDS: Final = 5.0
@@ -28,6 +31,8 @@ BUSIEST: Final = Metric(
     ("host",),
     max_series=MOST_NAMED,
 )
+
+_log = logger("insights")
 
 
 class ProcessMeter:
@@ -63,3 +68,27 @@ class ProcessMeter:
             self._metrics.set(BUSIEST, host, value=requests)
         self._named = frozenset(self._busiest)
         self._metrics.set(HOSTS, value=self._known())
+
+
+class Losses:
+    """Says what retention took before it was counted."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def tell(self, hole: Taken) -> None:
+        """Name the range in the log and the metrics; a group that never read has lost nothing."""
+        if hole.wanted is None:
+            return
+        topic, partition = hole.place
+        gone = hole.available - hole.wanted
+        self._metrics.count(LOSSES, topic)
+        self._metrics.count(LOST_MESSAGES, topic, amount=gone)
+        _log.error(
+            "Messages Lost",
+            topic=topic,
+            partition=partition,
+            lost_from=hole.wanted,
+            lost_to=hole.available - 1,
+            messages=gone,
+        )
