@@ -33,8 +33,7 @@ from strider.parser.core.readings import (
 from .lexbor_blocks import read_blocks
 from .lexbor_embedded import read_embedded
 from .lexbor_limits import find_limit
-from .lexbor_microdata import read_microdata
-from .lexbor_rdfa import read_rdfa
+from .lexbor_records import read_records
 from .lexbor_times import read_times
 
 MAX_ANCHOR_CHARS: Final = 200
@@ -141,13 +140,7 @@ def _deeper(tree: LexborHTMLParser, walk: _Walk, depth: Depth) -> dict[str, Any]
     ]
     data = [node.text()[:MAX_DATA_CHARS] for node in scripts]
     records = (
-        {
-            "data_blocks": tuple(data),
-            "microdata": read_microdata(tree.root or body),
-            "rdfa": read_rdfa(tree.root or body),
-        }
-        if depth.with_records
-        else {}
+        {"data_blocks": tuple(data), **read_records(tree.root or body, body)} if depth.with_records else {}
     )
     return {
         **records,

@@ -40,6 +40,9 @@ _OWN_FIELDS: Final = frozenset(
 """Names that say nothing further: they have fields of their own, or mean the browser."""
 
 
+_OPEN_GRAPH: Final = ("og:", "article:", "product:", "book:", "profile:", "video:", "music:")
+
+
 @dataclass(frozen=True, slots=True)
 class Alternates:
     """Other forms of the page: parallel tuples."""
@@ -61,16 +64,15 @@ class Properties:
     def say(self, *names: str) -> str:
         """Give the first of these that says something."""
         for name in names:
-            of_kind = (
-                self.open_graph
-                if name.startswith("og:")
-                else self.twitter
-                if name.startswith("twitter:")
-                else self.plain
-            )
-            if value := of_kind.get(name):
+            if value := self.family(name).get(name):
                 return value
         return ""
+
+    def family(self, name: str) -> dict[str, str]:
+        """Give the map that a name belongs to."""
+        if name.startswith(_OPEN_GRAPH):
+            return self.open_graph
+        return self.twitter if name.startswith("twitter:") else self.plain
 
     def further(self) -> dict[str, str]:
         """Give the plain ones that have no field of their own, clipped and bounded."""
@@ -83,12 +85,7 @@ def read_properties(metas: Sequence[MetaTag]) -> Properties:
     for name, content in metas:
         if not name or not content:
             continue
-        if name.startswith(("og:", "article:", "product:", "book:", "profile:", "video:", "music:")):
-            properties.open_graph.setdefault(name, content)
-        elif name.startswith("twitter:"):
-            properties.twitter.setdefault(name, content)
-        else:
-            properties.plain.setdefault(name, content)
+        properties.family(name).setdefault(name, content)
     return properties
 
 

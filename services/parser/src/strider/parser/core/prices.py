@@ -9,7 +9,11 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-_AMOUNT: Final = re.compile(r"\d[\d.,'\u2019\s\u00a0\u202f]{0,30}\d|\d")
+from strider.urls import host
+
+_AMOUNT: Final = re.compile(
+    r"\d{1,3}(?:[\s'\u2019\u00a0\u202f]\d{3}(?!\d))+(?:[.,]\d+)?|\d{1,15}(?:[.,]\d{1,9}){0,6}"
+)
 _CODE: Final = re.compile(r"(?<![A-Za-z])([A-Z]{3})(?![A-Za-z])")
 _SPACES: Final = re.compile(r"['\u2019\s\u00a0\u202f]")
 _CURRENCIES: Final = frozenset(
@@ -45,7 +49,19 @@ _SIGNS: Final = (
 )
 """Longer ones first: a dollar is one of many."""
 
-_CENTS: Final = 2
+_DOLLARS: Final = {
+    "au": "AUD",
+    "ca": "CAD",
+    "cl": "CLP",
+    "co": "COP",
+    "hk": "HKD",
+    "mx": "MXN",
+    "nz": "NZD",
+    "sg": "SGD",
+    "tw": "TWD",
+    "ar": "ARS",
+}
+"""Whose dollar or peso is meant by its bare sign, by the top-level domain of a site."""
 _GROUP: Final = 3
 
 
@@ -56,20 +72,27 @@ class Price(NamedTuple):
     currency: str
 
 
-def read_price(text: str) -> Price | None:
+def read_price(text: str, *, country: str = "") -> Price | None:
     """Read the first amount of a text; None where there is none."""
     match = _AMOUNT.search(text[:200])
     if match is None:
         return None
-    return Price(_decimal(_SPACES.sub("", match[0])), read_currency(text))
+    digits = "".join(str(int(char)) if char.isdecimal() else char for char in _SPACES.sub("", match[0]))
+    return Price(_decimal(digits), read_currency(text, country=country))
 
 
-def read_currency(text: str) -> str:
+def read_currency(text: str, *, country: str = "") -> str:
     """Give the ISO 4217 code that a text names by code or sign; empty for none."""
     for code in _CODE.findall(text[:200]):
         if code in _CURRENCIES:
             return str(code)
-    return next((code for sign, code in _SIGNS if sign in text[:200]), "")
+    sign, code = next(((sign, code) for sign, code in _SIGNS if sign in text[:200]), ("", ""))
+    return _DOLLARS.get(country, code) if sign == "$" else code
+
+
+def country_of(url: str) -> str:
+    """Give the country by which a bare sign of money is read; empty where the address names none."""
+    return host(url).rpartition(".")[2] if "://" in url else ""
 
 
 def _decimal(digits: str) -> str:

@@ -1,57 +1,73 @@
 """Which products does a page offer, who says so, and how far is that to be believed?
 
-Takes what pages say for machines. Every attribute is from the source that is to be trusted most, and names
-it; what no source says stays unknown. Products of one name are one.
+Takes what pages say for machines, and what their form shows. Every attribute is from the source that is to be
+trusted most, and names it; what no source says stays unknown. What the page is about comes first.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
 from strider.contracts.generated.events import Product
-from strider.contracts.generated.words import AttributeSource, Availability, ImageKind
+from strider.contracts.generated.words import AttributeSource
 
 from .metadata import Properties, resolve
-from .plaintexts import plain
-from .prices import read_currency, read_price
+from .offers import MAX_TEXT_CHARS, amount_of, as_gtin, read_product, state_named, variants_of
+from .pictures import place_pictures
+from .prices import country_of
 from .rdfa import resolve_subjects
 from .readings import HtmlReading
+from .shopfront import Front, find_offer
 from .structured import JSON_LD, MICRODATA, RDFA, Structured, read_json_ld, types_of
 
 MAX_PRODUCTS: Final = 50
-MAX_IMAGES: Final = 50
-MAX_TEXT_CHARS: Final = 4_000
-BEST_RATING: Final = 5.0
+ALIKE: Final = 0.5
+"""Share of words from which on two sources with one product each speak of the same."""
 
 _TYPES: Final = frozenset({"product", "productgroup", "individualproduct", "productmodel", "vehicle", "car"})
+_ELSEWHERE: Final = (
+    "isRelatedTo",
+    "isSimilarTo",
+    "isAccessoryOrSparePartFor",
+    "isConsumableFor",
+    "isVariantOf",
+)
 _CONFIDENCES: Final = {
+    AttributeSource.SITE_PARSER: 0.98,
     AttributeSource.JSON_LD: 0.95,
     AttributeSource.MICRODATA: 0.9,
     AttributeSource.RDFA: 0.85,
     AttributeSource.OPEN_GRAPH: 0.8,
+    AttributeSource.META: 0.7,
+    AttributeSource.HEURISTIC: 0.5,
 }
 _SOURCES: Final = {
     JSON_LD: AttributeSource.JSON_LD,
     MICRODATA: AttributeSource.MICRODATA,
     RDFA: AttributeSource.RDFA,
 }
-_STATES: Final = {
-    "instock": Availability.IN_STOCK,
-    "available": Availability.IN_STOCK,
-    "onlineonly": Availability.IN_STOCK,
-    "outofstock": Availability.OUT_OF_STOCK,
-    "soldout": Availability.OUT_OF_STOCK,
-    "oos": Availability.OUT_OF_STOCK,
-    "preorder": Availability.PREORDER,
-    "presale": Availability.PREORDER,
-    "backorder": Availability.BACKORDER,
-    "limitedavailability": Availability.LIMITED,
-    "discontinued": Availability.DISCONTINUED,
-    "instoreonly": Availability.IN_STORE_ONLY,
-}
+
+
+@dataclass(slots=True)
+class _Known:
+    """One product, as far as it is known: attributes with who said them."""
+
+    name: str
+    told: dict[str, tuple[Any, AttributeSource]] = field(default_factory=dict)
+
+    def hear(self, source: AttributeSource, said: dict[str, Any]) -> None:
+        """Take in what was not known yet; what belongs together is believed together or not at all."""
+        has_price = "price" in self.told
+        for attribute, value in said.items():
+            is_of_price = attribute in {"currency", "price_low", "price_high"} and has_price
+            if is_of_price and "price" in said and self.told["price"][0] != said["price"]:
+                continue
+            if value is not None and value not in ("", ()):
+                self.told.setdefault(attribute, (value, source))
 
 
 def of_records(reading: HtmlReading, properties: Properties, base: str) -> dict[str, Any]:
@@ -59,156 +75,151 @@ def of_records(reading: HtmlReading, properties: Properties, base: str) -> dict[
     items, errors = read_json_ld(reading.data_blocks)
     rdfa = resolve_subjects(reading.rdfa, base)
     structured = Structured(items, reading.microdata, rdfa, properties.open_graph, errors)
-    return {**structured.fields(), "products": find_products(structured, properties, base)}
+    return {**structured.fields(), "products": find_products(structured, properties, reading, base)}
 
 
-def find_products(structured: Structured, properties: Properties, base: str) -> tuple[Product, ...]:
+def find_products(
+    structured: Structured, properties: Properties, reading: HtmlReading, base: str
+) -> tuple[Product, ...]:
     """Give the products of a page; `base` is what their addresses are resolved against."""
-    by_name: dict[str, dict[str, tuple[Any, str]]] = {}
-    for source, said in _all(structured, properties, base):
-        key = " ".join(str(said["name"]).casefold().split())
-        if source == AttributeSource.OPEN_GRAPH and by_name:
-            if len(by_name) > 1:
-                continue  # a page has one Open Graph: of several products it speaks of none
-            key = next(iter(by_name))
-        if not key:
+    products: list[_Known] = []
+    for source, said in _said(structured, base):
+        _meet(products, source, said)
+    title = properties.say("og:title") or reading.title or reading.heading
+    beside = [(AttributeSource.OPEN_GRAPH, _of_open_graph(properties, base))]
+    beside.append((AttributeSource.META, _of_metas(properties)))
+    front = Front(
+        reading.shop,
+        reading.text,
+        base,
+        title=title,
+        is_said=properties.say("og:type").startswith("product") or bool(products),
+        country=country_of(base),
+    )
+    offer = find_offer(front)
+    beside.append((AttributeSource.HEURISTIC, offer))
+    main = _main(products, title, offer)
+    if main is None and not products and any(said.get("name") for _, said in beside):
+        main = _Known(title)
+        products.append(main)
+    for source, said in beside:
+        if main is not None:
+            main.hear(source, said)
+    products.sort(key=lambda known: known is not main)
+    return tuple(_product(known, reading, base) for known in products[:MAX_PRODUCTS] if "name" in known.told)
+
+
+def _said(structured: Structured, base: str) -> Iterator[tuple[AttributeSource, dict[str, Any]]]:
+    """Give products as structured data says them; forms of one, and those named beside it, are left out."""
+    nodes = list(structured.nodes())
+    by_id = {node["@id"]: node for _, node in nodes if isinstance(node.get("@id"), str)}
+    beside: set[int] = set()
+    for form, node in nodes:
+        if not _TYPES.intersection(name.lower() for name in types_of(node)):
             continue
-        known = by_name.setdefault(key, {})
-        for attribute, value in said.items():
-            if value not in {"", None, ()}:
-                known.setdefault(attribute, (value, source.value))
-    return tuple(_product(known) for known in list(by_name.values())[:MAX_PRODUCTS])
+        within = [*variants_of(node), *(one for name in _ELSEWHERE for one in _listed(node.get(name)))]
+        beside.update(id(by_id.get(one.get("@id"), one)) for one in within if isinstance(one, dict))
+        beside.update(id(one) for one in within)
+        if id(node) not in beside:
+            yield _SOURCES[form], read_product(node, base, by_id)
 
 
-def _all(
-    structured: Structured, properties: Properties, base: str
-) -> Iterator[tuple[AttributeSource, dict[str, Any]]]:
-    for form, node in structured.nodes():
-        if _TYPES.intersection(name.lower() for name in types_of(node)):
-            yield _SOURCES[form], _of_node(node, base)
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _meet(products: list[_Known], source: AttributeSource, said: dict[str, Any]) -> None:
+    """Find the product that is spoken of, or make it a new one."""
+    key = _key(said["name"])
+    if not key:
+        if len(products) == 1:
+            products[0].hear(source, said)
+        return
+    known = next((one for one in products if one.name == key), None)
+    if known is None and len(products) == 1 and _alike(products[0].name, key) >= ALIKE:
+        is_other = all(told[1] == source for told in products[0].told.values())
+        known = None if is_other else products[0]
+        if is_other and products[0].told.get("price", ("",))[0] == said.get("price"):
+            known = None
+    if known is None:
+        known = _Known(key)
+        products.append(known)
+    known.hear(source, said)
+
+
+def _main(products: list[_Known], title: str, offer: dict[str, Any]) -> _Known | None:
+    """Say which product the page is about, where one is."""
+    if len(products) == 1:
+        return products[0]
+    wanted = _key(offer.get("name") or title)
+    best = max(products, key=lambda known: _alike(known.name, wanted), default=None)
+    return best if best is not None and _alike(best.name, wanted) >= ALIKE else None
+
+
+def _key(name: Any) -> str:
+    return " ".join(str(name).casefold().split())
+
+
+def _alike(one: str, other: str) -> float:
+    """Say which share of the words of the shorter name the other one has."""
+    words, others = set(one.split()), set(other.split())
+    return len(words & others) / (min(len(words), len(others)) or 1)
+
+
+def _of_open_graph(properties: Properties, base: str) -> dict[str, Any]:
     say = properties.say
-    amount = say("product:price:amount", "og:price:amount", "product:sale_price:amount")
-    if amount or say("og:type").startswith("product"):
-        yield (
-            AttributeSource.OPEN_GRAPH,
-            {
-                "name": say("og:title"),
-                "description": say("og:description")[:MAX_TEXT_CHARS],
-                "price": _amount(amount),
-                "currency": say("product:price:currency", "og:price:currency").upper()[:3],
-                "availability": _state(say("product:availability", "og:availability")),
-                "brand": say("product:brand", "og:brand"),
-                "sku": say("product:retailer_item_id"),
-                "condition": say("product:condition"),
-                "image_urls": tuple(filter(None, (resolve(say("og:image"), base),))),
-            },
-        )
-
-
-def _of_node(node: dict[str, Any], base: str) -> dict[str, Any]:
-    rating = _first(node.get("aggregateRating"))
-    category = node.get("category")
-    numbers = (node.get(name) for name in ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "isbn", "ean"))
-    images = node.get("image")
-    urls = [resolve(_text(one, "url", "contentUrl"), base) for one in _many(images)[:MAX_IMAGES]]
-    return {
-        "name": _text(node.get("name")),
-        "description": _text(node.get("description")),
-        "url": resolve(_text(node.get("url")), base),
-        "brand": _text(node.get("brand")) or _text(node.get("manufacturer")),
-        "category": " > ".join(filter(None, map(_text, _many(category)))),
-        "sku": _text(node.get("sku")) or _text(node.get("productID")),
-        "gtin": "".join(char for char in next(filter(None, map(_text, numbers)), "") if char.isdigit()),
-        "mpn": _text(node.get("mpn")),
-        "rating": _rating(rating),
-        "review_count": _count(rating),
-        "image_urls": tuple(dict.fromkeys(filter(None, urls))),
-        **_offer(node),
-    }
-
-
-def _offer(node: dict[str, Any]) -> dict[str, Any]:
-    offers = [offer for offer in _many(node.get("offers")) if isinstance(offer, dict)]
-    if not offers:
+    amount = say("product:sale_price:amount", "product:price:amount", "og:price:amount")
+    if not amount and not say("og:type").startswith("product"):
         return {}
-    offer = next((one for one in offers if one.get("price") or one.get("lowPrice")), offers[0])
-    within = _first(offer.get("priceSpecification"))
-    said = {**within, **{name: value for name, value in offer.items() if value != ""}}
-    price = _text(said.get("price"))
-    currency = _text(said.get("priceCurrency")).upper()[:3] or read_currency(price)
+    before = say("product:original_price:amount", "og:price:standard_amount", "product:price:amount")
+    price, old = amount_of(amount), amount_of(before)
     return {
-        "price": _amount(price) or _amount(_text(said.get("lowPrice"))),
-        "price_low": _amount(_text(said.get("lowPrice"))),
-        "price_high": _amount(_text(said.get("highPrice"))),
-        "currency": currency,
-        "availability": _state(_text(said.get("availability"))),
-        "condition": _text(said.get("itemCondition")).rpartition("/")[2],
-        "seller": _text(said.get("seller")),
+        "name": say("og:title"),
+        "description": say("og:description")[:MAX_TEXT_CHARS],
+        "price": price,
+        "old_price": old if price and old and float(old) > float(price) else "",
+        "currency": say("product:price:currency", "og:price:currency", "product:sale_price:currency").upper()[
+            :3
+        ],
+        "availability": state_named(say("product:availability", "og:availability")),
+        "brand": say("product:brand", "og:brand"),
+        "category": say("product:category"),
+        "sku": say("product:retailer_item_id", "product:sku"),
+        "gtin": as_gtin(say("product:gtin", "product:ean", "product:upc", "product:isbn")),
+        "mpn": say("product:mfr_part_no"),
+        "condition": say("product:condition"),
+        "image_urls": tuple(filter(None, (resolve(say("og:image"), base),))),
     }
 
 
-def _product(known: dict[str, tuple[Any, str]]) -> Product:
-    values = {name: value for name, (value, _) in known.items()}
-    urls = values.get("image_urls", ())
+def _of_metas(properties: Properties) -> dict[str, Any]:
+    """Read meta elements beside Open Graph: properties of items without their item, and Twitter's labels."""
+    say = properties.say
+    said: dict[str, Any] = {
+        "price": amount_of(say("price", "product_price", "lowprice")),
+        "currency": say("pricecurrency", "currency", "product_currency").upper()[:3],
+        "sku": say("sku", "productid"),
+        "gtin": as_gtin(say("gtin13", "gtin", "gtin12")),
+        "mpn": say("mpn"),
+        "brand": say("brand"),
+        "availability": state_named(say("availability")),
+    }
+    for number in ("1", "2"):
+        label, value = say(f"twitter:label{number}").lower(), say(f"twitter:data{number}")
+        if label in {"price", "preis", "prix", "precio"}:
+            said["price"] = said["price"] or amount_of(value)
+        elif label in {"availability", "brand"}:
+            said[label] = said[label] or (state_named(value) if label == "availability" else value)
+    return said
+
+
+def _product(known: _Known, reading: HtmlReading, base: str) -> Product:
+    values = {name: value for name, (value, _) in known.told.items()}
+    pictures = place_pictures(values.get("image_urls", ()), reading.shop.pictures, values["name"], base)
     told = json.dumps(values, sort_keys=True, default=str, ensure_ascii=False)
     return Product(
-        **values,
-        image_kinds=(ImageKind.PRIMARY.value, *(ImageKind.GALLERY.value,) * len(urls))[: len(urls)],
-        image_alts=("",) * len(urls),
-        image_positions=tuple(range(len(urls))),
-        image_widths=(0,) * len(urls),
-        image_heights=(0,) * len(urls),
-        image_bytes=(0,) * len(urls),
+        **{**values, **pictures},
         content_hash=sha256(told.encode("utf-8", "replace")).hexdigest(),
-        sources={name: source for name, (_, source) in known.items()},
-        confidences={name: _CONFIDENCES[AttributeSource(source)] for name, (_, source) in known.items()},
+        sources={name: source.value for name, (_, source) in known.told.items()},
+        confidences={name: _CONFIDENCES[source] for name, (_, source) in known.told.items()},
     )
-
-
-def _amount(text: str) -> str:
-    price = read_price(text)
-    return price.amount if price else ""
-
-
-def _state(text: str) -> str:
-    word = "".join(char for char in text.rpartition("/")[2].lower() if char.isalpha())
-    return _STATES[word].value if word in _STATES else ""
-
-
-def _rating(rating: dict[str, Any]) -> float | None:
-    value, best = _number(rating.get("ratingValue")), _number(rating.get("bestRating")) or BEST_RATING
-    if value is None or not 0 <= value <= best:
-        return None
-    return round(value * BEST_RATING / best, 2)
-
-
-def _count(rating: dict[str, Any]) -> int | None:
-    value = _number(rating.get("reviewCount"))
-    value = _number(rating.get("ratingCount")) if value is None else value
-    return None if value is None or value < 0 else int(value)
-
-
-def _number(value: Any) -> float | None:
-    price = read_price(_text(value))
-    return float(price.amount) if price else None
-
-
-def _many(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _first(value: Any) -> dict[str, Any]:
-    return next((one for one in _many(value) if isinstance(one, dict)), {})
-
-
-def _text(value: Any, *names: str) -> str:
-    """Say a value in words: of an object its name, of several the first."""
-    if isinstance(value, list):
-        return next((text for one in value[:10] if (text := _text(one, *names))), "")
-    if isinstance(value, dict):
-        wanted = (*names, "name", "@value", "@id")
-        said = next((value[name] for name in wanted if isinstance(value.get(name), str)), "")
-        return plain(said)[:MAX_TEXT_CHARS]
-    if isinstance(value, str):
-        return plain(value[: 4 * MAX_TEXT_CHARS])[:MAX_TEXT_CHARS]
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

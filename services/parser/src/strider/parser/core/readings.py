@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from .blocks import Blocks
+from .shopsigns import NO_SHOP, Shop
 
 ELSEWHERE: Final = 0
 MAIN: Final = 1
@@ -89,6 +90,8 @@ class HtmlReading:
     """Scripts of JSON-LD, each as it stands; only where records are wanted, like microdata."""
     microdata: tuple[dict[str, Any], ...] = ()
     rdfa: tuple[dict[str, Any], ...] = ()
+    shop: Shop = NO_SHOP
+    """What of the page looks like a shop; only where records are wanted."""
     times: tuple[str, ...] = ()
     """The dates of time elements."""
     item_types: tuple[str, ...] = ()

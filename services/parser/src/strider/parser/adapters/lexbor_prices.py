@@ -1,0 +1,93 @@
+"""The amounts within one price of a tree: now, before, from and to stand in one box more often than not.
+
+Decides where one amount ends and another begins, by what is crossed out and by the names of elements; puts
+together again what is written in pieces (`$`, `39`, `99`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+MAX_PRICE_CHARS: Final = 400
+MAX_AMOUNTS: Final = 20
+MAX_DEPTH: Final = 16
+MAX_NODES: Final = 200
+"""That are looked at for one text."""
+
+_STRUCK: Final = frozenset({"s", "del", "strike"})
+_SILENT: Final = frozenset({"script", "style", "svg", "noscript", "template", "select"})
+_PARTS: Final = re.compile(r"integer|decimal|fraction|cents?\b|currency|symbol|whole|digits|sign")
+_DIGIT: Final = re.compile(r"\d")
+_OWN: Final = re.compile(
+    r"price|amount|old|was\b|sale|special|regular|compare|final|current|discount|save|unit"
+)
+_CENTS: Final = re.compile(r"cents?\b|fraction|decimal|\bsup\b")
+_NAMES: Final = ("class", "id", "data-testid")
+
+
+@dataclass(slots=True)
+class FoundAmount:
+    """A text that may name an amount."""
+
+    words: str
+    is_struck: bool
+    text: str = ""
+
+
+def text_of(node: LexborNode, max_chars: int) -> str:
+    """Give the text of an element, no more than so many characters of it, whatever its size."""
+    pieces: list[str] = []
+    left, is_silent = max_chars, False
+    for number, element in enumerate(node.traverse(include_text=True)):
+        tag = element.tag or ""
+        if tag == "-text":
+            if not is_silent:
+                pieces.append((element.text_content or "")[:left])
+                left -= len(pieces[-1])
+            is_silent = False
+        else:
+            is_silent = tag in _SILENT
+        if left <= 0 or number >= MAX_NODES:
+            break
+    return " ".join(" ".join(pieces).split())[:max_chars]
+
+
+def read_amounts(node: LexborNode, words: str) -> list[FoundAmount]:
+    """Give the amounts of a price in their order; texts without a digit are none."""
+    found: list[FoundAmount] = [FoundAmount(words, node.tag in _STRUCK)]
+    _read(node, found, found[0], depth=0)
+    for amount in found:
+        amount.text = " ".join(amount.text.split())
+    return [amount for amount in found[:MAX_AMOUNTS] if _DIGIT.search(amount.text)]
+
+
+def _read(node: LexborNode, found: list[FoundAmount], into: FoundAmount, *, depth: int) -> None:
+    for child in node.iter(include_text=True):
+        tag = child.tag or ""
+        if tag == "-text":
+            into.text += child.text_content or ""
+            continue
+        if tag in _SILENT or tag.startswith("-") or depth >= MAX_DEPTH:
+            continue
+        said = child.attributes
+        words = " ".join(filter(None, (said.get(name) for name in _NAMES))).lower()
+        if _is_own(child, tag, words):
+            own = FoundAmount(f"{into.words} {words}", into.is_struck or tag in _STRUCK)
+            found.append(own)
+            _read(child, found, own, depth=depth + 1)
+            into = FoundAmount(into.words, into.is_struck)
+            found.append(into)
+        else:
+            if (tag == "sup" or _CENTS.search(words)) and re.search(r"\d\s*$", into.text):
+                into.text = into.text.rstrip() + ("." if re.fullmatch(r"\s*\d\d\s*", child.text()) else "")
+            _read(child, found, into, depth=depth + 1)
+
+
+def _is_own(child: LexborNode, tag: str, words: str) -> bool:
+    if tag in _STRUCK or tag == "ins":
+        return True
+    return bool(_OWN.search(words) and not _PARTS.search(words) and _DIGIT.search(child.text()))

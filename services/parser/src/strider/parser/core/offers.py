@@ -1,0 +1,195 @@
+"""What does an object of structured data say about a product?
+
+Takes one object in the shape of JSON-LD, whoever wrote it, gives attributes by name. Its offers, those of its
+variants among them, come down to one price, its range and one state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from strider.contracts.generated.words import Availability
+
+from .metadata import resolve
+from .plaintexts import plain
+from .prices import read_currency, read_price
+from .shopwords import is_gtin
+
+MAX_IMAGES: Final = 50
+MAX_TEXT_CHARS: Final = 4_000
+MAX_OFFERS: Final = 500
+MAX_DEPTH: Final = 4
+BEST_RATING: Final = 5.0
+
+_NUMBERS: Final = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "isbn", "ean")
+_BEFORE: Final = ("listprice", "strikethroughprice", "msrp", "srp", "regularprice")
+_STATES: Final = {
+    "instock": Availability.IN_STOCK,
+    "available": Availability.IN_STOCK,
+    "availablefororder": Availability.IN_STOCK,
+    "onlineonly": Availability.IN_STOCK,
+    "outofstock": Availability.OUT_OF_STOCK,
+    "soldout": Availability.OUT_OF_STOCK,
+    "reserved": Availability.OUT_OF_STOCK,
+    "oos": Availability.OUT_OF_STOCK,
+    "preorder": Availability.PREORDER,
+    "presale": Availability.PREORDER,
+    "backorder": Availability.BACKORDER,
+    "madetoorder": Availability.BACKORDER,
+    "limitedavailability": Availability.LIMITED,
+    "discontinued": Availability.DISCONTINUED,
+    "instoreonly": Availability.IN_STORE_ONLY,
+}
+
+Known = Mapping[str, dict[str, Any]]
+"""Objects by their @id: what is said in one place may be meant in another."""
+
+
+def read_product(node: dict[str, Any], base: str, known: Known) -> dict[str, Any]:
+    """Give the attributes of one product; `base` is what its addresses are resolved against."""
+    rating = _object(node.get("aggregateRating"), known)
+    urls = [resolve(text_of(one, "url", "contentUrl"), base) for one in _many(node.get("image"))[:MAX_IMAGES]]
+    number = next(filter(None, (text_of(node.get(name)) for name in _NUMBERS)), "")
+    return {
+        "name": text_of(node.get("name")),
+        "description": text_of(node.get("description")),
+        "url": resolve(text_of(node.get("url")), base),
+        "brand": _called(node.get("brand"), known) or _called(node.get("manufacturer"), known),
+        "category": " > ".join(filter(None, map(text_of, _many(node.get("category"))))),
+        "sku": text_of(node.get("sku")) or text_of(node.get("productID")).rpartition(":")[2],
+        "gtin": as_gtin(number),
+        "mpn": text_of(node.get("mpn")),
+        "rating": _rating(rating),
+        "review_count": _count(rating),
+        "image_urls": tuple(dict.fromkeys(filter(None, urls))),
+        **_of_offers(list(_offers(node, known, 0))),
+    }
+
+
+def as_gtin(text: str) -> str:
+    """Give the digits of a GTIN; empty where its check digit says that it is none."""
+    digits = "".join(char for char in text if char.isdigit())
+    return digits if is_gtin(digits) else ""
+
+
+def state_named(text: str) -> str:
+    """Give the state that a word for machines names; empty for none."""
+    word = "".join(char for char in text.rstrip("/").rpartition("/")[2].lower() if char.isalpha())
+    return _STATES[word].value if word in _STATES else ""
+
+
+def amount_of(value: Any) -> str:
+    """Give an amount as a decimal number; numbers are taken as they are, whatever a land's habits."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:.2f}" if isinstance(value, float) and value != round(value, 2) else str(value)
+    price = read_price(text_of(value))
+    return price.amount if price else ""
+
+
+def variants_of(node: dict[str, Any]) -> list[Any]:
+    """Give the forms in which a product comes."""
+    return [*_many(node.get("hasVariant")), *_many(node.get("model"))]
+
+
+def _offers(node: dict[str, Any], known: Known, depth: int) -> Iterator[dict[str, Any]]:
+    for offer in _many(node.get("offers"))[:MAX_OFFERS]:
+        one = _object(offer, known)
+        if one:
+            yield one
+            if depth < MAX_DEPTH and not one.get("price") and not one.get("lowPrice"):
+                yield from _offers(one, known, depth + 1)
+    for variant in variants_of(node)[:MAX_OFFERS] if depth < MAX_DEPTH else ():
+        yield from _offers(_object(variant, known), known, depth + 1)
+
+
+def _of_offers(offers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Bring offers down to one: the first that has a price, with the range of them all."""
+    if not offers:
+        return {}
+    said = [_of_offer(offer) for offer in offers]
+    first = next((one for one in said if one["price"]), said[0])
+    amounts = [(float(one["price"]), one["price"]) for one in said if one["price"]]
+    low, high = (min(amounts)[1], max(amounts)[1]) if amounts else ("", "")
+    is_range = bool(amounts) and float(low) < float(high)
+    states = [one["availability"] for one in said if one["availability"]]
+    in_stock = Availability.IN_STOCK.value
+    return {
+        **first,
+        "price_low": first["price_low"] or (low if is_range else ""),
+        "price_high": first["price_high"] or (high if is_range else ""),
+        "availability": in_stock if in_stock in states else next(iter(states), ""),
+    }
+
+
+def _of_offer(offer: dict[str, Any]) -> dict[str, Any]:
+    further = [one for one in _many(offer.get("priceSpecification")) if isinstance(one, dict)]
+    before = next((one for one in further if _kind(one).endswith(_BEFORE)), {})
+    now = next((one for one in further if one is not before), {})
+    own = {name: value for name, value in offer.items() if value is not None and value != ""}
+    said = {**now, **own}
+    low = amount_of(said.get("lowPrice"))
+    price = amount_of(said.get("price")) or low
+    currency = text_of(said.get("priceCurrency")).upper()[:3] or read_currency(text_of(said.get("price")))
+    old = amount_of(before.get("price"))
+    return {
+        "price": price,
+        "price_low": low,
+        "price_high": amount_of(said.get("highPrice")),
+        "old_price": old if old and price and float(old) > float(price) else "",
+        "currency": currency,
+        "availability": state_named(text_of(said.get("availability"))),
+        "condition": text_of(said.get("itemCondition")).rpartition("/")[2],
+        "seller": text_of(said.get("seller")),
+    }
+
+
+def _kind(specification: dict[str, Any]) -> str:
+    return text_of(specification.get("priceType")).lower()
+
+
+def _rating(rating: dict[str, Any]) -> float | None:
+    value, best = _number(rating.get("ratingValue")), _number(rating.get("bestRating")) or BEST_RATING
+    if value is None or not 0 <= value <= best:
+        return None
+    return round(value * BEST_RATING / best, 2)
+
+
+def _count(rating: dict[str, Any]) -> int | None:
+    value = _number(rating.get("reviewCount"))
+    value = _number(rating.get("ratingCount")) if value is None else value
+    return None if value is None or value < 0 else int(value)
+
+
+def _number(value: Any) -> float | None:
+    amount = amount_of(value)
+    return float(amount) if amount else None
+
+
+def _many(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _object(value: Any, known: Known) -> dict[str, Any]:
+    """Give the first object of a value; one that is only named is looked up."""
+    one = next((one for one in _many(value) if isinstance(one, dict)), {})
+    name = one.get("@id")
+    return known.get(name, one) if len(one) == 1 and isinstance(name, str) else one
+
+
+def _called(value: Any, known: Known) -> str:
+    return text_of(_object(value, known)) or text_of(value)
+
+
+def text_of(value: Any, *names: str) -> str:
+    """Say a value in words: of an object its name, of several the first."""
+    if isinstance(value, list):
+        return next((text for one in value[:10] if (text := text_of(one, *names))), "")
+    if isinstance(value, dict):
+        wanted = (*names, "name", "@value", "@id")
+        said = next((value[name] for name in wanted if isinstance(value.get(name), str)), "")
+        return plain(said)[:MAX_TEXT_CHARS]
+    if isinstance(value, str):
+        # Twice: shops write entities of entities.
+        return plain(plain(value[: 4 * MAX_TEXT_CHARS]))[:MAX_TEXT_CHARS]
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

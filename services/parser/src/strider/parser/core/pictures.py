@@ -1,0 +1,73 @@
+"""Which pictures does a product have, and what is each of them?
+
+Takes the addresses that the page names for machines, and the pictures that it shows. What is named comes
+first; a gallery adds to it. What is shown tells texts, sizes, and which are small forms
+of others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from strider.contracts.generated.words import ImageKind
+
+from .metadata import resolve
+from .shopsigns import Picture
+
+MAX_IMAGES: Final = 50
+LEAST_PIXELS: Final = 50
+
+_GALLERY: Final = re.compile(
+    r"gallery|product-?(?:image|photo|media|img)|main-?image|zoom|pdp-?image|image-?viewer|imgtagwrapper"
+)
+_THUMBNAIL: Final = re.compile(r"thumb|swatch|alt-?images")
+_SIZE: Final = re.compile(
+    r"[._-](?:\d{2,4}x\d{0,4}|x\d{2,4}|small|medium|large|thumb|sq\d+|grande|master)(?=[._-]|$)"
+)
+
+
+def place_pictures(named: Sequence[str], shown: Sequence[Picture], name: str, base: str) -> dict[str, Any]:
+    """Write the pictures of one product as parallel fields."""
+    by_file: dict[str, tuple[str, Picture | None]] = {_file(url): (url, None) for url in named}
+    for picture in shown:
+        url = resolve(picture.url, base)
+        file = _file(url)
+        if not url or picture.is_beside:
+            continue
+        if file in by_file:
+            known = by_file[file]
+            by_file[file] = (known[0], known[1] or picture)
+        elif _belongs(picture, name) and len(by_file) < MAX_IMAGES:
+            by_file[file] = (url, picture)
+    found = list(by_file.values())
+    pictures = [picture for _, picture in found]
+    return {
+        "image_urls": tuple(url for url, _ in found),
+        "image_kinds": tuple(_kind(number, picture) for number, picture in enumerate(pictures)),
+        "image_alts": tuple("" if picture is None else picture.alt for picture in pictures),
+        "image_positions": tuple(range(len(found))),
+        "image_widths": tuple(0 if picture is None else picture.width for picture in pictures),
+        "image_heights": tuple(0 if picture is None else picture.height for picture in pictures),
+        "image_bytes": (0,) * len(found),
+    }
+
+
+def _belongs(picture: Picture, name: str) -> bool:
+    if 0 < picture.width < LEAST_PIXELS and not _THUMBNAIL.search(picture.words):
+        return False
+    return _GALLERY.search(picture.words) is not None or picture.alt.casefold() == name.casefold()
+
+
+def _kind(number: int, picture: Picture | None) -> str:
+    if number == 0:
+        return ImageKind.PRIMARY.value
+    is_small = picture is not None and _THUMBNAIL.search(picture.words)
+    return (ImageKind.THUMBNAIL if is_small else ImageKind.GALLERY).value
+
+
+def _file(url: str) -> str:
+    """Give what forms of one picture have in common: its file's name, without a size."""
+    name = url.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2].lower()
+    return _SIZE.sub("", name)

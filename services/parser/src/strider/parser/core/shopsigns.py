@@ -1,0 +1,58 @@
+"""What of a page looks like a shop: the shape between whoever walks the tree and who decides.
+
+Everything stands in the order of the page, with the names that its makers gave it; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+HEADING: Final = 0
+AMOUNT: Final = 1
+BUTTON: Final = 2
+NOTE: Final = 3
+"""What an element says whose name speaks of numbers, stock, brands or ratings."""
+PROPERTY: Final = 4
+"""An itemprop; `words` is its name."""
+
+
+class Sign(NamedTuple):
+    """One thing that a shop's page has."""
+
+    kind: int
+    text: str
+    words: str = ""
+    """Names of the element (class, id and their like), in lower case; of an amount all within its price."""
+    is_struck: bool = False
+    is_off: bool = False
+    """A button that cannot be pressed."""
+    is_beside: bool = False
+    """Part of a list, a menu, a recommendation: not what the page is about."""
+
+
+class Picture(NamedTuple):
+    """One picture."""
+
+    url: str
+    alt: str
+    words: str
+    width: int
+    height: int
+    is_beside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """All signs of one page."""
+
+    signs: Sequence[Sign] = ()
+    crumbs: Sequence[str] = ()
+    """Where the page stands in the shop, broad to narrow."""
+    pictures: Sequence[Picture] = ()
+    page_words: str = ""
+    """Names of the whole page."""
+
+
+NO_SHOP: Final = Shop()

@@ -1,0 +1,120 @@
+"""The words of shops, in the languages that most of them speak: for buying, for stock, for numbers.
+
+Says which state a text names, and which number or brand a label announces. Knows no page.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from strider.contracts.generated.words import Availability
+
+MAX_NUMBER_CHARS: Final = 40
+MAX_STATE_CHARS: Final = 60
+
+
+def _any_of(*words: str) -> str:
+    return "|".join(words)
+
+
+BUY: Final = re.compile(
+    _any_of(
+        r"\b(?:add(?: item)? to (?:my )?(?:cart|bag|basket|trolley|order)|buy (?:it )?now|order now",
+        r"purchase now",
+        r"in den (?:warenkorb|einkaufswagen)|jetzt kaufen|ajouter au panier|acheter|aggiungi al carrello",
+        r"acquista",
+        r"a[ñn]adir (?:al carrito|a la cesta)|agregar al carrito|comprar|adicionar ao carrinho",
+        r"in (?:het )?winkelwagen|in winkelmandje|l[äa]gg (?:i|till i) varukorg|k[øo]b nu|l[æa]g i kurv",
+        r"legg i handlekurv|do koszyka|kup teraz|do ko[šs][íi]ku|kos[áa]rba|sepete ekle|в корзину|купить)",
+        r"カートに入れる|加入购物车|장바구니",
+    ),
+    re.IGNORECASE,
+)
+
+_STATES: Final = {
+    Availability.OUT_OF_STOCK: _any_of(
+        r"out[ -]?of[ -]?stock|sold[ -]?out|not (?:currently )?available|currently unavailable|unavailable",
+        r"no longer available|0 in stock|notify me(?: when)?|email me when|get notified|back in stock",
+        r"ausverkauft|nicht (?:auf lager|verfügbar|lieferbar)|vergriffen|rupture|épuisé|indisponible|agotado",
+        r"sin stock|no disponible|esgotado|indisponível|non disponibile|esaurito|uitverkocht",
+        r"niet (?:op voorraad|leverbaar)|slutsåld|udsolgt|utsolgt|wyprzedane|niedostępny|vyprodáno",
+        r"нет в наличии|在庫切れ|품절",
+    ),
+    Availability.PREORDER: r"pre-?order|vorbestell|précommand|reserva anticipada",
+    Availability.BACKORDER: r"back-?order|nachbestell|sur commande",
+    Availability.DISCONTINUED: r"discontinued|nicht mehr (?:lieferbar|erhältlich)",
+    Availability.LIMITED: _any_of(
+        r"only \d+ (?:left|in stock|remaining)|low stock|few left|nur noch \d+|plus que \d+"
+    ),
+    Availability.IN_STOCK: _any_of(
+        r"in[ -]?stock|instock|available(?: now| for| to|$)|availability: available|ready to ship",
+        r"ships (?:in|within|today|now)|usually ships|\d+ (?:in stock|available)|auf lager",
+        r"(?:sofort )?lieferbar|vorrätig|verfügbar|en stock|disponible|disponibile|disponível|em estoque",
+        r"op voorraad|leverbaar|i lager|på lager|dostępny|skladem|raktáron|stokta|в наличии|在庫あり",
+    ),
+}
+"""In the order in which they are looked for: what is not there is said with the word for being there."""
+
+_STATE_OF: Final = tuple(
+    (state.value, re.compile(rf"(?<!\w)(?:{words})", re.IGNORECASE)) for state, words in _STATES.items()
+)
+
+SKU_LABEL: Final = _any_of(
+    r"sku|item(?: (?:no|number|code|id|#))|item ?#|art(?:ikel|icle)?[.-]? ?(?:nr|nummer|no|number)",
+    r"product (?:code|number|no|id|#)|produkt(?:nummer|code)|bestell-?n(?:r|ummer)|réf(?:érence)?|referencia",
+    r"ref|código|codice(?: articolo)?|stock (?:code|number|#)|style(?: (?:no|number|code|#))",
+    r"catalog(?: (?:no|number|#))|model(?: (?:no|number|#))?|modell|modèle|артикул|part (?:no|number|#)",
+)
+MPN_LABEL: Final = _any_of(
+    r"mpn|manufacturer(?:'s)? (?:part )?(?:no|number|#|code)|mfr\.? ?(?:part )?(?:no|number|#)?",
+    r"part (?:no|number|#)|model (?:no|number|#)",
+)
+GTIN_LABEL: Final = r"gtin(?:-?\d+)?|ean(?:-?13| code)?|upc(?:-?a| code)?|isbn(?:-?1[03])?|barcode"
+BRAND_LABEL: Final = r"brand|marke|hersteller|marque|marca|merk|manufacturer"
+
+_NUMBER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{1,39}")
+_LEAD: Final = re.compile(rf"^\W*(?:{SKU_LABEL}|{GTIN_LABEL})(?![A-Za-z])[\s.:#°º]*", re.IGNORECASE)
+MAX_LINES: Final = 2_000
+
+
+def state_of(text: str) -> str:
+    """Give the state that a short text names; empty for none."""
+    if len(text) > MAX_STATE_CHARS and not text.startswith("http"):
+        return ""
+    wanted = text.rpartition("/")[2] if text.startswith("http") else text
+    return next((state for state, words in _STATE_OF if words.search(wanted)), "")
+
+
+def labelled(label: str, text: str) -> str:
+    """Give what stands behind a label, in its line or in the next one; empty where nothing does."""
+    match = re.search(
+        rf"^\W{{0,3}}(?:{label})(?![A-Za-z])\.?[ ]?(?:[:#°º]|\n)[ :#\n]{{0,3}}([^\n]{{1,60}})",
+        text[:200_000],
+        re.IGNORECASE | re.MULTILINE,
+    )
+    return match[1].strip() if match else ""
+
+
+def number_in(text: str) -> str:
+    """Give the number of a thing that a text says, with or without a label before it; empty for none."""
+    bare = _LEAD.sub("", text.strip())
+    match = _NUMBER.match(bare)
+    if match is None or not any(char.isdigit() for char in match[0]):
+        return ""
+    return match[0].rstrip(".-/")[:MAX_NUMBER_CHARS]
+
+
+def is_gtin(digits: str) -> bool:
+    """Say whether digits are a GTIN, EAN, UPC or ISBN: of their length, and with their check digit."""
+    if len(digits) == ISBN_DIGITS:
+        return sum((10 - at) * int(digit) for at, digit in enumerate(digits)) % 11 == 0
+    padded = digits.zfill(14)
+    if not LEAST_GTIN_DIGITS <= len(digits) <= len(padded) or not int(digits):
+        return False
+    weighed = sum(int(digit) * (3 if at % 2 == 0 else 1) for at, digit in enumerate(padded))
+    return weighed % 10 == 0
+
+
+ISBN_DIGITS: Final = 10
+LEAST_GTIN_DIGITS: Final = 8

@@ -1,0 +1,180 @@
+"""Products told by a page's form alone: our own pages in the make of common shop software."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.events import PageParsed
+from strider.parser.core import Limits
+from strider.parser.core.shopwords import is_gtin, labelled, number_in, state_of
+
+from .pages import read
+
+SHOPS = Path(__file__).parent / "shops"
+
+
+def page_of(name: str, url: str = "https://shop.test/products/x") -> PageParsed:
+    return read((SHOPS / f"{name}.html").read_bytes(), url=url, limits=Limits(extraction="records"))
+
+
+@pytest.mark.req("S4.12.18", "S4.12.19", "S4.12.20", "S4.12.21", "S4.12.22", "S4.7.3")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param(
+            "woocommerce",
+            {
+                "name": "Enamel Kettle",
+                "price": "39.90",
+                "old_price": "49.90",
+                "currency": "EUR",
+                "availability": "in_stock",
+                "sku": "HP-KET-02",
+                "rating": 4.5,
+                "review_count": 12,
+                "category": "Kitchen > Kettles",
+            },
+            id="woocommerce",
+        ),
+        pytest.param(
+            "theme_sections",
+            {
+                "name": "Trail Pack 30",
+                "price": "1299.00",
+                "old_price": "1499.00",
+                "currency": "AUD",
+                "availability": "out_of_stock",
+                "sku": "RG-30-BLK",
+            },
+            id="hosted-themes",
+        ),
+        pytest.param(
+            "block_store",
+            {
+                "name": "Oak Stool",
+                "price": "84.50",
+                "old_price": "99.00",
+                "currency": "GBP",
+                "availability": "in_stock",
+                "sku": "ST-OAK-1",
+                "brand": "Woodly",
+                "gtin": "4006381333931",
+                "category": "Seating",
+            },
+            id="boxes-of-prices",
+        ),
+        pytest.param(
+            "plain",
+            {"price": "64.00", "currency": "USD", "availability": "in_stock", "sku": "BL-640"},
+            id="no-names-at-all",
+        ),
+        pytest.param(
+            "pieces",
+            {
+                "price": "129.99",
+                "currency": "USD",
+                "availability": "out_of_stock",
+                "sku": "DR-18V",
+                "gtin": "036000291452",
+            },
+            id="price-in-pieces",
+        ),
+        pytest.param(
+            "forgotten_scope",
+            {"price": "12.50", "currency": "CHF", "availability": "preorder", "sku": "WS-9"},
+            id="properties-without-item",
+        ),
+        pytest.param(
+            "range",
+            {"price": "45.00", "price_low": "45.00", "price_high": "89.00", "availability": "in_stock"},
+            id="range",
+        ),
+    ],
+)
+def test_a_shop_without_structured_data_is_read_by_its_form(name: str, expected: dict[str, Any]) -> None:
+    (product,) = page_of(name).products
+
+    assert {attribute: getattr(product, attribute) for attribute in expected} == expected
+    assert set(product.sources) == set(product.confidences) >= set(expected)
+
+
+@pytest.mark.parametrize("name", ["list", "article"])
+def test_what_is_no_product_page_offers_none(name: str) -> None:
+    """A box of one make repeats: whose price it is, is not the page's matter."""
+    assert page_of(name, "https://shop.test/x").products == ()
+
+
+@pytest.mark.req("S4.12.26", "S4.12.27", "S4.12.28")
+def test_pictures_have_kind_position_text_and_size() -> None:
+    (product,) = page_of("woocommerce").products
+
+    assert product.image_urls == (
+        "https://shop.test/up/kettle-600x600.jpg",
+        "https://shop.test/up/kettle-lid-100x100.jpg",
+    )
+    assert (product.image_kinds, product.image_positions) == (("primary", "thumbnail"), (0, 1))
+    assert (product.image_alts, product.image_widths) == (("Kettle, front", "Lid"), (600, 100))
+
+
+def test_what_is_said_for_machines_goes_before_what_is_seen() -> None:
+    page = read(
+        '<script type="application/ld+json">{"@type": "Product", "name": "Kettle", "offers": {"price": 5}}'
+        '</script><body class="single-product"><h1>Kettle</h1><b class="price">$6.00</b>'
+        "<button>Add to cart</button>",
+        limits=Limits(extraction="records"),
+    )
+    (product,) = page.products
+
+    assert (product.price, product.sources["price"]) == ("5", "json_ld")
+    assert (product.availability, product.sources["availability"]) == ("in_stock", "heuristic")
+    assert product.confidences["price"] > product.confidences["availability"]
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("Currently unavailable", "out_of_stock"),
+        ("Nicht auf Lager", "out_of_stock"),
+        ("Only 3 left in stock", "limited"),
+        ("Sofort lieferbar", "in_stock"),
+        ("https://schema.org/OutOfStock", "out_of_stock"),
+        ("Pre-order now", "preorder"),
+        ("Tell a friend", ""),
+    ],
+)
+def test_states_are_read_in_the_languages_of_shops(text: str, state: str) -> None:
+    assert state_of(text) == state
+
+
+@pytest.mark.parametrize(
+    ("digits", "is_one"),
+    [
+        ("4006381333931", True),
+        ("4006381333932", False),
+        ("036000291452", True),
+        ("0306406152", True),
+        ("1", False),
+    ],
+)
+def test_a_gtin_has_its_check_digit(digits: str, is_one: bool) -> None:
+    assert is_gtin(digits) is is_one
+
+
+def test_a_number_stands_behind_its_label_or_below_it() -> None:
+    assert labelled("sku", "a\nSKU: X-1\nb") == "X-1"
+    assert labelled("sku", "a\nSKU\nX-1\nb") == "X-1"
+    assert number_in("Item #: A.12/b") == "A.12/b"
+    assert number_in("SKU: N/A") == ""
+
+
+@pytest.mark.parametrize(
+    "part", ['<div class="price">', '<b class="sku stock review">', '<i itemprop="price">']
+)
+def test_a_hostile_shop_is_bounded(part: str) -> None:
+    page = read(part * 3_000 + "9", limits=Limits(extraction="records"))
+
+    assert page.outcome in {"parsed", "partly_parsed"}
+    assert page.parse_us < 1_500_000
