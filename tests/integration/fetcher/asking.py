@@ -21,7 +21,7 @@ from strider.fetcher.adapters import (
     Started,
 )
 from strider.fetcher.adapters.names import Lookup
-from strider.fetcher.core import Meaning, Network, Places, RedirectRules, identity_of, interpret
+from strider.fetcher.core import Meaning, Network, Places, RedirectRules, identity_of, interpret, proxy_of
 from strider.runtime.clocks import SystemClock
 
 MARKED_AT_US = 1_700_000_000_000_000
@@ -56,10 +56,10 @@ class Asking:
     budget: Budget
     transport: EngineTransport
 
-    async def ask(self, wanted: FetchRequested, *, marked_seconds_ago: float = 0.0) -> Meaning:
+    async def ask(self, wanted: FetchRequested, *, marked_seconds_ago: float = 0.0, via: str = "") -> Meaning:
         """Make a request and say what came of it."""
         start = Started(self.clock.monotonic() - marked_seconds_ago, MARKED_AT_US)
-        done = await self.requests.make(wanted, start)
+        done = await self.requests.make(wanted, start, via=proxy_of(via) if via else None)
         done.holding.release()
         return interpret(wanted, done.came, made=done.made, rules=self.rules)
 

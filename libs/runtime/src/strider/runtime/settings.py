@@ -253,12 +253,13 @@ def secrets_of(settings: BaseModel) -> frozenset[str]:
     found: set[str] = set()
     for name in type(settings).model_fields:
         value = getattr(settings, name)
-        if isinstance(value, BaseModel):
-            found |= secrets_of(value)
-        elif isinstance(value, SecretUrl):
-            found.add(_password_of(value.get_secret_value()))
-        elif isinstance(value, SecretStr):
-            found.add(value.get_secret_value())
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, BaseModel):
+                found |= secrets_of(each)
+            elif isinstance(each, SecretUrl):
+                found.add(_password_of(each.get_secret_value()))
+            elif isinstance(each, SecretStr):
+                found.add(each.get_secret_value())
     return frozenset(found - {""})
 
 

@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Final
 
-from pydantic import BeforeValidator, Field, IPvAnyNetwork
+from pydantic import AfterValidator, BeforeValidator, Field, IPvAnyNetwork, SecretStr
 
 from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_types import Endpoints, PositiveSeconds, Seconds, Variable, split_words
+from strider.runtime.settings_types import (
+    Endpoints,
+    PositiveSeconds,
+    Seconds,
+    SecretUrl,
+    Variable,
+    split_words,
+)
+
+from .core import proxy_of
 
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
 WEB_PORTS: Final = (80, 443, 3000, 5000, 8000, 8008, 8080, 8081, 8443, 8880, 8888, 9443)
 """Where pages are found on the internet, now and then; other ports are mostly somebody's database."""
+
+
+def _require_proxy(url: SecretUrl) -> SecretUrl:
+    proxy_of(url.get_secret_value())
+    return url
+
+
+ProxyUrls = Annotated[
+    tuple[Annotated[SecretUrl, AfterValidator(_require_proxy)], ...], BeforeValidator(split_words)
+]
 
 
 class FetcherSettings(ServiceSettings):
@@ -58,3 +77,11 @@ class FetcherSettings(ServiceSettings):
     """Endpoints (host:port, by commas) that are hardly ever down: none in reach means offline."""
     network_look_seconds: Annotated[PositiveSeconds, Variable("FETCHER_NETWORK_LOOK_INTERVAL")] = 5.0
     """How often the network is looked for while we are offline."""
+    proxies_enabled: Annotated[bool, Variable("CRAWLER_PROXIES_ENABLED")] = False
+    """Ask by way of proxies, and never without one."""
+    proxy_urls: Annotated[ProxyUrls, Variable("CRAWLER_PROXY_URLS")] = ()
+    """http://, https:// or socks5://user:password@host:port, parted by commas; empty: those of the table."""
+    proxy_key: Annotated[SecretStr, Variable("CRAWLER_PROXY_KEY")] = SecretStr("")
+    """Key of the table's passwords (44 signs); several, parted by commas: the first writes, all read."""
+    proxy_requests_per_second: Annotated[int, Field(ge=0), Variable("CRAWLER_PROXY_RATE")] = 5
+    """Most requests a second to one domain by way of one proxy, besides all other limits; 0 sets none."""

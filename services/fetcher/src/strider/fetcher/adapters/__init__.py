@@ -5,6 +5,10 @@ transport  httpx's transport over the engine
 engine     connections (aiohttp)
 names      resolver and the guard of addresses
 exchange   notes of one request, by the engine's hooks
+rotation   which proxy is next
+tunnels    connections by way of proxies
+handshakes what is said to a proxy
+encryption how connections are encrypted
 failures   both libraries' errors in our words
 requests   one request from its mark to its end
 budget     bytes of bodies in hand
@@ -24,6 +28,7 @@ from .files import allow_connections
 from .leases import Leases, Started
 from .names import Guard, NameOptions, Names
 from .requests import Fetched, Requests
+from .rotation import Rotation, Seat
 from .transport import EngineTransport
 from .uplink import Uplink, UplinkOptions
 
@@ -43,6 +48,8 @@ __all__ = [
     "Names",
     "RequestOptions",
     "Requests",
+    "Rotation",
+    "Seat",
     "Started",
     "Uplink",
     "UplinkOptions",

@@ -11,12 +11,23 @@ from typing import Final
 
 from strider.contracts.generated.events import FetchRequested
 from strider.contracts.generated.words import ErrorClass
-from strider.fetcher.core import Answer, Failed, Places, RedirectRules, identity_of, is_doubtful, url_refusal
+from strider.fetcher.core import (
+    Answer,
+    Failed,
+    Places,
+    RedirectRules,
+    Standing,
+    identity_of,
+    is_doubtful,
+    proxy_of,
+    url_refusal,
+)
 from strider.fetcher.settings import FetcherSettings
+from strider.politeness.windows import Windows
 from strider.runtime.own_version import own_version
 from strider.runtime.ports import Clock
 from strider.stores.frontier.ports import Marks
-from strider.urls import host
+from strider.urls import domain, host
 
 from .budget import Budget
 from .course import RequestOptions
@@ -24,7 +35,9 @@ from .engine import Engine, EngineOptions
 from .leases import Leases
 from .names import Guard, NameOptions, Names
 from .requests import Fetched, Requests
+from .rotation import Rotation
 from .transport import EngineTransport
+from .tunnels import Tunnels
 from .uplink import Uplink, UplinkOptions
 
 MIB: Final = 1024 * 1024
@@ -36,25 +49,39 @@ ANYWHERE: Final = Places(allow_private=True)
 class Asker:
     """Marks leases and makes their requests."""
 
-    def __init__(
-        self, requests: Requests, *, leases: Leases, names: Names, budget: Budget, uplink: Uplink
+    def __init__(  # what is needed for a request, in its order
+        self,
+        requests: Requests,
+        *,
+        leases: Leases,
+        names: Names,
+        budget: Budget,
+        uplink: Uplink,
+        proxies: Rotation | None = None,
     ) -> None:
         self._requests = requests
         self._leases = leases
         self._names = names
         self._budget = budget
         self._uplink = uplink
+        self.proxies = proxies
+        """Where there is a rotation, nothing is asked but by way of one of its proxies."""
 
     async def ask(self, request: FetchRequested) -> Fetched | None:
         """Give what came of it; None where the lease is gone. Raises Unavailable before anything is sent."""
         await self._uplink.require()
         await self._budget.room()
+        via = None
         if url_refusal(request.url, places=ANYWHERE) is None:
             await self._names.warm(host(request.url))
+            via = None if self.proxies is None else await self.proxies.next(domain(request.url))
         start = await self._leases.start(request)
         if start is None:
             return None
-        return await self._blamed(await self._requests.make(request, start))
+        done = await self._blamed(await self._requests.make(request, start, via=via))
+        if via is not None and self.proxies is not None:
+            self.proxies.note(via, done.came, seconds=done.made.ttfb_us / 1_000_000)
+        return done
 
     def finish_within(self, seconds: float) -> None:
         """End everything within a time, interrupted where it must be."""
@@ -64,6 +91,8 @@ class Asker:
     async def close(self) -> None:
         """Close the connections."""
         await self._uplink.close()
+        if self.proxies is not None:
+            await self.proxies.close()
         await self._requests.close()
 
     async def _blamed(self, done: Fetched) -> Fetched:
@@ -99,7 +128,15 @@ def open_asker(settings: FetcherSettings, marks: Marks, *, clock: Clock, name: s
     looking = UplinkOptions(settings.network_checks, look_seconds=settings.network_look_seconds)
     uplink = Uplink(looking, clock=clock, on_change=names.forget_failures)
     leases = Leases(marks, clock=clock, name=name)
-    return Asker(requests, leases=leases, names=names, budget=budget, uplink=uplink)
+    proxies = _rotation(settings, engine.tunnels, clock=clock) if settings.proxies_enabled else None
+    return Asker(requests, leases=leases, names=names, budget=budget, uplink=uplink, proxies=proxies)
+
+
+def _rotation(settings: FetcherSettings, tunnels: Tunnels, *, clock: Clock) -> Rotation:
+    windows = Windows(most=settings.proxy_requests_per_second)
+    rotation = Rotation(clock=clock, windows=windows, knock=tunnels.knock)
+    rotation.set((proxy_of(url.get_secret_value()), Standing()) for url in settings.proxy_urls)
+    return rotation
 
 
 def rules_of(settings: FetcherSettings) -> RedirectRules:

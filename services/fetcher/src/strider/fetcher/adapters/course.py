@@ -12,7 +12,7 @@ from typing import Final
 
 from strider.contracts.generated.events import FetchRequested
 from strider.contracts.generated.words import ErrorClass
-from strider.fetcher.core import Head
+from strider.fetcher.core import Head, Proxy
 from strider.runtime.ports import Clock
 
 from .budget import Holding
@@ -49,6 +49,8 @@ class Course:
     options: RequestOptions
     deadline: float
     """Monotonic."""
+    via: Proxy | None = None
+    """By way of whom it is asked."""
     exchange: Exchange = field(init=False)
     """Notes of the request that runs now; a robots.txt may take several."""
     head: Head | None = None
@@ -70,7 +72,7 @@ class Course:
         """Begin a request that may start for a short time after a moment."""
         start_by = since + START_SECONDS
         self.head, self.body_bytes = None, 0
-        self.exchange = Exchange(self.clock.monotonic, connect_by=start_by, head_by=start_by)
+        self.exchange = Exchange(self.clock.monotonic, connect_by=start_by, head_by=start_by, via=self.via)
         return self.exchange
 
     def end_exchange(self) -> None:

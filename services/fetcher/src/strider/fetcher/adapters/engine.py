@@ -19,16 +19,20 @@ from weakref import WeakSet
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import AddrInfoType, Connection
 from aiohttp.streams import StreamReader
 from yarl import URL
 
 from strider.contracts.generated.words import ErrorClass
-from strider.runtime.errors import StartRefused
+from strider.fetcher.core import Proxy
 
+from .encryption import context_of
 from .exchange import CURRENT, Exchange
 from .failures import Failure, failure_of
+from .handshakes import account_of
 from .names import Guard, Names
+from .tunnels import Lines, Tunnels, goes_through
 
 MAX_LINE_BYTES: Final = 16 * 1024
 MAX_HEADERS: Final = 256
@@ -60,8 +64,14 @@ class Engine:
         self._options = options or EngineOptions()
         self._names = names
         self._guard = guard
-        self._contexts = {False: _context(self._options.ca_file, is_verified=True)}
+        self._contexts = {False: context_of(self._options.ca_file, is_verified=True)}
         self._sockets: WeakSet[socket.socket] = WeakSet()
+        self.tunnels = Tunnels(
+            names,
+            make_socket=self._made,
+            context=context_of(self._options.ca_file, is_verified=True, is_noted=False),
+            timeout_seconds=self._options.connect_timeout_seconds,
+        )
         self._session: aiohttp.ClientSession | None = None
         self._running = 0
         self._is_closed = False
@@ -104,13 +114,14 @@ class Engine:
 
     def _open(self) -> aiohttp.ClientSession:
         options = self._options
-        connector = aiohttp.TCPConnector(
+        connector = Lines(
             resolver=self._names,
             use_dns_cache=False,
             limit=0,
             keepalive_timeout=options.keep_seconds,
             socket_factory=self._socket,
         )
+        connector.tunnels = self.tunnels
         factory: Any = partial(Wire, loop=asyncio.get_running_loop())
         connector._factory = factory  # noqa: SLF001  # told above
         self._session = aiohttp.ClientSession(
@@ -148,13 +159,17 @@ class Engine:
 
     def _socket(self, place: AddrInfoType) -> socket.socket:
         """Make a socket for an address, unless it may not be connected to: nothing comes after this."""
-        family, kind, protocol, _, address = place
-        exchange = CURRENT.get()
-        refusal = self._guard.check(str(address[0]))
+        refusal = self._guard.check(str(place[4][0]))
         if refusal is not None:
+            exchange = CURRENT.get()
             if exchange is not None:
                 exchange.failure = refusal
             raise refusal
+        return self._made(place)
+
+    def _made(self, place: AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, _ = place
+        exchange = CURRENT.get()
         if exchange is not None:
             exchange.on_socket()
         made = socket.socket(family=family, type=kind, proto=protocol)
@@ -164,12 +179,20 @@ class Engine:
     def _context_of(self, *, is_insecure: bool) -> ssl.SSLContext:
         context = self._contexts.get(is_insecure)
         if context is None:
-            context = self._contexts[is_insecure] = _context("", is_verified=False)
+            context = self._contexts[is_insecure] = context_of("", is_verified=False)
         return context
 
 
 class Asked(ClientRequest):
     """A request that notes when its head is written, and on which connection."""
+
+    @property
+    def connection_key(self) -> ConnectionKey:
+        """Say which connections will do: those by way of a proxy are that proxy's."""
+        key, exchange = super().connection_key, CURRENT.get()
+        if exchange is None or exchange.via is None:
+            return key
+        return key._replace(proxy_headers_hash=hash(exchange.via))
 
     async def send(self, conn: Connection) -> ClientResponse:
         """Write the head, unless it is too late for that."""
@@ -184,7 +207,19 @@ class Asked(ClientRequest):
                 raise
             if isinstance(protocol, Wire):
                 protocol.begin(exchange)
+            if exchange.via is not None and not goes_through(exchange.via, is_ssl=self.is_ssl()):
+                return await self._send_to(exchange.via, conn)
         return await super().send(conn)
+
+    async def _send_to(self, proxy: Proxy, conn: Connection) -> ClientResponse:
+        """Ask a proxy that is no tunnel: for the whole URL, and with its account."""
+        if account := account_of(proxy):
+            self.headers["Proxy-Authorization"] = account
+        self.proxy = self.url  # that there is one makes the library write the whole URL
+        try:
+            return await super().send(conn)
+        finally:
+            self.proxy = None
 
 
 class Wire(ResponseHandler):
@@ -240,35 +275,6 @@ class Wire(ResponseHandler):
             self.set_exception(exchange.refuse(error, message))
         if self.transport is not None:
             self.transport.abort()
-
-
-class _Context(ssl.SSLContext):
-    """A TLS context that notes when a handshake begins."""
-
-    def wrap_bio(self, *args: Any, **more: Any) -> ssl.SSLObject:
-        """Begin a handshake."""
-        exchange = CURRENT.get()
-        if exchange is not None:
-            exchange.on_handshake()
-        return super().wrap_bio(*args, **more)
-
-
-def _context(ca_file: str, *, is_verified: bool) -> ssl.SSLContext:
-    context = _Context(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    if not is_verified:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        return context
-    try:
-        if ca_file:
-            context.load_verify_locations(cafile=ca_file)
-        else:
-            context.load_default_certs()
-    except (OSError, ssl.SSLError) as error:
-        raise StartRefused(f"FETCHER_CA_FILE {ca_file} cannot be used: {error}") from error
-    return context
 
 
 def _was_gone(error: BaseException, exchange: Exchange) -> bool:

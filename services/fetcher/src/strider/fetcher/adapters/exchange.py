@@ -14,6 +14,7 @@ from math import inf
 from typing import Final
 
 from strider.contracts.generated.words import ErrorClass
+from strider.fetcher.core import Proxy
 
 from .failures import Failure, Phase
 
@@ -40,7 +41,10 @@ class Exchange:
     answered_at: float = 0.0
     """When the first byte came."""
     has_head: bool = False
+    via: Proxy | None = None
+    """The proxy that is to be used; None: none."""
     remote_address: str = ""
+    """Who was connected to: the proxy, where there is one."""
     failure: Failure | None = None
     """What a hook has refused: libraries may turn its exception into one of their own."""
 

@@ -106,6 +106,13 @@ class Names(AbstractResolver):
         for host in [host for host, known in self._known.items() if known.error is not None]:
             del self._known[host]
 
+    async def addresses(self, host: str) -> tuple[str, ...]:
+        """Give the addresses of a machine of our own choice, unjudged; raises Failure."""
+        known = self._fresh(host) or await self._find(host)
+        if known.error is not None:
+            raise Failure(known.error, known.message)
+        return known.addresses
+
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:

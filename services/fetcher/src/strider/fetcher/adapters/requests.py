@@ -8,6 +8,7 @@ an answer means is the core's to say.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from strider.contracts.generated.events import FetchRequested
 from strider.contracts.generated.words import ErrorClass, RequestKind
@@ -17,6 +18,7 @@ from strider.fetcher.core import (
     Head,
     Identity,
     Making,
+    Proxy,
     Reading,
     RedirectRules,
     head_of,
@@ -38,6 +40,9 @@ from .failures import Failure, failure_of
 from .foreign import ForeignRobots
 from .leases import Started
 from .transport import Body, EngineTransport
+
+PROXY_WANTS_ACCOUNT: Final = 407
+NO_ACCOUNT: Final = Failed(ErrorClass.PROXY_AUTH, "the proxy wants an account")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,11 @@ class Requests:
         self._ends_at: float | None = None
         """When the process has to have everything behind it; None while nobody wants it to end."""
 
-    async def make(self, request: FetchRequested, start: Started) -> Fetched:
+    async def make(self, request: FetchRequested, start: Started, *, via: Proxy | None = None) -> Fetched:
         """Make a request that was marked. Whatever happens, this answers (unless it is cancelled)."""
         seconds = min(request.deadline_ms / 1000, self._options.max_deadline_seconds)
-        course = Course(request, self._budget.hold(), self._clock, self._options, start.asked_at + seconds)
+        deadline = start.asked_at + seconds
+        course = Course(request, self._budget.hold(), self._clock, self._options, deadline, via)
         course.begin_exchange(since=start.asked_at)
         if self._ends_at is not None:
             course.end_by(self._ends_at)
@@ -164,7 +170,8 @@ class Requests:
         )
         body = answered.body
         course.head = head_of(answered.status, answered.raw_headers, http_version=answered.http_version)
-        reading = reading_of(request, course.head)
+        is_by_proxy = course.via is not None and course.head.status == PROXY_WANTS_ACCOUNT
+        reading = NO_ACCOUNT if is_by_proxy else reading_of(request, course.head)
         if isinstance(reading, Failed):
             body.close_now(is_whole=False)
             return reading
@@ -205,6 +212,7 @@ class Requests:
             user_agent=user_agent_of(course.request, self._identity),
             is_before_connect=is_before_connect,
             remote_address=exchange.remote_address,
+            proxy="" if course.via is None else course.via.name,
             is_reused=exchange.is_reused,
             is_tls_verified=not course.request.insecure_tls,
             dns_us=exchange.dns_us(),

@@ -2,6 +2,7 @@
 
 asking      what is put on the wire, and whether a URL may be asked at all
 places      which addresses and ports are open
+proxies     who asks in our place, and how well
 reading     how much of a body is wanted
 answers     what came back, as values
 outcomes    errors and statuses to outcomes
@@ -16,12 +17,14 @@ from .asking import Headers, Identity, headers_of, identity_of, url_refusal, use
 from .interpret import Meaning, crash_of, interpret, page_room
 from .outcomes import is_doubtful, outcome_of_error, outcome_of_status
 from .places import Network, Places
+from .proxies import MOST_FAILURES, Proxy, Standing, proxy_of
 from .reading import Reading, looks_like_text, reading_of, unread
 from .redirects import Redirect, RedirectRules, is_redirect, redirect_of
 from .retryafter import retry_after_seconds
 from .robots import robots_text
 
 __all__ = [
+    "MOST_FAILURES",
     "Answer",
     "Failed",
     "Head",
@@ -31,9 +34,11 @@ __all__ = [
     "Meaning",
     "Network",
     "Places",
+    "Proxy",
     "Reading",
     "Redirect",
     "RedirectRules",
+    "Standing",
     "crash_of",
     "head_of",
     "headers_of",
@@ -45,6 +50,7 @@ __all__ = [
     "outcome_of_error",
     "outcome_of_status",
     "page_room",
+    "proxy_of",
     "reading_of",
     "redirect_of",
     "retry_after_seconds",

@@ -94,6 +94,8 @@ class Making:
     user_agent: str = ""
     is_before_connect: bool = False
     remote_address: str = ""
+    proxy: str = ""
+    """By way of whom; empty for nobody."""
     is_reused: bool = False
     is_tls_verified: bool = True
     dns_us: int = 0

@@ -140,6 +140,7 @@ def _told_of_making(made: Making) -> dict[str, Any]:
         "worker_id": made.worker_id,
         "user_agent": made.user_agent,
         "remote_address": made.remote_address,
+        "proxy": made.proxy,
         "connection_reused": made.is_reused,
         "tls_verified": made.is_tls_verified,
         "dns_us": made.dns_us,

@@ -1,0 +1,152 @@
+"""A proxy for tests: HTTP (tunnels and plain) or SOCKS5, with or without an account, well or ill.
+
+It connects to nothing but loopback, and notes what it was asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import ssl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+Reader = asyncio.StreamReader
+Writer = asyncio.StreamWriter
+
+
+@dataclass
+class TestProxy:
+    """A proxy. What it does can be changed while it runs."""
+
+    __test__ = False
+
+    protocol: str = "http"
+    account: str = ""
+    """user:password; empty where everybody may use it."""
+    refuses: int = 0
+    """Status, or SOCKS reply, with which it refuses; 0: it does not."""
+    port: int = 0
+    targets: list[str] = field(default_factory=list)
+    """What it was asked for, as it was written."""
+    heads: list[bytes] = field(default_factory=list)
+    """What was said to it before."""
+
+    @property
+    def url(self) -> str:
+        """Its URL, account included."""
+        account = f"{self.account}@" if self.account else ""
+        return f"{self.protocol}://{account}127.0.0.1:{self.port}"
+
+    async def serve(self, reader: Reader, writer: Writer) -> None:
+        """Serve a connection."""
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            await (self._socks if self.protocol == "socks5" else self._http)(reader, writer)
+        writer.close()
+
+    async def _http(self, reader: Reader, writer: Writer) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        self.heads.append(head)
+        method, target, _ = head.split(b"\r\n", 1)[0].decode().split(" ", 2)
+        self.targets.append(target)
+        wanted = b"Proxy-Authorization: Basic " + base64.b64encode(self.account.encode())
+        if self.account and wanted not in head:
+            writer.write(b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n")
+        elif self.refuses:
+            writer.write(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % self.refuses)
+        elif method == "CONNECT":
+            host, _, port = target.rpartition(":")
+            await self._through(reader, writer, host=host, port=int(port), answer=b"HTTP/1.1 200 Yes\r\n\r\n")
+        else:
+            inner, outer = await asyncio.open_connection("127.0.0.1", urlsplit(target).port or 80)
+            outer.write(_rewritten(head))
+            await asyncio.gather(self._more(reader, outer), _pump(inner, writer))
+
+    async def _more(self, reader: Reader, outer: Writer) -> None:
+        """Take further requests of a connection; they are for the same site."""
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                self.heads.append(head)
+                outer.write(_rewritten(head))
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            outer.close()
+
+    async def _socks(self, reader: Reader, writer: Writer) -> None:
+        _, count = await reader.readexactly(2)
+        methods = await reader.readexactly(count)
+        self.heads.append(methods)
+        method = 2 if self.account else 0
+        writer.write(bytes((5, method if method in methods else 255)))
+        if self.account and method in methods:
+            name = await reader.readexactly((await reader.readexactly(2))[1])
+            word = await reader.readexactly((await reader.readexactly(1))[0])
+            is_known = f"{name.decode()}:{word.decode()}" == self.account
+            writer.write(bytes((1, 0 if is_known else 1)))
+        kind = (await reader.readexactly(4))[3]
+        size = {1: 4, 4: 16}.get(kind) or (await reader.readexactly(1))[0]
+        packed = await reader.readexactly(size)
+        host = packed.decode() if kind == 3 else str(ip_address(packed))  # noqa: PLR2004  # SOCKS' number
+        port = int.from_bytes(await reader.readexactly(2), "big")
+        self.targets.append(f"{host}:{port}")
+        if self.refuses:
+            writer.write(bytes((5, self.refuses, 0, 1, 0, 0, 0, 0, 0, 0)))
+            return
+        await self._through(reader, writer, host=host, port=port, answer=b"\x05\x00\x00\x01" + bytes(6))
+
+    async def _through(self, reader: Reader, writer: Writer, *, host: str, port: int, answer: bytes) -> None:
+        assert ip_address(host.strip("[]")).is_loopback
+        inner, outer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(answer)
+        await asyncio.gather(_pump(reader, outer), _pump(inner, writer))
+
+
+def _rewritten(head: bytes) -> bytes:
+    """Write a request as the site wants it."""
+    lines = [line for line in head.split(b"\r\n") if not line.startswith(b"Proxy-")]
+    method, target, version = lines[0].split(b" ")
+    lines[0] = b" ".join((method, target[target.index(b"/", 8) :], version))
+    return b"\r\n".join(lines)
+
+
+async def _pump(reader: Reader, writer: Writer) -> None:
+    try:
+        while chunk := await reader.read(65_536):
+            writer.write(chunk)
+            await writer.drain()
+    except OSError:
+        pass
+    finally:
+        writer.close()
+
+
+@contextlib.asynccontextmanager
+async def proxying(proxy: TestProxy, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[TestProxy]:
+    """Run a proxy on loopback, on its port or a free one."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def accept(reader: Reader, writer: Writer) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            await proxy.serve(reader, writer)
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        finally:
+            tasks.discard(task)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", proxy.port, ssl=tls)
+    proxy.port = server.sockets[0].getsockname()[1]
+    try:
+        yield proxy
+    finally:
+        server.close()
+        for task in tuple(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

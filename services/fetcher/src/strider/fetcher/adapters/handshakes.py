@@ -1,0 +1,168 @@
+"""What is said to a proxy before it hands a connection through: CONNECT, or SOCKS5 (RFC 1928, 1929).
+
+Bytes in, bytes out, over a connection that somebody else has opened. A refusal of the proxy is told apart
+from a site that the proxy could not reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from ipaddress import ip_address
+from typing import Final
+
+from strider.contracts.generated.words import ErrorClass
+from strider.fetcher.core import Proxy
+
+from .failures import Failure
+
+MAX_HEAD_BYTES: Final = 16 * 1024
+
+_GATEWAY: Final = {
+    "502": ErrorClass.CONNECT_UNREACHABLE,
+    "503": ErrorClass.CONNECT_UNREACHABLE,
+    "504": ErrorClass.CONNECT_TIMEOUT,
+    "407": ErrorClass.PROXY_AUTH,
+}
+"""What a status of CONNECT says; all others are a refusal."""
+
+_NO_ACCOUNT: Final = 0
+_ACCOUNT: Final = 2
+
+_REPLIES: Final = {
+    3: (ErrorClass.CONNECT_UNREACHABLE, "the proxy cannot reach the site's network"),
+    4: (ErrorClass.CONNECT_UNREACHABLE, "the proxy cannot reach the site"),
+    5: (ErrorClass.CONNECT_REFUSED, "the site refused the proxy's connection"),
+    6: (ErrorClass.CONNECT_TIMEOUT, "the proxy's way to the site is too long"),
+}
+_ADDRESS_BYTES: Final = {1: 4, 4: 16}
+
+
+class Talk(asyncio.Protocol):
+    """A connection on which one asks and the other answers, until it is handed on."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.left = bytearray()
+        """What has come and was not read yet."""
+        self._waiter: asyncio.Future[None] | None = None
+        self._is_over = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what has come."""
+        self.left += data
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let nobody wait for more."""
+        del exc
+        self._is_over = True
+        self._wake()
+
+    def say(self, data: bytes) -> None:
+        """Send."""
+        if self.transport is not None:
+            self.transport.write(data)
+
+    async def exactly(self, count: int) -> bytes:
+        """Give so many bytes."""
+        while len(self.left) < count:
+            await self._more()
+        return self._taken(count)
+
+    async def until(self, end: bytes) -> bytes:
+        """Give all bytes up to an end, and with it."""
+        while (at := self.left.find(end)) < 0:
+            if len(self.left) > MAX_HEAD_BYTES:
+                raise Failure(ErrorClass.PROXY_REFUSED, "the proxy's answer has no end")
+            await self._more()
+        return self._taken(at + len(end))
+
+    def _taken(self, count: int) -> bytes:
+        taken = bytes(self.left[:count])
+        del self.left[:count]
+        return taken
+
+    async def _more(self) -> None:
+        if self._is_over:
+            raise Failure(ErrorClass.PROXY_REFUSED, "the proxy hung up")
+        self._waiter = asyncio.get_running_loop().create_future()
+        await self._waiter
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+def account_of(proxy: Proxy) -> str:
+    """Write a proxy's account as HTTP wants it; empty for none."""
+    if not proxy.username:
+        return ""
+    pair = f"{proxy.username}:{proxy.password}".encode()
+    return "Basic " + base64.b64encode(pair).decode("ascii")
+
+
+async def hand_over(talk: Talk, proxy: Proxy, *, address: str, port: int) -> None:
+    """Have a proxy connect to an address; raises Failure."""
+    shake = _socks if proxy.protocol == "socks5" else _connect
+    await shake(talk, proxy, address=address, port=port)
+    if talk.left:
+        raise Failure(ErrorClass.PROXY_REFUSED, "the proxy said more than was asked")
+
+
+async def greet(talk: Talk, proxy: Proxy) -> None:
+    """Find out whether a proxy is one, as far as that can be seen without a target."""
+    if proxy.protocol == "socks5":
+        await _log_in(talk, proxy)
+
+
+async def _connect(talk: Talk, proxy: Proxy, *, address: str, port: int) -> None:
+    place = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    account = account_of(proxy)
+    more = f"Proxy-Authorization: {account}\r\n" if account else ""
+    talk.say(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{more}\r\n".encode("ascii"))
+    head = await talk.until(b"\r\n\r\n")
+    status = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
+    if len(status) < 2 or not status[0].startswith("HTTP/1.") or not status[1].isdigit():  # noqa: PLR2004
+        raise Failure(ErrorClass.PROXY_REFUSED, "what answers is no HTTP proxy")
+    if not status[1].startswith("2"):
+        error = _GATEWAY.get(status[1], ErrorClass.PROXY_REFUSED)
+        raise Failure(error, f"the proxy answered {' '.join(status[1:])[:100]}")
+
+
+async def _socks(talk: Talk, proxy: Proxy, *, address: str, port: int) -> None:
+    await _log_in(talk, proxy)
+    packed = ip_address(address).packed
+    kind = 1 if len(packed) == _ADDRESS_BYTES[1] else 4
+    talk.say(bytes((5, 1, 0, kind)) + packed + port.to_bytes(2, "big"))
+    version, reply, _, kind = await talk.exactly(4)
+    if version != 5:  # noqa: PLR2004  # the protocol's number
+        raise Failure(ErrorClass.PROXY_REFUSED, "what answers is no SOCKS5 proxy")
+    if reply:
+        refused = (ErrorClass.PROXY_REFUSED, f"the proxy refused (SOCKS reply {reply})")
+        raise Failure(*_REPLIES.get(reply, refused))
+    size = _ADDRESS_BYTES.get(kind)
+    if size is None:
+        size = (await talk.exactly(1))[0]
+    await talk.exactly(size + 2)
+
+
+async def _log_in(talk: Talk, proxy: Proxy) -> None:
+    methods = (_NO_ACCOUNT, _ACCOUNT) if proxy.username else (_NO_ACCOUNT,)
+    talk.say(bytes((5, len(methods), *methods)))
+    version, method = await talk.exactly(2)
+    if version != 5:  # noqa: PLR2004
+        raise Failure(ErrorClass.PROXY_REFUSED, "what answers is no SOCKS5 proxy")
+    if method == _NO_ACCOUNT:
+        return
+    if method != _ACCOUNT or not proxy.username:
+        raise Failure(ErrorClass.PROXY_AUTH, "the proxy wants an account")
+    name, word = proxy.username.encode()[:255], proxy.password.encode()[:255]
+    talk.say(bytes((1, len(name))) + name + bytes((len(word),)) + word)
+    if (await talk.exactly(2))[1] != 0:
+        raise Failure(ErrorClass.PROXY_AUTH, "the proxy does not know this account")

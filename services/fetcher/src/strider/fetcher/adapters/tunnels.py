@@ -1,0 +1,169 @@
+"""Connections by way of a proxy, for the engine's connector.
+
+The target is resolved and judged here, as without a proxy, and what is handed over is the address that was
+judged: the proxy has nothing left to resolve. The one exception is plain HTTP by an HTTP proxy,
+which has no tunnel; there the proxy is given the URL. The proxy itself is a machine of the operator's
+choice, which may well be a private one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import aiohttp
+from aiohttp import ClientRequest, ClientTimeout
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import AddrInfoType
+
+from strider.contracts.generated.words import ErrorClass
+from strider.fetcher.core import Proxy
+
+from .exchange import CURRENT
+from .failures import Failure
+from .handshakes import Talk, greet, hand_over
+from .names import Names
+
+T = TypeVar("T")
+
+MakeSocket = Callable[[AddrInfoType], socket.socket]
+
+
+class Tunnels:
+    """Opens connections to proxies, and through them."""
+
+    def __init__(
+        self, names: Names, *, make_socket: MakeSocket, context: ssl.SSLContext, timeout_seconds: float
+    ) -> None:
+        """`context` is for proxies that speak TLS themselves."""
+        self._names = names
+        self._make_socket = make_socket
+        self._context = context
+        self._timeout_seconds = timeout_seconds
+
+    async def knock(self, proxy: Proxy) -> None:
+        """Look whether a proxy is there; raises Failure."""
+        talk = await self._told(proxy, self._open(proxy))
+        try:
+            await self._told(proxy, greet(talk, proxy))
+        finally:
+            _abort(talk)
+
+    async def open(self, proxy: Proxy, *, host: str, port: int, is_tunnel: bool) -> asyncio.Transport:
+        """Connect to a proxy, and where it is to be a tunnel through it to an address of the host's."""
+        judged = await self._names.resolve(host, port)
+        talk = await self._told(proxy, self._open(proxy))
+        try:
+            if is_tunnel:
+                address = str(judged[0]["host"])
+                await self._told(proxy, hand_over(talk, proxy, address=address, port=port))
+        except BaseException:
+            _abort(talk)
+            raise
+        assert talk.transport is not None
+        return talk.transport
+
+    async def _told(self, proxy: Proxy, step: Awaitable[T]) -> T:
+        """Take a step in time; whatever goes wrong with a proxy is told as the proxy's."""
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                return await step
+        except TimeoutError:
+            why = f"{proxy.name} took too long"
+            raise Failure(ErrorClass.PROXY_UNREACHABLE, why) from None
+        except (OSError, UnicodeError) as error:
+            why = " ".join(str(error).split())[:200]
+            raise Failure(ErrorClass.PROXY_UNREACHABLE, f"{proxy.name}: {why}") from error
+
+    async def _open(self, proxy: Proxy) -> Talk:
+        loop = asyncio.get_running_loop()
+        made = await self._connected(await self._places(proxy))
+        is_secure = proxy.protocol == "https"
+        try:
+            _, talk = await loop.create_connection(
+                Talk,
+                sock=made,
+                ssl=self._context if is_secure else None,
+                server_hostname=proxy.host if is_secure else None,
+            )
+        except BaseException:
+            made.close()
+            raise
+        return talk
+
+    async def _places(self, proxy: Proxy) -> list[AddrInfoType]:
+        try:
+            addresses = await self._names.addresses(proxy.host)
+        except Failure as failure:
+            raise OSError(failure.message or failure.error) from failure
+        families = (socket.AF_INET6 if ":" in address else socket.AF_INET for address in addresses)
+        return [
+            (family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, proxy.port))
+            for family, address in zip(families, addresses, strict=True)
+        ]
+
+    async def _connected(self, places: Sequence[AddrInfoType]) -> socket.socket:
+        """Connect to the first address that answers."""
+        loop, failure = asyncio.get_running_loop(), OSError("the proxy's name has no address")
+        for place in places:
+            made = self._make_socket(place)
+            made.setblocking(False)  # noqa: FBT003  # the library's
+            try:
+                await loop.sock_connect(made, place[4])
+            except OSError as error:
+                made.close()
+                failure = error
+            except BaseException:
+                made.close()
+                raise
+            else:
+                return made
+        raise failure
+
+
+class Lines(aiohttp.TCPConnector):
+    """aiohttp's connector, which goes by way of the exchange's proxy where it has one."""
+
+    tunnels: Tunnels
+
+    async def _create_direct_connection(
+        self,
+        req: ClientRequest,
+        traces: list[Any],
+        timeout: ClientTimeout,  # noqa: ASYNC109  # the library's, for parts of a request
+        **more: Any,
+    ) -> tuple[asyncio.Transport, ResponseHandler]:
+        exchange = CURRENT.get()
+        if exchange is None or exchange.via is None:
+            return await super()._create_direct_connection(req, traces, timeout, **more)
+        try:
+            transport, is_encrypted = await self._by_way_of(exchange.via, req)
+        except Failure as failure:
+            exchange.failure = exchange.failure or failure
+            raise
+        if not is_encrypted:
+            protocol: ResponseHandler = self._factory()
+            transport.set_protocol(protocol)
+            protocol.connection_made(transport)
+            return transport, protocol
+        inner, protocol = await self._start_tls_connection(transport, req, timeout)
+        assert isinstance(inner, asyncio.Transport)
+        return inner, protocol
+
+    async def _by_way_of(self, proxy: Proxy, req: ClientRequest) -> tuple[asyncio.Transport, bool]:
+        host, port, is_ssl = req.url.raw_host or "", req.port or 0, req.is_ssl()
+        is_tunnel = goes_through(proxy, is_ssl=is_ssl)
+        return await self.tunnels.open(proxy, host=host, port=port, is_tunnel=is_tunnel), is_ssl
+
+
+def _abort(talk: Talk) -> None:
+    if talk.transport is not None:
+        talk.transport.abort()
+
+
+def goes_through(proxy: Proxy, *, is_ssl: bool) -> bool:
+    """Say whether a proxy is a tunnel for a request; an HTTP proxy is none for plain HTTP."""
+    return is_ssl or proxy.protocol == "socks5"

@@ -1,0 +1,168 @@
+"""Requests by way of proxies, over real sockets: who is asked for what, and whose fault it is."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from strider.fetcher.core import Standing, proxy_of
+from strider.testing.hostile import PAGE, answer, running, says
+from strider.testing.proxies import TestProxy, proxying
+
+from .asking import asking, lookup_of, request
+from .test_embedded import house
+
+CERTIFICATES = Path(__file__).parent / "certificates"
+AUTHORITY = str(CERTIFICATES / "authority.pem")
+
+
+def _tls() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / "good.pem")
+    return context
+
+
+@pytest.mark.req("S0.3.1", "S0.3.4", "S4.12.29")
+@pytest.mark.parametrize("account", [pytest.param("", id="open"), pytest.param("me:my-word", id="account")])
+@pytest.mark.parametrize("protocol", ["http", "socks5"])
+async def test_a_plain_page_comes_by_way_of_a_proxy(protocol: str, account: str) -> None:
+    """The account is for the proxy: the site must never see it."""
+    proxy = TestProxy(protocol, account)
+    async with running({"/a": says(answer())}) as server, proxying(proxy), asking() as asker:
+        wanted = request(server.url("/a", host="site.localhost"))
+        first = await asker.ask(wanted, via=proxy.url)
+        again = await asker.ask(wanted, via=proxy.url)
+
+    assert first.page is not None
+    assert (first.page.body, first.page.proxy) == (PAGE, f"{protocol}://127.0.0.1:{proxy.port}")
+    assert first.completed.proxy == first.page.proxy
+    assert first.completed.remote_address == f"127.0.0.1:{proxy.port}"
+    assert again.completed.connection_reused
+    assert server.heads[0].startswith(f"GET /a HTTP/1.1\r\nHost: site.localhost:{server.port}\r\n")
+    assert ["Proxy" in head for head in server.heads] == [False, False]
+    whole = f"http://site.localhost:{server.port}/a"
+    assert proxy.targets[0] == (whole if protocol == "http" else f"127.0.0.1:{server.port}")
+
+
+@pytest.mark.req("S0.3.7")
+@pytest.mark.parametrize("protocol", ["http", "socks5", "https"])
+async def test_encryption_is_between_us_and_the_site(protocol: str) -> None:
+    """Certificates are looked at as without a proxy, and the tunnel leads to the address that was judged."""
+    proxy = TestProxy(protocol)
+    outer = _tls() if protocol == "https" else None
+    async with (
+        running({"/": says(answer())}, tls=_tls()) as server,
+        proxying(proxy, tls=outer),
+        asking(ca_file=AUTHORITY, lookup=lookup_of(good_localhost=["127.0.0.1"])) as asker,
+    ):
+        via = proxy.url.replace("127.0.0.1", "good.localhost")
+        good = await asker.ask(request(server.url("/", host="good.localhost", scheme="https")), via=via)
+        again = await asker.ask(request(server.url("/", host="good.localhost", scheme="https")), via=via)
+        other = await asker.ask(request(server.url("/", host="bad.localhost", scheme="https")), via=via)
+
+    assert (good.completed.outcome, good.completed.tls_us > 0) == ("fetched", True)
+    assert (again.completed.outcome, again.completed.connection_reused) == ("fetched", True)
+    # asyncio loses the reason where TLS runs within TLS; that there is no page is what counts.
+    lost = {"connection_closed"} if protocol == "https" else set()
+    assert other.completed.error_class in {"tls_wrong_name", *lost}
+    assert proxy.targets == [f"127.0.0.1:{server.port}"] * 2
+
+
+@pytest.mark.parametrize(
+    ("protocol", "refuses", "error", "outcome"),
+    [
+        pytest.param("http", 403, "proxy_refused", "proxy_failed", id="http-refuses"),
+        pytest.param("http", 502, "connect_unreachable", "network_failed", id="http-site-down"),
+        pytest.param("http", 504, "connect_timeout", "timed_out", id="http-site-slow"),
+        pytest.param("socks5", 2, "proxy_refused", "proxy_failed", id="socks-refuses"),
+        pytest.param("socks5", 4, "connect_unreachable", "network_failed", id="socks-site-down"),
+        pytest.param("socks5", 5, "connect_refused", "network_failed", id="socks-site-refuses"),
+    ],
+)
+async def test_a_proxy_that_refuses_is_told_apart_from_a_site_that_is_down(
+    protocol: str, refuses: int, error: str, outcome: str
+) -> None:
+    """What is the proxy's fault must not be held against the site, nor the other way round."""
+    proxy = TestProxy(protocol, refuses=refuses)
+    async with proxying(proxy), asking() as asker:
+        meaning = await asker.ask(request("https://site.localhost/"), via=proxy.url)
+
+    assert (meaning.completed.error_class, meaning.completed.outcome) == (error, outcome)
+
+
+@pytest.mark.parametrize("protocol", ["http", "socks5"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_wrong_account_is_the_proxys_matter(protocol: str, scheme: str) -> None:
+    proxy = TestProxy(protocol, "me:right")
+    async with proxying(proxy), asking() as asker:
+        wrong = proxy.url.replace("right", "wrong")
+        meaning = await asker.ask(request(f"{scheme}://site.localhost/"), via=wrong)
+
+    completed = meaning.completed
+    assert (completed.error_class, completed.outcome) == ("proxy_auth", "proxy_failed")
+    assert "wrong" not in str(completed)
+
+
+@pytest.mark.parametrize("protocol", ["http", "https", "socks5"])
+async def test_a_proxy_that_is_not_there_is_not_the_sites_fault(protocol: str) -> None:
+    async with proxying(TestProxy(protocol)) as proxy:
+        pass
+    async with asking() as asker:
+        meaning = await asker.ask(request("http://site.localhost/"), via=proxy.url)
+
+    assert (meaning.completed.error_class, meaning.completed.before_connect) == ("proxy_unreachable", True)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("protocol", ["http", "socks5"])
+async def test_no_proxy_is_asked_for_what_we_may_not_ask(protocol: str, scheme: str) -> None:
+    """A proxy inside of a network must not become a way into it."""
+    proxy = TestProxy(protocol)
+    lookup = lookup_of(inside_test=["10.0.0.7"])
+    async with proxying(proxy), asking(allow_private=False, lookup=lookup) as asker:
+        meaning = await asker.ask(request(f"{scheme}://inside.test/"), via=proxy.url)
+
+    assert (meaning.completed.error_class, proxy.targets, proxy.heads) == ("refused_address", [], [])
+
+
+@pytest.mark.req("S0.3.2", "S0.3.3", "S0.3.5", "S0.3.8", "S1.14.6", "S1.15.8", "S4.14.4")
+async def test_requests_are_spread_evenly_and_a_dead_proxy_costs_no_page() -> None:
+    """What one proxy failed at is asked again, by way of another."""
+    async with (
+        running({"/": says(answer())}) as server,
+        proxying(TestProxy("http")) as one,
+        proxying(TestProxy("socks5", "me:too")) as two,
+        proxying(TestProxy("http")) as three,
+        house(
+            proxies_enabled=True, proxy_urls=(one.url, two.url, three.url), proxy_requests_per_second=0
+        ) as ring,
+    ):
+        ring.write(*await ring.leasing.lease(*(server.url("/", host=f"h{n}.localhost") for n in range(12))))
+        await ring.drained()
+        counts = [len(proxy.targets) for proxy in (one, two, three)]
+        two.refuses = 1
+        ring.write(*await ring.leasing.lease(*(server.url("/", host=f"g{n}.localhost") for n in range(3))))
+        await ring.drained()
+
+    assert counts == [4, 4, 4]
+    assert sorted(end.outcome for end in ring.ends) == [*["fetched"] * 14, "proxy_failed"]
+    failed = next(end for end in ring.ends if end.outcome == "proxy_failed")
+    assert (failed.proxy, "too" in str(failed.error_message)) == (f"socks5://127.0.0.1:{two.port}", False)
+
+
+async def test_without_a_proxy_in_use_nothing_is_asked() -> None:
+    """Who asks by way of proxies does not want to be seen: a request never goes without one."""
+    async with running({"/": says(answer())}) as server, house(proxies_enabled=True) as ring:
+        ring.write(*await ring.leasing.lease(server.url("/", host="a.localhost")))
+        await ring.until(lambda: "proxies" in ring.loop.paused_reasons)
+
+        assert server.asked == []
+        async with proxying(TestProxy()) as proxy:
+            rotation = ring.asker.proxies
+            assert rotation is not None
+            rotation.set([(proxy_of(proxy.url), Standing())])
+            await ring.drained()
+
+    assert [end.proxy for end in ring.ends] == [f"http://127.0.0.1:{proxy.port}"]
