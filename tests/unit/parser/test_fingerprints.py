@@ -29,6 +29,21 @@ def test_published_vectors(text: str, expected: str) -> None:
     assert f"{simhash(text) & 0xFFFF_FFFF_FFFF_FFFF:016x}" == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        pytest.param("one,two;three_3", "one two three_3", id="marks of ASCII"),
+        pytest.param("ein\u2019 zwei\u3000drei\u2014vier", "ein zwei drei vier", id="other marks"),
+        pytest.param("\u212aELVIN \u0130", "kelvin i", id="capitals that become ASCII"),
+        pytest.param("x" * 70 + " " + "é" * 70, "x" * 64 + " " + "é" * 64, id="clipped by characters"),
+        pytest.param("a\ud800b", "a b", id="half a character"),
+    ],
+)
+def test_what_parts_words_is_no_part_of_them(text: str, same: str) -> None:
+    """ASCII words and others are told apart on different ways, which must meet."""
+    assert simhash(text) == simhash(same)
+
+
 def test_case_order_and_repeats_do_not_count() -> None:
     assert simhash(FOX) == simhash(f"DOG {FOX.lower()} fox, fox; fox!")
 

@@ -36,6 +36,14 @@ def test_kinds(signs: Signs, blocks: list[Block], text: str, expected: str) -> N
     assert 0 < confidence < 1
 
 
+@pytest.mark.parametrize("said", [("product", "newsarticle"), ("newsarticle", "product")])
+def test_what_a_page_says_first_wins_a_tie(said: tuple[str, str]) -> None:
+    """The same bytes say the same in every process."""
+    kinds = {"product": PageKind.PRODUCT, "newsarticle": PageKind.ARTICLE}
+
+    assert find_page_kind(Signs(URL, said), (), "")[0] == kinds[said[0]]
+
+
 @pytest.mark.req("S2.3.7")
 @pytest.mark.parametrize(
     ("text", "expected"),

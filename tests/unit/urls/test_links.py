@@ -101,3 +101,19 @@ def test_what_needs_no_parser_gives_what_the_parser_gives(base: str, path: str) 
     expected = [as_found(href, base) for href in hrefs]
     assert found.urls == ["" if isinstance(url, Refused) else url for url in expected]
     assert found.keys == ["" if isinstance(url, Refused) else key_of(url) for url in expected]
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        *("/a", "/a/", "/a/b.html", "/.a/b", "/a/../b", "//b.test/c", "/a//", "/a//b", "/", "/a?b", "/a%7E"),
+        *("/a#b", "/" + "a" * 2_100),
+    ],
+)
+def test_paths_of_the_own_host_are_found_and_keyed_like_any_other(href: str) -> None:
+    """What is plain goes a shorter way."""
+    found = links(PAGE, ["/first", href])
+    alone = as_found(href, PAGE)
+
+    assert found.urls[1] == ("" if isinstance(alone, Refused) else alone)
+    assert found.keys[1] == ("" if isinstance(alone, Refused) else key_of(alone))

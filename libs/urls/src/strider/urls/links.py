@@ -49,6 +49,11 @@ _NOT_PLAIN: Final = re.compile("[?" + re.escape(NOT_ALLOWED) + "]").search
 _STANDS: Final = re.compile(r"/(?!/)[A-Za-z0-9/_~.,;:@!$*()+=&?-]*\Z").match
 """Finds path and query that the parser would give back as they are, but for dot segments."""
 
+_PLAIN_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9/_~.,;:@!$*()+=&-]*(?<!/)").fullmatch
+"""Finds a path that is its own key, but for dot segments: what most links are."""
+
+MAX_PLAIN_CHARACTERS: Final = 1024
+
 CACHED_AUTHORITIES: Final = 8192
 """About 3 MB when full. Pages of a site link to the same hosts, page after page."""
 
@@ -86,7 +91,7 @@ class _Authority(NamedTuple):
     """Good, and in the key as it stands in the URL."""
 
 
-def links(
+def links(  # noqa: C901  # every call within this loop costs a twentieth of its time
     base: str | None, hrefs: Iterable[str], *, allow_private: bool = False, rules: KeyRules = KEY_RULES
 ) -> Links:
     """Resolve what a page links to; with a base that is none, the absolute links remain.
@@ -94,13 +99,17 @@ def links(
     Without a base (None) the links are URLs as found, from an event: the parser then sees each
     authority once, which spares half the time.
     """
-    # Longer than our functions are: every call within this loop costs a twentieth of its time.
     resolve, is_found = resolver(base), base is None
     origin = "" if is_found else _origin(resolve)
     looker = _Looker(allow_private=allow_private, rules=rules)
     plain_hosts, drop_slash = looker.plain_hosts, rules.drop_trailing_slash
+    home = plain_hosts.get(origin)
     found: list[_Link] = []
     for href in hrefs:
+        if home is not None and len(href) <= MAX_PLAIN_CHARACTERS and _PLAIN_PATH(href) and "/." not in href:
+            url = origin + href
+            found.append((url, url, home, "", ""))
+            continue
         url = origin + href if origin and href[:1] == "/" else href
         start = url.find("/", 8)
         host = plain_hosts.get(url[:start])
@@ -119,6 +128,7 @@ def links(
             host = plain_hosts.get(url[:start])
         if host is None or "/." in url or len(url) > MAX_URL_BYTES:
             found.append(looker.look(url))
+            home = home or plain_hosts.get(origin)
         elif (mark := _NOT_PLAIN(url, start)) or url[-2:] == "//":
             if is_unfinished(url, mark.start() if mark else start):
                 found.append(looker.look(url))

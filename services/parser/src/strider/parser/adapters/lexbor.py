@@ -7,13 +7,13 @@ square of the depth and of the attributes of an element, so what is beyond reaso
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import Any, Final
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from strider.parser.core.readings import (
     ASIDE,
@@ -34,6 +34,7 @@ from .lexbor_blocks import read_blocks
 from .lexbor_embedded import read_embedded
 from .lexbor_limits import find_limit
 from .lexbor_records import read_records
+from .lexbor_tags import tag_numbers
 from .lexbor_times import read_times
 
 MAX_ANCHOR_CHARS: Final = 200
@@ -72,6 +73,9 @@ _REGIONS: Final = {
     "footer": FOOTER,
     "aside": ASIDE,
 }
+_QUIET: Final = LexborDocumentOptions.WO_EVENTS
+"""Without callbacks for changes of the tree, to which nobody here listens."""
+
 _FRAGMENT_END: Final = "\0"
 """Stands in no text of a tree: the standard has it dropped or replaced."""
 
@@ -91,7 +95,8 @@ class _Walk:
     inputs: list[LexborNode] = field(default_factory=list)
     noscripts: list[LexborNode] = field(default_factory=list)
     bases: list[LexborNode] = field(default_factory=list)
-    regions: list[LexborNode] = field(default_factory=list)
+    regions: list[tuple[int, LexborNode]] = field(default_factory=list)
+    """Each with the number of anchors before it."""
     times: list[LexborNode] = field(default_factory=list)
     inline: list[LexborNode] = field(default_factory=list)
     removed: list[LexborNode] = field(default_factory=list)
@@ -100,20 +105,17 @@ class _Walk:
 def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
     """Read a document in UTF-8, as deep as is asked for; bytes that are none become U+FFFD."""
     end = find_limit(content)
-    tree = LexborHTMLParser(content if end is None else content[:end])
+    tree = LexborHTMLParser(content if end is None else content[:end], options=_QUIET)
     root = tree.root
     if root is None:
         return HtmlReading(is_cut=end is not None)
     walk = _walk(root)
-    regions = _regions(walk)
-    nodes = walk.anchors[:MAX_ANCHORS]
-    anchors = [anchor for node in nodes if (anchor := _anchor(node, regions)) is not None]
     return HtmlReading(
         title=_title(walk),
         heading=_words(walk.headings[0].text()) if walk.headings else "",
         language=_attribute(root, "lang"),
         base=next((href for node in walk.bases if (href := _attribute(node, "href"))), ""),
-        anchors=anchors,
+        anchors=_anchors(walk),
         links=[_link(node) for node in walk.links[:MAX_LINK_TAGS]],
         metas=[_meta(node) for node in walk.metas[:MAX_METAS]],
         noscript=_noscript(walk),
@@ -166,21 +168,22 @@ MAX_DATA_CHARS: Final = 256 * 1024
 
 def _walk(root: LexborNode) -> _Walk:
     walk = _Walk()
-    keepers = _keepers(walk)
+    keeper_of = _keepers(walk).get
     for node in root.traverse():
-        keep = keepers.get(node.tag)
+        keep = keeper_of(node.tag_id)
         if keep is not None:
             keep(node)
     return walk
 
 
-def _keepers(walk: _Walk) -> dict[str | None, Callable[[LexborNode], None]]:
+def _keepers(walk: _Walk) -> dict[int, Callable[[LexborNode], None]]:
     """Say where each element goes. Lists take the nodes themselves: a call per node would cost more."""
+    number = tag_numbers()
     both = partial(_keep_in_both, walk.removed)
-    return {
+    single: dict[str, Callable[[LexborNode], None]] = {
         **dict.fromkeys(_INLINE, walk.inline.append),
         **dict.fromkeys(_INVISIBLE | _WITHIN_WORDS, walk.removed.append),
-        **dict.fromkeys(_REGIONS, walk.regions.append),
+        **dict.fromkeys(_REGIONS, partial(_keep_region, walk)),
         "time": partial(_keep_in_both, walk.inline, walk.times),
         "a": walk.anchors.append,
         "area": walk.anchors.append,
@@ -195,6 +198,7 @@ def _keepers(walk: _Walk) -> dict[str | None, Callable[[LexborNode], None]]:
         "title": partial(both, walk.titles),
         "noscript": partial(both, walk.noscripts),
     }
+    return {number[name]: keep for name, keep in single.items()}
 
 
 def _keep_in_both(one: list[LexborNode], other: list[LexborNode], node: LexborNode) -> None:
@@ -202,19 +206,37 @@ def _keep_in_both(one: list[LexborNode], other: list[LexborNode], node: LexborNo
     other.append(node)
 
 
-def _regions(walk: _Walk) -> dict[int, int]:
-    """Say of each anchor within a region in which; the innermost one counts, and comes last."""
-    return {anchor.mem_id: _REGIONS[node.tag or ""] for node in walk.regions for anchor in node.css("a,area")}
+def _keep_region(walk: _Walk, node: LexborNode) -> None:
+    walk.regions.append((len(walk.anchors), node))
 
 
-def _anchor(node: LexborNode, regions: dict[int, int]) -> Anchor | None:
-    attributes = node.attributes
-    href = attributes.get("href")
-    if not href:
-        return None
-    words = _words(node.text()[: 4 * MAX_ANCHOR_CHARS]) or _label(node, attributes)
-    rel = attributes.get("rel") or ""
-    return Anchor(href, words[:MAX_ANCHOR_CHARS], rel.lower(), regions.get(node.mem_id, ELSEWHERE))
+def _regions(walk: _Walk) -> list[int]:
+    """Say of each anchor in which region it stands; the innermost one counts, and comes last.
+
+    The anchors within an element follow each other in the order of the page, so counting them is enough.
+    """
+    found = [ELSEWHERE] * len(walk.anchors)
+    for start, node in walk.regions:
+        count = len(node.css("a,area")) if start < len(found) else 0
+        if count:
+            found[start : start + count] = [_REGIONS[node.tag or ""]] * count
+    return found
+
+
+def _anchors(walk: _Walk) -> list[Anchor]:
+    """Read the anchors. One loop: a call for each would cost more than all that it does."""
+    found: list[Anchor] = []
+    new = tuple.__new__
+    for node, region in zip(walk.anchors[:MAX_ANCHORS], _regions(walk), strict=False):
+        attributes = node.attributes
+        href = attributes.get("href")
+        if not href:
+            continue
+        words = " ".join(node.text_lexbor()[: 4 * MAX_ANCHOR_CHARS].split()) or _label(node, attributes)
+        rel = attributes.get("rel")
+        # By way of the tuple itself: the named constructor costs as much as the text.
+        found.append(new(Anchor, (href, words[:MAX_ANCHOR_CHARS], rel.lower() if rel else "", region)))
+    return found
 
 
 def _label(node: LexborNode, attributes: dict[str, str | None]) -> str:
@@ -261,27 +283,40 @@ def _visible_text(tree: LexborHTMLParser, walk: _Walk) -> str:
     body = tree.body
     if body is None:
         return ""
-    for node in chain(walk.anchors, walk.inline):
-        if node.next is None or node.tag != "a" or node.next.tag != "a":
+    for node in reversed(body.css(_HIDDEN)):
+        node.decompose()  # before anything is unwrapped: it may be a word within a line
+    link = tag_numbers()["a"]
+    for node in walk.anchors:
+        follower = node.next
+        if follower is None or follower.tag_id != link or node.tag_id != link:
             node.unwrap()  # links in a row stay apart, though nothing stands between them
+    for node in walk.inline:
+        node.unwrap()
     # Inner ones first: what stands within a removed node is gone with it.
     for node in reversed(walk.removed):
         node.decompose()
-    for node in reversed(body.css(_HIDDEN)):
-        node.decompose()
     body.merge_text_nodes()
     text = body.text(separator=_FRAGMENT_END, strip=True, skip_empty=True)
-    return _single_spaces(text).replace(_FRAGMENT_END, "\n")
+    return _lines(text)
 
 
-def _single_spaces(text: str) -> str:
-    """Make every run of white space one space; splitting and joining would cost three times as much."""
+def _lines(text: str) -> str:
+    """Make every fragment a line, and every run of white space within one space.
+
+    Nearly all fragments have none, so that looking is what has to be cheap; splitting all of a text into its
+    words and joining them again would cost three times as much.
+    """
     for character in "\n\t\r\f\xa0":
         if character in text:
             text = text.replace(character, " ")
-    while "  " in text:
-        text = text.replace("  ", " ")
-    return text
+    if "  " not in text:
+        return text.replace(_FRAGMENT_END, "\n")
+    return "\n".join(
+        [_RUN.sub(" ", piece) if "  " in piece else piece for piece in text.split(_FRAGMENT_END)]
+    )
+
+
+_RUN: Final = re.compile("  +")
 
 
 def _attribute(node: LexborNode, name: str) -> str:

@@ -5,20 +5,22 @@ Decides what parts text and which elements say nothing. What is main text is the
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from selectolax.lexbor import LexborNode
 
 from strider.parser.core.blocks import Block, Blocks, mark_of
 
-TEXT: Final = "-text"
+from .lexbor_tags import COMMENT, TEXT, tag_numbers
+
 STREAMED: Final = "S:"
 
 _SILENT: Final = frozenset(
     [
         *("script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio"),
         *("video", "select", "datalist", "textarea", "head", "title", "noframes", "noembed", "frameset"),
-        *("dialog", "button", "input", "map", "-comment", "meter", "progress", "math", "optgroup", "-undef"),
+        *("dialog", "button", "input", "map", COMMENT, "meter", "progress", "math", "optgroup"),
         *("nav", "footer"),  # never the text, and much to walk over
         *("img", "source", "track", "param", "link", "meta", "col", "colgroup", "area"),
     ]
@@ -87,132 +89,155 @@ _PLACES: Final = frozenset(
 _MARKS: Final = {"strong": "**", "b": "**", "em": "*", "i": "*", "code": "`"}
 
 
+_INLINE: Final = 0
+_LINK: Final = 1
+_MARKED: Final = 2
+_BREAK: Final = 3
+_MUTE: Final = 4
+_BLOCK: Final = 5
+"""What an element does to the text around it: only a block parts it."""
+
+
 class _Walk:
     """Gathers text until a block ends."""
 
-    __slots__ = (
-        "kind",
-        "link_chars",
-        "links",
-        "markdown",
-        "out",
-        "parts",
-        "place",
-        "pre",
-        "row",
-        "with_markdown",
-    )
+    __slots__ = ("kind", "link_chars", "links", "markdown", "out", "parts", "place", "pre", "row")
 
-    def __init__(self, *, with_markdown: bool) -> None:
+    def __init__(self) -> None:
         self.out = Blocks([], [-1], [0], ["body"])
         self.parts: list[str] = []
         self.markdown: list[str] = []
         self.link_chars = self.links = self.place = self.row = self.pre = 0
         self.kind = "div"
-        self.with_markdown = with_markdown
 
     def flush(self) -> None:
-        raw = "".join(self.parts)
-        text = raw.strip("\n") if self.pre else " ".join(raw.split())
-        if text and not text.isspace():
-            said = ""
-            if self.with_markdown:
-                said = raw.strip("\n") if self.pre else " ".join("".join(self.markdown).split())
-            self.out.blocks.append(Block(text, self.kind, self.link_chars, self.place, self.row, said))
-        self.parts.clear()
+        if self.parts:
+            raw = "".join(self.parts)
+            text = raw.strip("\n") if self.pre else _spaced(raw)
+            if text and not text.isspace():
+                said = ""
+                if self.markdown:
+                    said = raw.strip("\n") if self.pre else " ".join("".join(self.markdown).split())
+                block = text, self.kind, self.link_chars, self.place, self.row, said
+                self.out.blocks.append(tuple.__new__(Block, block))  # cheaper than by name
+            self.parts.clear()
         self.markdown.clear()
         self.link_chars = 0
 
+    def enter(self, name: str, node: LexborNode) -> None:
+        """Begin a block."""
+        if self.parts or self.markdown:
+            self.flush()
+        if name in _KINDS:
+            self.kind = name
+            self.pre += name == "pre"
+        elif name == "tr":
+            self.row += 1
+        if name in _PLACES:
+            self.kind = "div" if self.kind not in _KEPT_WITHIN else self.kind
+        elif name not in _SMALL_PLACES:
+            return
+        out, said = self.out, node.attributes
+        out.marks.append(
+            mark_of(name, said.get("class"), said.get("id"), said.get("role")) if said else mark_of(name)
+        )
+        out.parents.append(self.place)
+        out.tags.append(name)
+        self.place = len(out.parents) - 1
 
-def read_blocks(body: LexborNode, *, with_markdown: bool = False, with_noscript: bool = False) -> Blocks:
+    def leave(self, name: str, place: int, kind: str) -> None:
+        """End a block."""
+        if self.parts or self.markdown:
+            self.flush()
+        self.kind, self.place = kind, place
+        self.pre -= name == "pre"
+
+    def mark(self, name: str, *, is_end: bool = False) -> None:
+        """Write emphasis as Markdown has it."""
+        if not self.pre:
+            is_apart = not is_end and bool(self.markdown) and not self.markdown[-1][-1:].isalnum()
+            self.markdown.append(f" {_MARKS[name]}" if is_apart else _MARKS[name])
+
+
+def _spaced(raw: str) -> str:
+    """Make every run of white space one space; a text that a look finds without any is left as it is."""
+    if "\n" in raw or "  " in raw or not raw.isprintable():  # printable: no white space but spaces
+        return " ".join(raw.split())
+    return raw.strip(" ")
+
+
+_KEPT_WITHIN: Final = frozenset({"li", "td", "th", "blockquote"})
+"""What stays what it is, whatever boxes it is made of."""
+
+_SMALL_PLACES: Final = frozenset({"li", "p"})
+
+
+def read_blocks(  # noqa: C901, PLR0912  # sees every node of every page: a call for each would double its cost
+    body: LexborNode, *, with_markdown: bool = False, with_noscript: bool = False
+) -> Blocks:
     """Walk over the tree; not recursive, because pages nest as deep as they like."""
-    walk = _Walk(with_markdown=with_markdown)
-    silent = _SILENT - {"noscript"} if with_noscript else _SILENT
-    open_elements: list[tuple[LexborNode, str, int, str]] = []
+    walk, deeds = _Walk(), _deeds(with_markdown=with_markdown, with_noscript=with_noscript)
+    hidden = {node.mem_id for node in body.css(_MAYBE_HIDDEN) if _is_hidden(node.attributes)}
+    parts, written, text_number = walk.parts, walk.markdown, tag_numbers()[TEXT]
+    open_elements: list[tuple[LexborNode, int, str, int, str]] = []
     node = body.first_child
-    while True:
+    while node is not None or open_elements:
         if node is None:
-            if not open_elements:
-                break
-            node, tag, walk_place, kind = open_elements.pop()
-            _leave(walk, tag, walk_place, kind)
+            node, deed, name, place, kind = open_elements.pop()
+            if deed == _BLOCK:
+                walk.leave(name, place, kind)
+            elif deed == _LINK:
+                walk.links -= 1
+            elif deed == _MARKED:
+                walk.mark(name, is_end=True)
             node = node.next
             continue
-        tag = node.tag or ""
-        if tag == TEXT:
-            _hear(walk, node.text_content or "")
+        number = node.tag_id
+        if number == text_number:
+            text = node.text_content or ""
+            parts.append(text)
+            if with_markdown:
+                written.append(text)
+            if walk.links:
+                walk.link_chars += len(text.strip())
             node = node.next
-        elif tag in silent or (node.attributes and _is_hidden(node.attributes)):
-            if tag not in _WITHIN_LINE and tag in _PLACES:
+            continue
+        deed, name = deeds.get(number, _UNKNOWN)
+        if deed == _MUTE or (hidden and node.mem_id in hidden):
+            if name in _PLACES:
                 walk.flush()
             node = node.next
-        else:
-            open_elements.append((node, tag, walk.place, walk.kind))
-            _enter(walk, tag, node)
-            node = node.first_child
+            continue
+        open_elements.append((node, deed, name, walk.place, walk.kind))
+        if deed == _BLOCK:
+            walk.enter(name, node)
+        elif deed == _LINK:
+            walk.links += 1
+        elif deed == _BREAK:
+            parts.append("\n")
+            if with_markdown:
+                written.append("\n")
+        elif deed == _MARKED:
+            walk.mark(name)
+        node = node.first_child
     walk.flush()
     return walk.out
 
 
-def _hear(walk: _Walk, text: str) -> None:
-    walk.parts.append(text)
-    if walk.with_markdown:
-        walk.markdown.append(text)
-    if walk.links:
-        walk.link_chars += len(text.strip())
+@cache
+def _deeds(*, with_markdown: bool, with_noscript: bool) -> dict[int, tuple[int, str]]:
+    """Say of each element, by its number, what it does; and what it is called."""
+    deeds = dict.fromkeys(_PLACES | _KINDS | {"tr"}, _BLOCK) | dict.fromkeys(_WITHIN_LINE, _INLINE)
+    deeds |= {"a": _LINK, "br": _BREAK} | dict.fromkeys(_SILENT, _MUTE)
+    if with_markdown:
+        deeds |= dict.fromkeys(_MARKS, _MARKED)
+    if with_noscript:
+        deeds["noscript"] = _BLOCK
+    return {number: (deeds.get(name, _BLOCK), name) for name, number in tag_numbers().items()}
 
 
-def _enter(walk: _Walk, tag: str, node: LexborNode) -> None:
-    if tag == "a":
-        walk.links += 1
-    if tag in _WITHIN_LINE:
-        if walk.with_markdown:
-            _open_inline(walk, tag)
-        return
-    if tag == "br":
-        walk.parts.append("\n")
-        walk.markdown.append("\n")
-        return
-    walk.flush()
-    if tag in _KINDS:
-        walk.kind = tag
-        if tag == "pre":
-            walk.pre += 1
-    elif tag == "tr":
-        walk.row += 1
-    if tag in _PLACES or tag in {"li", "p"}:
-        attributes = node.attributes
-        names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}" if attributes else ""
-        out = walk.out
-        out.parents.append(walk.place)
-        out.marks.append(mark_of(tag, names, attributes.get("role") or "" if attributes else ""))
-        out.tags.append(tag)
-        walk.place = len(out.parents) - 1
-        if tag in _PLACES:
-            walk.kind = "div" if walk.kind not in {"li", "td", "th", "blockquote"} else walk.kind
-
-
-def _open_inline(walk: _Walk, tag: str) -> None:
-    if tag in _MARKS and not walk.pre:
-        walk.markdown.append(
-            f" {_MARKS[tag]}" if walk.markdown and not walk.markdown[-1][-1:].isalnum() else _MARKS[tag]
-        )
-
-
-def _leave(walk: _Walk, tag: str, place: int, kind: str) -> None:
-    if tag == "a":
-        walk.links -= 1
-    if tag in _WITHIN_LINE:
-        if walk.with_markdown and tag in _MARKS and not walk.pre:
-            walk.markdown.append(_MARKS[tag])
-        return
-    if tag == "br":
-        return
-    walk.flush()
-    walk.kind = kind
-    walk.place = place
-    if tag == "pre":
-        walk.pre -= 1
+_UNKNOWN: Final = (_BLOCK, "")
+_MAYBE_HIDDEN: Final = '[hidden],[style*="display" i]'
 
 
 def _is_hidden(attributes: dict[str, str | None]) -> bool:

@@ -120,8 +120,9 @@ class Blocks:
 
 
 @lru_cache(maxsize=8_192)
-def mark_of(tag: str, names: str, role: str) -> int:
+def mark_of(tag: str, classes: str | None = None, name: str | None = None, role: str | None = None) -> int:
     """Say what a place is by what it is called; pages repeat their names, so answers are kept."""
+    names = f"{classes or ''} {name or ''}"
     mark = _MARK_OF_TAG.get(tag, PLAIN)
     if role == "main":
         mark |= MAIN

@@ -8,32 +8,35 @@ are published: a fingerprint means the same in every version.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 from hashlib import blake2b
 from typing import Final
 
 BITS: Final = 64
-LANE: Final = 24
-"""Bits to count in, for each bit: 16 million words."""
-
 MAX_WORD_CHARS: Final = 64
+KEPT_WORDS: Final = 32_768
 _WORD: Final = re.compile(r"\w+")
-_SPREAD: Final = tuple(sum(1 << (LANE * bit) for bit in range(8) if byte >> bit & 1) for byte in range(256))
-_FULL: Final = (1 << LANE) - 1
+_BETWEEN: Final = bytes(
+    byte if chr(byte).isalnum() or chr(byte) == "_" or not chr(byte).isascii() else ord(" ")
+    for byte in range(256)
+).lower()
+"""Makes ASCII lower case, and a space of what stands between words; other bytes of UTF-8 stay."""
 
 
 def simhash(text: str) -> int:
     """Give the fingerprint as a signed number; 0 where there are no words."""
-    pieces = set(text.lower().split())  # most words come again: what is cut further is each of them once
-    words = {word[:MAX_WORD_CHARS] for word in _WORD.findall(" ".join(pieces))}
+    words = _words_of(text)
     if not words:
         return 0
-    counts = sum(map(_lanes, words))
-    half = len(words) / 2
+    # The first bytes of all digests as one long number, then the second ones: so bits are counted in C.
+    written = b"".join(map(_kept_digests().__getitem__, words))
+    half, low = len(words) // 2, int.from_bytes(b"\1" * len(words), "big")
+    masks = [low << bit for bit in range(7, -1, -1)]
     value = 0
-    for bit in range(BITS):
-        if (counts >> (LANE * bit) & _FULL) > half:
-            value |= 1 << bit
+    for byte in range(BITS // 8):
+        column = int.from_bytes(written[byte :: BITS // 8], "big")
+        for mask in masks:
+            value = 2 * value + ((column & mask).bit_count() > half)
     return value - (1 << BITS) if value >> (BITS - 1) else value
 
 
@@ -42,10 +45,33 @@ def distance(one: int, other: int) -> int:
     return ((one ^ other) & ((1 << BITS) - 1)).bit_count()
 
 
-@lru_cache(maxsize=32_768)
-def _lanes(word: str) -> int:
-    digest = blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
-    lanes = 0
-    for byte in digest:
-        lanes = lanes << (8 * LANE) | _SPREAD[byte]
-    return lanes
+def _words_of(text: str) -> set[bytes]:
+    """Give each different word, in UTF-8.
+
+    Most words come again, and most are ASCII: what is cut further, letter by letter, is what is left.
+    """
+    lower = text if text.isascii() else text.lower()
+    pieces = set(lower.encode("utf-8", "replace").translate(_BETWEEN).split())
+    others = [piece for piece in pieces if not piece.isascii()]
+    words = pieces.difference(others) if others else pieces
+    if max(map(len, words), default=0) > MAX_WORD_CHARS:
+        words = {word[:MAX_WORD_CHARS] for word in words}
+    if others:
+        found = _WORD.findall(b" ".join(others).decode())
+        words.update([word[:MAX_WORD_CHARS].encode() for word in found])
+    return words
+
+
+class _Digests(dict[bytes, bytes]):
+    """Digests of words, made when they are first asked for; forgotten when they are too many."""
+
+    def __missing__(self, word: bytes) -> bytes:
+        if len(self) >= KEPT_WORDS:
+            self.clear()
+        found = self[word] = blake2b(word, digest_size=BITS // 8).digest()
+        return found
+
+
+@cache
+def _kept_digests() -> _Digests:
+    return _Digests()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 from strider.urls import links
@@ -56,7 +57,9 @@ class Outlinks:
 
 def find_outlinks(anchors: Sequence[Anchor], *, base: str, max_links: int) -> Outlinks:
     """Resolve, sort out and rank what a page links to."""
-    leading = [anchor for anchor in anchors if not anchor.href.lstrip().startswith("#")]
+    leading = [
+        anchor for anchor in anchors if "#" not in anchor.href or not anchor.href.lstrip().startswith("#")
+    ]
     if not leading:
         return Outlinks()
     resolved = links(base, [anchor.href for anchor in leading], allow_private=True)
@@ -75,11 +78,12 @@ def find_outlinks(anchors: Sequence[Anchor], *, base: str, max_links: int) -> Ou
         else (url, anchor.text, flags_of(anchor.rel) if anchor.rel else 0, anchor.region)
         for key, (url, anchor) in kept.items()
     ]
-    if len({link[2:] for link in merged}) > 1:
+    if len(set(map(_RANKED_BY, merged))) > 1:
         merged.sort(key=_rank)
     return _in_parallel(merged, max_links)
 
 
+_RANKED_BY: Final = itemgetter(2, 3)
 _Merged = tuple[str, str, int, int]
 """URL, anchor, flags, region."""
 

@@ -24,6 +24,11 @@ SURE: Final = 3.0
 LIKELY: Final = 2.0
 HINT: Final = 1.0
 
+
+def _compiled(*signs: tuple[str, str, float]) -> tuple[tuple[re.Pattern[str], str, float], ...]:
+    return tuple((re.compile(pattern, re.IGNORECASE), kind, weight) for pattern, kind, weight in signs)
+
+
 _KIND_OF_TYPE: Final = {
     **dict.fromkeys(
         ("product", "og:product", "product.item", "productgroup", "individualproduct"), PageKind.PRODUCT
@@ -35,11 +40,12 @@ _KIND_OF_TYPE: Final = {
     **dict.fromkeys(("collectionpage", "itemlist", "searchresultspage", "product.group"), PageKind.LIST),
     **dict.fromkeys(("discussionforumposting", "qapage", "question"), PageKind.FORUM),
 }
-_GENERATORS: Final = (
-    (r"discourse|phpbb|vbulletin|xenforo|flarum|mybb|invision|vanilla|nodebb", PageKind.FORUM),
+_GENERATORS: Final = _compiled(
+    (r"discourse|phpbb|vbulletin|xenforo|flarum|mybb|invision|vanilla|nodebb", PageKind.FORUM, SURE),
     (
         r"sphinx|docusaurus|mkdocs|vitepress|gitbook|readthedocs|javadoc|rustdoc|mdbook|doxygen",
         PageKind.DOCUMENTATION,
+        SURE,
     ),
 )
 _FORUM_PATH: Final = r"/(?:forums?|threads?|topics?|questions|viewtopic|showthread|discussions?|t)[/.-]"
@@ -48,7 +54,7 @@ _LIST_PATH: Final = (
     r"/(?:category|categories|collections?|tags?|archive|search|browse|shop|c|market|genre)(?:/|$|\?)"
 )
 _ARTICLE_PATH: Final = r"/(?:19|20)\d\d/\d\d?/|/(?:blog|news|articles?|story|posts?)/[^/?]+"
-_PATHS: Final = (
+_PATHS: Final = _compiled(
     (r"/(?:products?|dp|itm|item|p)/[^/?]+", PageKind.PRODUCT, LIKELY),
     (_FORUM_PATH, PageKind.FORUM, LIKELY),
     (r"^https?://(?:forums?|community|discuss|discussions?)\.", PageKind.FORUM, HINT),
@@ -57,13 +63,12 @@ _PATHS: Final = (
     (_ARTICLE_PATH, PageKind.ARTICLE, LIKELY),
 )
 _BUY: Final = (
-    "add to cart",
-    "add to bag",
-    "add to basket",
-    "in den warenkorb",
-    "ajouter au panier",
-    "buy now",
+    *("add to cart", "add to bag", "add to basket"),
+    *("in den warenkorb", "ajouter au panier", "buy now"),
 )
+_BUY_BEGINS: Final = ("add to ", "in den warenkorb", "ajouter au panier", "buy now")
+"""One of these stands in each of them; looking for fewer is cheaper."""
+
 _THINGS: Final = "results|matches|items|products|posts|entries|articles|listings"
 _NO_RESULTS: Final = re.compile(
     rf"\b(?:no (?:{_THINGS})(?: were)?(?: found| matched| available)?"
@@ -108,13 +113,14 @@ def says_nothing(text: str) -> bool:
 
 
 def _said(signs: Signs) -> Iterable[tuple[str, float]]:
-    for kind in {_KIND_OF_TYPE[name] for name in signs.types if name in _KIND_OF_TYPE}:
+    for kind in dict.fromkeys(_KIND_OF_TYPE[name] for name in signs.types if name in _KIND_OF_TYPE):
         yield kind, SURE
-    for pattern, kind in _GENERATORS:
-        if signs.generator and re.search(pattern, signs.generator, re.IGNORECASE):
-            yield kind, SURE
+    if signs.generator:
+        for pattern, kind, weight in _GENERATORS:
+            if pattern.search(signs.generator):
+                yield kind, weight
     for pattern, kind, weight in _PATHS:
-        if re.search(pattern, signs.url, re.IGNORECASE):
+        if pattern.search(signs.url):
             yield kind, weight
     path = signs.url.partition("://")[2].partition("/")[2]
     if not path.partition("?")[0]:
@@ -131,7 +137,7 @@ def _shown(signs: Signs, blocks: Sequence[Block], text: str) -> Iterable[tuple[s
     if long >= MANY_LONG and long >= linked:
         yield PageKind.ARTICLE, LIKELY if signs.is_dated else HINT
     lower = text.lower()
-    if any(words in lower for words in _BUY):
+    if any(first in lower and any(words in lower for words in _BUY) for first in _BUY_BEGINS):
         yield PageKind.PRODUCT, HINT
     if sum(block.kind == "pre" for block in blocks) > 2:  # noqa: PLR2004  # more than an example
         yield PageKind.DOCUMENTATION, HINT

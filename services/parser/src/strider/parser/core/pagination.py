@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from strider.contracts.generated.words import PaginationStyle
@@ -96,8 +97,12 @@ def _said_by_links(links: Sequence[LinkTag], base: str) -> tuple[str, str]:
     return found["next"], found["prev"]
 
 
+@lru_cache(maxsize=8_192)
 def _kind_of(label: str, rel: str) -> str:
-    """Say what an anchor leads to: next, previous, a number, or nothing of a list."""
+    """Say what an anchor leads to: next, previous, a number, or nothing of a list.
+
+    The pages of a site share most of their anchors, so answers are kept.
+    """
     said = set(rel.split())
     bare = label.strip(_ARROWS)
     if "next" in said or label in _NEXT_ARROWS or _NEXT.fullmatch(bare):

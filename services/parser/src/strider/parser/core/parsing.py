@@ -206,12 +206,13 @@ def _known(document: _Document, tools: Tools) -> dict[str, Any]:
 
 
 def _of_text(text: str) -> dict[str, Any]:
+    written = text.encode("utf-8", "replace")
     return {
         "text": text,
         "text_chars": len(text),
-        "text_hash": sha256(text.encode("utf-8", "replace")).hexdigest() if text else "",
-        # Single spaces and line ends part the words.
-        "word_count": text.count(" ") + text.count("\n") + 1 if text else 0,
+        "text_hash": sha256(written).hexdigest() if text else "",
+        # Single spaces and line ends part the words; leaving both out is faster than counting each.
+        "word_count": len(written) - len(written.translate(None, b" \n")) + 1 if text else 0,
     }
 
 
