@@ -113,8 +113,8 @@ def says_nothing(text: str) -> bool:
 
 
 def _said(signs: Signs) -> Iterable[tuple[str, float]]:
-    for kind in dict.fromkeys(_KIND_OF_TYPE[name] for name in signs.types if name in _KIND_OF_TYPE):
-        yield kind, SURE
+    for said in dict.fromkeys(_KIND_OF_TYPE[name] for name in signs.types if name in _KIND_OF_TYPE):
+        yield said, SURE
     if signs.generator:
         for pattern, kind, weight in _GENERATORS:
             if pattern.search(signs.generator):
