@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from .accounts import Account, bring_programs, can_reach, choose_account, give, open_ground
+from .archive import ensure_archive, find_archive
 from .cache import cache_directory
 from .jars import ensure_jars
 from .parts import KafkaPart, PostgresPart, ValkeyPart
@@ -32,18 +34,21 @@ def build_kafka(
     fast_start: bool = False,
     extra: Mapping[str, str] | None = None,
 ) -> KafkaPart:
-    """Put the broker together, its jars fetched where they are not here yet."""
-    java = find_java()
-    jars = ensure_jars(cache_directory(environment), environment=environment)
-    return KafkaPart(
+    """Put the broker together, its jars fetched where they are not here yet.
+
+    Who has brokers start fast has Java read their classes once before, which takes as long as two starts.
+    """
+    java, cache = find_java(), cache_directory(environment)
+    part = KafkaPart(
         directory=directory,
         port=ports["kafka"],
         controller_port=ports["kafka-controller"],
         java=java,
-        jars=jars,
+        jars=ensure_jars(cache, environment=environment),
         fast_start=fast_start,
-        extra=extra or {},
     )
+    archive = ensure_archive(part, cache=cache) if fast_start else find_archive(java, cache=cache)
+    return replace(part, archive=archive, extra=extra or {})
 
 
 def build_postgres(

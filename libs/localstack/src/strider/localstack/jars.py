@@ -78,7 +78,7 @@ def ensure_jars(
     with _telling_of_disks(place):
         place.mkdir(parents=True, exist_ok=True)
         if missing := _unfit(wanted, place):
-            with _alone(place):
+            with alone(place):
                 # Another checkout may have fetched them while we waited.
                 if missing := _unfit(missing, place):
                     megabytes = sum(jar.size_bytes for jar in missing) / 1e6
@@ -177,7 +177,8 @@ def _download(jar: Jar, private: Path, place: Path, *, source: str | None) -> No
 
 
 @contextmanager
-def _alone(place: Path) -> Iterator[None]:
+def alone(place: Path) -> Iterator[None]:
+    """Wait until nobody else of this machine is at work in that directory of the cache."""
     with (place / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -53,6 +53,8 @@ class KafkaPart:
     java: Path
     jars: Path
     fast_start: bool = False
+    archive: Path | None = None
+    """Classes as Java has read them before."""
     extra: Mapping[str, str] = field(default_factory=dict)
     """Broker settings that win over the ones of the house."""
     name: str = "kafka"
@@ -94,7 +96,8 @@ class KafkaPart:
         await ask_kafka(self.address)
 
     def _java(self, *options: str) -> tuple[str, ...]:
-        return (str(self.java), *options, *JAVA_OPTIONS, "-cp", f"{self.jars}/*")
+        archive = (f"-XX:SharedArchiveFile={self.archive}",) if self.archive else ()
+        return (str(self.java), *options, *archive, *JAVA_OPTIONS, "-cp", f"{self.jars}/*")
 
     def _format(self) -> None:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
