@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strider.contracts.identity import key_fingerprint
 from strider.link_ingestion.core import unknown_rules
 
 from .builders import PAGE_URL, a_page, admitted, doubted, hash_of, numbered, refused, some_rules, taken
@@ -21,12 +22,12 @@ def test_links_in_scope_go_on_with_key_and_host() -> None:
     admission = admitted(a_page(f"{HOME}/b?y=2&x=1", f"{HOME}/c/"))
 
     (links,) = admission.candidates
-    assert (links.via, links.urls, links.hosts) == (
-        "link",
-        [f"{HOME}/b?y=2&x=1", f"{HOME}/c/"],
-        ["www.a.test", "www.a.test"],
-    )
-    assert links.keys == [hash_of(f"{HOME}/b?x=1&y=2"), hash_of(f"{HOME}/c")]
+    keys = [hash_of(f"{HOME}/b?x=1&y=2"), hash_of(f"{HOME}/c")]
+    assert links.via == "link"
+    assert links.links == [
+        (f"{HOME}/b?y=2&x=1", keys[0], "www.a.test", key_fingerprint(keys[0]), "", ""),
+        (f"{HOME}/c/", keys[1], "www.a.test", key_fingerprint(keys[1]), "", ""),
+    ]
     assert (admission.depth, admission.found, admission.refusals.count) == (1, 2, 0)
 
 

@@ -68,3 +68,20 @@ def test_what_a_url_is_is_found_out_once_for_all_hosts() -> None:
 
     assert first is second
     assert at_home == first._replace(reason="out_of_scope", detail="www.a.test")
+
+
+@pytest.mark.parametrize(
+    ("scope", "homes"),
+    [
+        pytest.param("host", 3, id="a host's own"),
+        pytest.param("domain", 2, id="a domain's"),
+        pytest.param("any", 1, id="everybody's"),
+    ],
+)
+def test_hosts_that_are_judged_alike_share_a_ground(scope: str, homes: int) -> None:
+    """A crawl of many small sites would else judge the same links anew on each of them."""
+    grounds, rules = Grounds(allow_private=False), some_rules(scope=scope)
+
+    found = {id(grounds.of(f"https://{host}/", rules)) for host in ("a.b.test", "c.b.test", "d.test")}
+
+    assert len(found) == homes

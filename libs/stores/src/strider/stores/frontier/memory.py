@@ -8,6 +8,7 @@ clock moves nothing. No lock is needed: nothing in here waits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.runtime.errors import Fenced
@@ -41,6 +42,8 @@ from .ports import (
     Taken,
 )
 from .rules import DEFAULT_DELAY_MS, MARK_MARGIN_MS, UNLIMITED, VISITED_TTL_MS, first_sequence
+
+_NOTHING_SEEN: Final = (frozenset[int](),)
 
 
 class MemoryFrontier:
@@ -204,7 +207,8 @@ class MemoryFrontier:
         for (shard, scope), fingerprints in asked.items():
             kept = self._shards.get(shard)
             sets = kept.seen.known(scope, now_ms) if kept is not None and kept.is_ready else []
-            answers[shard, scope] = [any(each in known for known in sets) for each in fingerprints]
+            found = [map(each.__contains__, fingerprints) for each in sets or _NOTHING_SEEN]
+            answers[shard, scope] = [*map(any, zip(*found, strict=True))] if len(found) > 1 else [*found[0]]
         return answers
 
     async def mark(

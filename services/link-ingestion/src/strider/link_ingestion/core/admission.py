@@ -13,9 +13,10 @@ from functools import partial
 
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.words import DecisionReason
+from strider.contracts.making import swift
 from strider.urls.refusals import NO_PAGE
 
-from .ground import Ground
+from .ground import Ground, Verdict
 from .rules import Rules
 from .sources import NOFOLLOW_FLAG, Source, sources_of
 
@@ -51,16 +52,19 @@ class Candidates:
     """Links of one page that came by one way: parallel lists."""
 
     via: str
-    urls: list[str] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    hosts: list[str] = field(default_factory=list)
+    links: list[Verdict] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     """The word that stands against each one if it is new; empty for what may be followed."""
     kinds: list[str] = field(default_factory=list)
     lastmods_ms: list[int] = field(default_factory=list)
 
+    @property
+    def urls(self) -> list[str]:
+        """As found."""
+        return [link.url for link in self.links]
 
-@dataclass(frozen=True, slots=True)
+
+@swift(frozen=True, slots=True)
 class Admission:
     """What came of a page's links."""
 
@@ -83,7 +87,7 @@ def admit(page: PageParsed, ground: Ground, *, listed: int) -> Admission:
     dropped_before = max(0, page.links_found - len(page.link_urls))
     return Admission(
         depth=page.depth + 1,
-        candidates=[each for each in candidates if each.urls],
+        candidates=[each for each in candidates if each.links],
         refusals=looker.refusals,
         found=offered + dropped_before,
         repeated=looker.repeated,
@@ -106,7 +110,8 @@ class _Looker:
         ground, met = self._ground, self._met
         judge = ground.judge_found if source.is_found else partial(ground.judge_texts, self._page.url)
         taken, kept = Candidates(source.via), []
-        for at, (url, key, url_host, reason, detail) in enumerate(judge(source.urls)):
+        for at, link in enumerate(judge(source.urls)):
+            url, key, _, _, reason, detail = link
             if key in met:
                 self.repeated += 1
                 continue
@@ -114,9 +119,7 @@ class _Looker:
                 met.add(key)
             if not reason:
                 kept.append(at)
-                taken.urls.append(url)
-                taken.keys.append(key)
-                taken.hosts.append(url_host)
+                taken.links.append(link)
             elif detail != NO_PAGE:  # mailto and its like lead to no document: there is nothing to tell
                 self.refusals.add(url, key, reason, detail)
         taken.doubts = self._doubts(source, kept)

@@ -1,8 +1,8 @@
-"""The rules of a crawl spec, as they are for the pages of one host.
+"""The rules of a crawl spec, as they are for the pages of one home: a host, a domain, or all there are.
 
 What stands against a URL there does not depend on the page, and the pages of a site link to the
 same few hundred URLs again and again: so each verdict is given once and remembered, a bounded
-number of them. What a URL is does not depend on the host either, and is remembered for all of them.
+number of them. What a URL is does not depend on the home either, and is remembered for all of them.
 Depth, repeats and numbers are the page's, and are not judged here.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from strider.contracts.generated.words import DecisionReason
+from strider.contracts.identity import key_fingerprint
 from strider.urls import host, links, url_hash
 
 from .rules import Rules
@@ -32,6 +33,8 @@ class Verdict(NamedTuple):
     key: str
     """Empty for what is no URL."""
     host: str
+    fingerprint: int
+    """What seen-sets know its key by."""
     reason: str
     """Empty for a link that is welcome."""
     detail: str
@@ -47,7 +50,7 @@ class Memory:
 
 
 class Ground:
-    """Judges links of the pages of one host."""
+    """Judges links of the pages of one home."""
 
     def __init__(self, rules: Rules, page_host: str, *, memory: Memory, allow_private: bool) -> None:
         self.rules = rules
@@ -76,9 +79,9 @@ class Ground:
         """Say what each text is; no rule stands against it yet."""
         found = links(base, texts, allow_private=self._allow_private)
         return [
-            Verdict(url, url_hash(normal), url_host, "", "")
+            Verdict(url, key := url_hash(normal), url_host, key_fingerprint(key), "", "")
             if normal
-            else Verdict(text[:TOLD_CHARACTERS], "", "", reason, detail)
+            else Verdict(text[:TOLD_CHARACTERS], "", "", 0, reason, detail)
             for text, url, normal, url_host, reason, detail in zip(texts, *found, strict=True)
         ]
 
@@ -103,6 +106,8 @@ class Grounds:
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private
         self._known: dict[tuple[str, str], Ground] = {}
+        """By spec and host of the page."""
+        self._homes: dict[tuple[str, str], Ground] = {}
         self._memory = Memory()
 
     def of(self, page_url: str, rules: Rules) -> Ground:
@@ -110,11 +115,20 @@ class Grounds:
         memory, name = self._memory, (rules.spec.crawl_spec_id, host(page_url))
         if memory.used > VERDICTS_KEPT:
             self._known.clear()
+            self._homes.clear()
             memory.met.clear()
             memory.used = 0
         ground = self._known.get(name)
         if ground is None:
             memory.used += 1
-            ground = Ground(rules, name[1], memory=memory, allow_private=self._allow_private)
-            self._known[name] = ground
+            ground = self._known[name] = self._at_home(rules, name[1])
+        return ground
+
+    def _at_home(self, rules: Rules, page_host: str) -> Ground:
+        """Give the ground of all hosts whose links are judged alike."""
+        name = (rules.spec.crawl_spec_id, rules.home_of(page_host))
+        ground = self._homes.get(name)
+        if ground is None:
+            ground = Ground(rules, page_host, memory=self._memory, allow_private=self._allow_private)
+            self._homes[name] = ground
         return ground

@@ -11,7 +11,8 @@ from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.words import DecisionReason
-from strider.urls import MAX_URL_BYTES, BadPattern, Refused, Scope, ending, scope_of
+from strider.urls import MAX_URL_BYTES, BadPattern, Refused, Scope, ending, registrable_domain, scope_of
+from strider.urls.scope import DOMAIN, HOST
 
 from .filetypes import refused_endings
 
@@ -43,6 +44,13 @@ class Rules:
     barrier: str = ""
     """A word that stands against every link of the spec; empty for a spec that can be used."""
     barrier_detail: str = ""
+
+    def home_of(self, page_host: str) -> str:
+        """Name what is at home for the links of pages on a host: where it is the same, so is the scope."""
+        kind = self.spec.scope
+        if kind == HOST:
+            return page_host
+        return registrable_domain(page_host) if kind == DOMAIN else ""
 
     def scope_at(self, page_host: str) -> Scope:
         """Give the scope as it is for the links of a page on this host."""

@@ -7,11 +7,11 @@ what stands in its message's headers, so that its entry is closed and nobody wai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from strider.contracts.generated.events import PageParsed, PageRejected, PageSettled
 from strider.contracts.generated.words import RejectionKind, RejectionReason, SettleVerdict
+from strider.contracts.making import swift
 
 _GIVEN_UP: Final = frozenset(
     {
@@ -30,7 +30,7 @@ _OWN_FAULTS: Final = {
 """Reason of a dead letter → reason of a rejection. All others say that the message is no event."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class LinkCounts:
     """What became of a page's links."""
 

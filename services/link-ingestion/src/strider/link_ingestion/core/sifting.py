@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.words import DecisionReason, RequestKind
-from strider.contracts.identity import key_fingerprint, seen_scope
+from strider.contracts.identity import seen_scope
 from strider.contracts.partitioning import shard_of_host
 
 from .admission import Admission, Candidates
+from .ground import Verdict
 from .parcels import Item, Origin, Parcels
 from .rules import Rules
 from .settlement import LinkCounts
@@ -58,8 +59,8 @@ class _Bucket:
 
     def put(self, visit: Visit, candidates: Candidates, positions: Sequence[int]) -> None:
         """Put candidates of a page in."""
-        keys = candidates.keys
-        self.fingerprints += [key_fingerprint(keys[at]) for at in positions]
+        links = candidates.links
+        self.fingerprints += [links[at].fingerprint for at in positions]
         self.positions += positions
         self.parts.append((visit, candidates, len(positions)))
 
@@ -79,11 +80,12 @@ class Sieve:
         scope = seen_scope(page.job_id, page.crawl_spec_id)
         met = self._met.setdefault((page.job_id, page.execution_id, page.crawl_spec_id), set())
         for candidates in visit.admission.candidates:
-            keys, doubts = candidates.keys, candidates.doubts
-            fresh = [at for at, key in enumerate(keys) if key not in met]
-            visit.seen += len(keys) - len(fresh)
-            met.update(keys[at] for at in fresh if not doubts[at])  # doubted here, another page may take it
-            for shard, positions in self._by_shard(candidates.hosts, fresh).items():
+            links, doubts = candidates.links, candidates.doubts
+            fresh = [at for at, link in enumerate(links) if link.key not in met]
+            visit.seen += len(links) - len(fresh)
+            # What is doubted here, another page may take.
+            met.update([links[at].key for at in fresh if not doubts[at]])
+            for shard, positions in self._by_shard(links, fresh).items():
                 bucket = self._buckets.get((shard, scope))
                 if bucket is None:
                     bucket = self._buckets[shard, scope] = _Bucket(shard)
@@ -105,13 +107,10 @@ class Sieve:
                 _go_on(visit, candidates, new, shard=bucket.shard, parcels=parcels)
                 start += count
 
-    def _by_shard(self, hosts: Sequence[str], positions: Sequence[int]) -> Mapping[int, Sequence[int]]:
-        by_host: dict[str, list[int]] = {}
-        for at in positions:
-            by_host.setdefault(hosts[at], []).append(at)
+    def _by_shard(self, links: Sequence[Verdict], positions: Sequence[int]) -> Mapping[int, Sequence[int]]:
         by_shard: dict[int, list[int]] = {}
-        for host, there in by_host.items():
-            by_shard.setdefault(shard_of_host(host, self._shards), []).extend(there)
+        for at in positions:
+            by_shard.setdefault(shard_of_host(links[at].host, self._shards), []).append(at)
         return by_shard
 
 
@@ -134,14 +133,15 @@ def _refuse(visit: Visit, candidates: Candidates, at: int) -> None:
         detail = f"the limit is {spec.max_links_per_page}"
     elif doubt == visit.rules.barrier:
         detail = visit.rules.barrier_detail
-    visit.admission.refusals.add(candidates.urls[at], candidates.keys[at], doubt, detail)
+    link = candidates.links[at]
+    visit.admission.refusals.add(link.url, link.key, doubt, detail)
 
 
 def _item(visit: Visit, candidates: Candidates, at: int) -> Item:
-    kinds, lastmods = candidates.kinds, candidates.lastmods_ms
+    kinds, lastmods, link = candidates.kinds, candidates.lastmods_ms, candidates.links[at]
     return Item(
-        url=candidates.urls[at],
-        url_key=candidates.keys[at],
+        url=link.url,
+        url_key=link.key,
         depth=visit.admission.depth,
         priority=visit.rules.spec.priority,
         kind=kinds[at] if kinds else RequestKind.PAGE,

@@ -7,11 +7,11 @@ followed. Order matters: a URL that is named twice came by the first way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.words import LinkVia, RequestKind
+from strider.contracts.making import swift
 
 NOFOLLOW_FLAG: Final = 1
 """Of `link_rels`."""
@@ -20,7 +20,7 @@ _PAGE_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
 """Content types of alternates that are pages; the others are feeds, applications and the like."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Source:
     """Links that came by one way."""
 
