@@ -23,14 +23,46 @@ class Plain:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Quick:
     """The same."""
 
     url: str
     depth: int = 3
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@swift(frozen=True, slots=True)
+class Point:
+    """With one field."""
+
+    x: int
+
+
+@swift(frozen=True, slots=True)
+class Place:
+    """With the same field."""
+
+    x: int
+
+
+class Late:
+    """Checks itself once it is made."""
+
+    x: int
+
+    def __post_init__(self) -> None:
+        raise ValueError
+
+
+class Named:
+    """Takes its field by name alone."""
+
+    x: int = field(kw_only=True)
+
+
+class Empty:
+    """Has no fields."""
 
 
 def told(event: Plain | Quick) -> tuple[str, int, Mapping[str, str]]:
@@ -89,6 +121,22 @@ def test_a_change_makes_another_event() -> None:
     assert after == replace(before, depth=5)
     assert before == Quick("a", 4, {"b": "c"})
     assert changed(before) == before
+
+
+def test_what_is_equal_is_so_everywhere() -> None:
+    """Values are looked up by what they are, and only among their own kind."""
+    frozen = {Point(1): "one"}
+
+    assert frozen[Point(1)] == "one"
+    assert Point(1) != Point(2)
+    assert Point(1) != Place(1)
+
+
+@pytest.mark.parametrize("declared", [Late, Named, Empty])
+def test_what_has_more_to_it_is_not_made_so(declared: type) -> None:
+    """A check that is silently left out would be found much later."""
+    with pytest.raises(TypeError, match=r"more to it|only frozen"):
+        swift(frozen=True, slots=True)(declared)
 
 
 def test_there_is_no_change_to_what_is_no_field() -> None:

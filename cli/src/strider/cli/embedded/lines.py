@@ -6,12 +6,13 @@ The names of the fields are a promise to people's scripts; `docs/crawl.md` lists
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Final
 
 from strider.contracts.generated.events import PageParsed, PageRejected, UrlsDecided
 from strider.contracts.generated.words import Decision, DecisionReason
+from strider.contracts.making import swift
 
 PAGE: Final = "page"
 REJECTED: Final = "rejected"
@@ -35,7 +36,7 @@ _OUR_RULES: Final = frozenset(
 """Reasons to close an entry that are no failure of the site's."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Line:
     """What is known of one URL in the end; empty where nothing is."""
 
@@ -106,7 +107,7 @@ def line_of_rejected(page: PageRejected) -> Line:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Decided:
     """One URL that ended without a page."""
 

@@ -7,16 +7,16 @@ words for every service: `say` acknowledged → `close` acknowledged → `rememb
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from strider.contracts import Topic
 from strider.contracts.codec import Encoded
+from strider.contracts.making import swift
 
 from .ports import Header, Record
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Say:
     """One event for one topic; key and partition follow from the topic's declaration."""
 
@@ -30,7 +30,7 @@ class Say:
     event only says key, partition and headers."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class SayRaw:
     """Bytes for one topic as they are, or a tombstone: there is no event that key and place follow from."""
 
@@ -48,7 +48,7 @@ Saying = Say | SayRaw
 """Whatever can be said."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Effects:
     """Everything that follows from one message (or from one batch)."""
 
@@ -73,7 +73,7 @@ Handler = Callable[[Any, Record], Awaitable[Effects]]
 BatchHandler = Callable[[Sequence[tuple[Any, Record]]], Awaitable[Effects]]
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Reads:
     """One input of a topology: this topic goes to that method."""
 

@@ -8,9 +8,10 @@ Two families of adapters stand behind these ports: `kafka` (aiokafka, a real bro
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
+
+from strider.contracts.making import swift
 
 Header = tuple[str, bytes]
 
@@ -41,7 +42,7 @@ class Record(Protocol):
     def headers(self) -> Sequence[Header]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Outgoing:
     """A message to be sent. `partition` is None where the key's hash may choose."""
 
@@ -157,7 +158,7 @@ class Consumer(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class GroupSpec:
     """How a group reads its topics."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 from strider.contracts.codec import Encoded
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED, PARSER_DLQ
+from strider.contracts.making import swift
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
 from strider.runtime.lastwords import rejection_of
 from strider.runtime.loop_settings import LoopSettings
@@ -37,7 +38,7 @@ def loop_settings(*, workers: int, page_seconds: float) -> LoopSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Parsed:
     """What came of a page."""
 

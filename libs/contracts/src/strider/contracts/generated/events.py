@@ -6,14 +6,13 @@ Generated from `schemas/` by `python -m strider.contracts.generator`; do not edi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Final, Self
 
 from strider.contracts.making import swift
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class AdaptiveRecorded:
     """How often a source changes, and how often it is therefore crawled: the latest state, by source."""
 
@@ -87,8 +86,7 @@ class AdaptiveRecorded:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class CrawlSpecDeclared:
     """How a run crawls. Content-addressed, so it never changes: declared and acknowledged before the first
     event that names it."""
@@ -315,8 +313,7 @@ class CrawlSpecDeclared:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class DeadLetter:
     """A message that could not be handled, with all that is needed to look at it and to send it again; or
     a range of messages that was lost unread."""
@@ -443,8 +440,7 @@ class DeadLetter:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class EchoRequested:
     """Asks for an echo. The smallest event there is; the examples use it."""
 
@@ -478,8 +474,7 @@ class EchoRequested:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Echoed:
     """The answer to one echo request."""
 
@@ -517,8 +512,7 @@ class Echoed:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class EntryRecorded:
     """Latest state of one URL of one job in the frontier. The truth that working sets are rebuilt from. A
     tombstone forgets it."""
@@ -690,8 +684,7 @@ class EntryRecorded:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class FetchCompleted:
     """How a request ended: for every request that was marked, exactly what the scheduler needs to decide
     what is next. Spoken after the page."""
@@ -947,8 +940,7 @@ class FetchCompleted:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class FetchRequested:
     """One request to be made now, under a lease. For pages and robots.txt alike, and for the renderer."""
 
@@ -1099,8 +1091,7 @@ class FetchRequested:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class HostRecorded:
     """What is known of a group (its clock, blocks and breaker), or of one origin's robots.txt under a key
     of its own. The state that survives restarts."""
@@ -1303,8 +1294,7 @@ class HostRecorded:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class JobEvent:
     """A wish of a person about a job, a run or a host, or a fact about it. Every scheduler reads all of
     them."""
@@ -1415,8 +1405,7 @@ class JobEvent:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class LinksDiscovered:
     """URLs that are worth a place in the frontier, for one shard: what survived of all pages of a poll
     batch. Parallel arrays: one item a link in `urls` and its companions, one item a page (or seed, or
@@ -1547,8 +1536,7 @@ class LinksDiscovered:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class PageFetched:
     """An answer with a body, as it came. Inline where the event stays within 512 KiB, else by reference
     into the object store."""
@@ -1756,8 +1744,7 @@ class PageFetched:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Product:
     """One product that a page offers. Each attribute's source and confidence stand in two maps by
     attribute name."""
@@ -1891,8 +1878,7 @@ class Product:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class PageParsed:
     """What the bytes say: text, metadata, links, records; or that they say nothing, and why. Links and
     entries travel as parallel arrays."""
@@ -2374,8 +2360,7 @@ class PageParsed:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class PageRejected:
     """A page that is no content, and why. Also spoken by a ring service that gives up on a page, from what
     stands in the message's headers; fields that it cannot know are empty then."""
@@ -2562,8 +2547,7 @@ class PageRejected:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class PageSettled:
     """A page has gone round: its links are with the broker. Closes the entry of the same execution and
     fetch sequence, and carries what recrawling is decided by."""
@@ -2690,8 +2674,7 @@ class PageSettled:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Verdict:
     """What the validator thinks of a page: the second half of a validated page."""
 
@@ -2745,8 +2728,7 @@ class Verdict:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class PageValidated:
     """A page that is content: the parsed page as it was written, then the verdict. Avro is plain
     concatenation, so the validator splices and never re-encodes; no third field may ever come between or
@@ -2774,8 +2756,7 @@ class PageValidated:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class SchemaDeclared:
     """A schema that messages are written with; spoken and acknowledged before the first of them."""
 
@@ -2814,8 +2795,7 @@ class SchemaDeclared:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class SeedSubmitted:
     """A URL that somebody wants crawled. The public front door: only `url` is required, and a plain JSON
     document will do."""
@@ -2923,8 +2903,7 @@ class SeedSubmitted:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class SourceSaved:
     """A website that somebody wants watched: its latest state, by source id. A tombstone drops it."""
 
@@ -3054,8 +3033,7 @@ class SourceSaved:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class TallyKept:
     """How many echoes a host has had: the latest state, by host."""
 
@@ -3098,8 +3076,7 @@ class TallyKept:
         )
 
 
-@swift
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class UrlsDecided:
     """Why URLs were not crawled, or not stored: one message a page or batch, one item a URL in the
     parallel arrays."""

@@ -37,7 +37,7 @@ _IMPORTS = (
     "from __future__ import annotations",
     "",
     "from collections.abc import Mapping",
-    "from dataclasses import dataclass, field",
+    "from dataclasses import field",
     "from typing import Any, ClassVar, Final, Self",
     "",
     "from strider.contracts.making import swift",
@@ -75,8 +75,7 @@ def _events(names: dict[str, str]) -> Iterator[str]:
 
 
 def _class(record: RecordType) -> Iterator[str]:
-    yield "@swift"
-    yield "@dataclass(frozen=True, slots=True)"
+    yield "@swift(frozen=True, slots=True)"
     yield f"class {record.name}:"
     yield from docstring(record.doc, "    ")
     yield ""

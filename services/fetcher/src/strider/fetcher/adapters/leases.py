@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from strider.contracts.generated.events import FetchRequested
+from strider.contracts.making import swift
 from strider.runtime.ports import Clock
 from strider.stores.frontier.ports import Mark, Marked, Marks
 
@@ -22,7 +23,7 @@ KEPT: Final = 10_000
 """Marks without an answer that are remembered; there are as many as messages in hand."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Started:
     """A lease that is ours: the request may be made."""
 
@@ -36,7 +37,7 @@ class Started:
         return self.now_us + round((monotonic - self.asked_at) * 1_000_000)
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class _Asked:
     """A mark that was asked for and not answered."""
 

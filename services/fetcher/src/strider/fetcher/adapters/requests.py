@@ -7,11 +7,11 @@ an answer means is the core's to say.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 from strider.contracts.generated.events import FetchRequested
 from strider.contracts.generated.words import ErrorClass, RequestKind
+from strider.contracts.making import changed, swift
 from strider.fetcher.core import (
     Answer,
     Failed,
@@ -45,7 +45,7 @@ PROXY_WANTS_ACCOUNT: Final = 407
 NO_ACCOUNT: Final = Failed(ErrorClass.PROXY_AUTH, "the proxy wants an account")
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Fetched:
     """A request that is over."""
 
@@ -133,17 +133,17 @@ class Requests:
             came_by = course.came_by
             refused = url_refusal(url, places=self._rules.places)
             if refused is not None:
-                return replace(refused, came_by=came_by)
+                return changed(refused, came_by=came_by)
             answer = await self._ask_paced(course, url)
             if isinstance(answer, Failed):
-                return replace(answer, came_by=came_by)
+                return changed(answer, came_by=came_by)
             if request.kind != RequestKind.ROBOTS:
                 return answer
             if not is_redirect(answer.head):
-                return replace(answer, url=url, came_by=came_by)
+                return changed(answer, url=url, came_by=came_by)
             redirect = redirect_of(answer.head, url=url, came_by=came_by, hop=len(came_by), rules=self._rules)
             if redirect.refused:
-                return replace(answer, url=url, came_by=came_by)
+                return changed(answer, url=url, came_by=came_by)
             course.came_by, url = (*came_by, url), redirect.target
 
     async def _ask_paced(self, course: Course, url: str) -> Answer | Failed:

@@ -7,16 +7,17 @@ decided from them. Nothing here knows which library asked.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
 from strider.contracts.generated.words import ErrorClass
+from strider.contracts.making import swift
 
 _NO_FIELDS: Final = MappingProxyType[str, str]({})
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Head:
     """Status and headers of an answer."""
 
@@ -51,7 +52,7 @@ def _text(header: tuple[bytes, bytes]) -> str:
         return header[1].decode("latin-1")
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Answer:
     """An answer that came to its end, or as far as it was wanted."""
 
@@ -68,7 +69,7 @@ class Answer:
     """The URLs that redirected there, where they were followed."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Failed:
     """No answer, or one that nobody may use."""
 
@@ -82,7 +83,7 @@ class Failed:
     """The URLs that redirected to where it failed, where they were followed."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Making:
     """How a request was made, whatever came of it. Times are of the one clock, or differences."""
 

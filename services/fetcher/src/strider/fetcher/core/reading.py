@@ -7,11 +7,11 @@ and the first bytes; the reading itself is an adapter's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from strider.contracts.generated.events import FetchRequested
 from strider.contracts.generated.words import ErrorClass, RequestKind
+from strider.contracts.making import swift
 
 from .answers import Failed, Head
 
@@ -32,7 +32,7 @@ _SNIFFED_BYTES: Final = 512
 _OK: Final = range(200, 300)
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Reading:
     """What to do with a body."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from strider.contracts.making import swift
 from strider.urls import Refused, as_found
 
 from .readings import HtmlReading, LinkTag, MetaTag
@@ -43,7 +44,7 @@ _OWN_FIELDS: Final = frozenset(
 _OPEN_GRAPH: Final = ("og:", "article:", "product:", "book:", "profile:", "video:", "music:")
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Alternates:
     """Other forms of the page: parallel tuples."""
 
@@ -53,7 +54,7 @@ class Alternates:
     feeds: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Properties:
     """What stands in meta elements, by name; the first of a name counts."""
 

@@ -9,10 +9,10 @@ is worth the frontier, or allowed, is decided elsewhere: private addresses stay 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final
 
+from strider.contracts.making import swift
 from strider.urls import links
 
 from .readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchor
@@ -32,7 +32,7 @@ _RANK_OF_REGION: Final = {MAIN: 0, ELSEWHERE: 1, NAVIGATION: 2, HEADER: 3, ASIDE
 _PAGINATION: Final = 16 | 32
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Outlinks:
     """Parallel tuples, best first."""
 

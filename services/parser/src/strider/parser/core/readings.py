@@ -7,8 +7,9 @@ in the document: nothing is resolved, chosen or clipped beyond what keeps it sma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from strider.contracts.making import swift
 
 from .blocks import Blocks
 from .shopsigns import NO_SHOP, Shop
@@ -60,7 +61,7 @@ class Depth(NamedTuple):
 BASIC_ONLY: Final = Depth()
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class HtmlReading:
     """What one walk over a tree has found."""
 

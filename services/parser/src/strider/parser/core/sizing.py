@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED
 from strider.contracts.generated.words import ParseOutcome
+from strider.contracts.making import swift
 
 from .outlinks import Outlinks
 
@@ -37,7 +38,7 @@ _EXPANSION: Final = 3
 """One byte of a body becomes at most three of UTF-8 (as U+FFFD); entities only shrink."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Fitted:
     """An event that fits, and the texts that had to leave it."""
 

@@ -7,12 +7,13 @@ deserves; arrays that do not fit each other are a bad message and raise ValueErr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from strider.contracts.generated.events import LinksDiscovered
 from strider.contracts.generated.words import RequestKind
 from strider.contracts.identity import entry_id, seen_scope
+from strider.contracts.making import swift
 from strider.urls import host, registrable_domain
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ T = TypeVar("T")
 NO_ATTACHMENT: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Origin:
     """What a URL came from: a page, a seed, a URL that redirected."""
 
@@ -32,7 +33,7 @@ class Origin:
     crawl_spec_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Candidate:
     """A URL that may become an entry."""
 

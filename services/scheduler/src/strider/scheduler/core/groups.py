@@ -9,11 +9,12 @@ the working set's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, FetchCompleted, HostRecorded
 from strider.contracts.generated.words import BlockReason, BreakerState, FetchOutcome, HostRecordKind
+from strider.contracts.making import changed, swift
 from strider.politeness import backoff, breaker
 from strider.politeness.backoff import BackOff
 from strider.politeness.breaker import LIMITS, Breaker, Limits
@@ -26,7 +27,7 @@ HEARD: Final = 8
 """Latest outcomes that are remembered by their numbers, so that a repeat pushes no host twice."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Group:
     """What is known of a group."""
 
@@ -111,7 +112,7 @@ def with_spec(group: Group, spec: CrawlSpecDeclared, *, delay_seconds: float) ->
     configured = round(wanted * 1000)
     places = max(1, spec.max_in_flight_per_group)
     patience_ms = spec.host_patience_seconds * 1000
-    return replace(
+    return changed(
         group,
         configured_ms=configured if is_first else max(group.configured_ms, configured),
         places=places if is_first else min(group.places, places),
@@ -123,7 +124,7 @@ def with_robots(group: Group, origin: str, delay_seconds: float) -> Group:
     """Heed the crawl-delay of one origin of the group; 0 for none."""
     others = {name: delay for name, delay in group.robots_ms.items() if name != origin}
     asked = {origin: round(delay_seconds * 1000)} if delay_seconds > 0 else {}
-    return replace(group, robots_ms=others | asked)
+    return changed(group, robots_ms=others | asked)
 
 
 def hear(
@@ -136,7 +137,7 @@ def hear(
     if (signal := signal_of(outcome)) is not None:
         asked_at_ms = outcome.started_at_us // 1000
         switch = breaker.heard(switch, signal, now_ms=now_ms, asked_at_ms=asked_at_ms, limits=limits)
-    return replace(
+    return changed(
         group,
         heard=(*group.heard[1 - HEARD :], outcome.fetch_sequence),
         rest=_rest(group.rest, outcome, now_ms=now_ms, chance=chance),
@@ -200,8 +201,8 @@ def group_of_record(record: HostRecorded, *, delay_seconds: float, keeps_specs: 
     group = new_group(record.group, delay_seconds=delay_seconds)
     if keeps_specs:
         configured_ms = round(record.configured_delay_seconds * 1000)
-        group = replace(group, configured_ms=configured_ms, places=record.max_in_flight)
-    return replace(
+        group = changed(group, configured_ms=configured_ms, places=record.max_in_flight)
+    return changed(
         group,
         rest=_rest_of(record),
         breaker=_breaker_of(record),

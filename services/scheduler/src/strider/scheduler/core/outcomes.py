@@ -15,7 +15,7 @@ Takes the entry as it was, the outcome and how the group stands; how long hosts 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
@@ -28,6 +28,7 @@ from strider.contracts.generated.words import (
     FetchOutcome,
     RequestKind,
 )
+from strider.contracts.making import changed, swift
 from strider.politeness.breaker import Signal
 from strider.politeness.ladder import FETCH, Chance
 
@@ -61,7 +62,7 @@ class Sign(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Ended:
     """What follows from an outcome."""
 
@@ -73,7 +74,7 @@ class Ended:
     target: Candidate | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Circumstances:
     """What else it hangs on."""
 
@@ -137,7 +138,7 @@ def lasting(before: EntryRecorded, result: Ended, spec: CrawlSpecDeclared, *, no
     """Have an entry of a continuous crawl come again, whatever ended it."""
     if not spec.continuous or result.entry is None:
         return result
-    return replace(result, entry=after_none(before, result.entry, spec, now_ms=now_ms))
+    return changed(result, entry=after_none(before, result.entry, spec, now_ms=now_ms))
 
 
 def _ended(  # one a line of the table above
@@ -145,7 +146,7 @@ def _ended(  # one a line of the table above
 ) -> Ended:
     if outcome.has_page:
         return Ended("fetched", fetched(entry, outcome, now_ms=at.now_ms))
-    told = replace(
+    told = changed(
         entry,
         fetch_sequence=outcome.fetch_sequence,
         status=outcome.status,
@@ -175,7 +176,7 @@ def tried(
     """Try an entry again, up the ladder, or close it where the ladder ends."""
     tries = entry.tries + 1
     wait_seconds = replace(FETCH, tries=spec.max_tries).wait_seconds(tries, chance)
-    told = replace(entry, tries=tries)
+    told = changed(entry, tries=tries)
     if wait_seconds is not None:
         due_at_ms = now_ms + round(wait_seconds * 1000)
         return Ended("retry", waiting(told, EntryReason.RETRY, due_at_ms=due_at_ms, now_ms=now_ms))
@@ -218,7 +219,7 @@ def _rested(told: EntryRecorded, outcome: FetchCompleted, at: Circumstances) -> 
     if signs >= MAX_SIGNS:
         return close(told, DecisionReason.RETRIES_EXHAUSTED, now_ms=at.now_ms, detail=outcome.error_message)
     back = waiting(told, EntryReason.HOST_BACKS_OFF, due_at_ms=at.now_ms, now_ms=at.now_ms)
-    return Ended("host_backs_off", replace(back, error_count=signs))
+    return Ended("host_backs_off", changed(back, error_count=signs))
 
 
 def _put_back(told: EntryRecorded, at: Circumstances) -> Ended:
@@ -227,7 +228,7 @@ def _put_back(told: EntryRecorded, at: Circumstances) -> Ended:
     if sum(waits) > at.spec.host_patience_seconds * 1000:
         return close(told, DecisionReason.HOST_UNAVAILABLE, now_ms=at.now_ms, detail=told.error_class)
     back = waiting(told, EntryReason.RETRY, due_at_ms=at.now_ms + waits[-1], now_ms=at.now_ms)
-    return Ended("put_back", replace(back, error_count=told.error_count + 1))
+    return Ended("put_back", changed(back, error_count=told.error_count + 1))
 
 
 _GOOD: Final = frozenset(

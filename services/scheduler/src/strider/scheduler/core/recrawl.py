@@ -12,7 +12,6 @@ which open their start URLs by new seeds.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, PageSettled
@@ -23,6 +22,7 @@ from strider.contracts.generated.words import (
     EntryState,
     SettleVerdict,
 )
+from strider.contracts.making import changed
 from strider.urls import host
 
 MIN_SECONDS: Final = 60
@@ -58,8 +58,8 @@ def after_page(
         return _waiting(ended, _same(before, spec), now_ms)
     if new == old:
         return _unchanged(before, ended, spec, now_ms)
-    changed = replace(ended, unchanged_count=0, changed_at_ms=now_ms)
-    return _waiting(changed, _baseline(spec), now_ms)
+    moved = changed(ended, unchanged_count=0, changed_at_ms=now_ms)
+    return _waiting(moved, _baseline(spec), now_ms)
 
 
 def after_none(
@@ -84,7 +84,7 @@ def hastened(entry: EntryRecorded, *, seed_token: str, is_fresh: bool, now_ms: i
     """Have an entry that waits for its interval come at once, since somebody asks; None where it does not."""
     if entry.reason != EntryReason.DUE_AGAIN or entry.due_at_ms <= now_ms:
         return None
-    return replace(
+    return changed(
         entry,
         reason=EntryReason.REOPENED,
         due_at_ms=now_ms,
@@ -102,7 +102,7 @@ def _unchanged(
     count = min(before.unchanged_count + 1, _MOST_DOUBLINGS)
     baseline = _baseline(spec)
     grown = min(baseline << count, _cap(spec)) if spec.adaptive else baseline
-    return _waiting(replace(ended, unchanged_count=count), grown, now_ms)
+    return _waiting(changed(ended, unchanged_count=count), grown, now_ms)
 
 
 def _waiting(ended: EntryRecorded, seconds: int, now_ms: int) -> EntryRecorded:
@@ -110,7 +110,7 @@ def _waiting(ended: EntryRecorded, seconds: int, now_ms: int) -> EntryRecorded:
     due_at_ms = now_ms + seconds * 1000
     here = host(ended.url)
     chain = tuple(url for url in ended.redirect_chain if host(url) != here)
-    return replace(
+    return changed(
         ended,
         state=EntryState.PENDING,
         reason=EntryReason.DUE_AGAIN,

@@ -11,10 +11,11 @@ its registrable domain (`example.org` to `www.example.org`), else such sites cou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchCompleted
 from strider.contracts.generated.words import DecisionReason, EntryReason, EntryState, LinkVia, RequestKind
+from strider.contracts.making import changed
 from strider.urls import Scope, host, registrable_domain, scope_of
 
 from .acceptance import MAX_HOPS, Refusal, place_refusal
@@ -47,7 +48,7 @@ def redirected(  # noqa: PLR0911  # one a case of the table above
 ) -> Redirected:
     """Decide about a redirect; the entry carries the outcome's sequence and status already."""
     target, key = outcome.redirect_target, outcome.redirect_target_key
-    named = replace(entry, redirect_target=target)
+    named = changed(entry, redirect_target=target)
     if outcome.redirect_refused and not target:
         return Redirected(closed(named, _reason(outcome.redirect_refused), now_ms=now_ms))
     if not target or not key:
@@ -71,7 +72,7 @@ def redirected(  # noqa: PLR0911  # one a case of the table above
 
 def moved(entry: EntryRecorded, url: str, *, now_ms: int) -> EntryRecorded:
     """Put an entry back under another URL of the same key."""
-    return replace(
+    return changed(
         entry,
         url=url,
         hop=entry.hop + 1,

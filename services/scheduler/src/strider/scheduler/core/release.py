@@ -14,12 +14,12 @@ not asked for gives it back, unused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.words import DecisionReason, EntryReason
+from strider.contracts.making import swift
 from strider.politeness.robots_state import Standing as RobotsStanding
 
 from .budget import Grant
@@ -49,7 +49,7 @@ class Step(StrEnum):
     """Close it, and say so."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Turn:
     """The step, and what it leaves of the entry."""
 
@@ -58,7 +58,7 @@ class Turn:
     ended: Ended | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Surroundings:
     """What is known around an entry."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchRequested
 from strider.contracts.generated.words import RequestKind, Scope
+from strider.contracts.making import swift
 from strider.urls import host, origin, registrable_domain
 
 from .robots import JOB
@@ -15,7 +15,7 @@ _PERSONAL: Final = frozenset({"authorization", "cookie"})
 """Headers that were meant for the site of the seed."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Licence:
     """The lease that a request stands under."""
 

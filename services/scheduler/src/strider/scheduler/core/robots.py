@@ -6,7 +6,6 @@ they meet an entry: which origin it is asked of, in whose name, and how long it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
@@ -24,6 +23,7 @@ from strider.contracts.generated.words import (
     RequestKind,
     RobotsState,
 )
+from strider.contracts.making import swift
 from strider.politeness.robots import Robots, cut, product_token
 from strider.politeness.robots_state import Asked, OriginRobots, Standing, answer_of
 from strider.urls import key_of, origin, url_hash
@@ -34,7 +34,7 @@ ROBOTS_JOB: Final = ".robots"
 """Job of the requests for robots.txt within the working set, so that none is taken for a page of that URL."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Rules:
     """An origin's robots.txt as it is kept in memory: what is known, and its text read."""
 
@@ -57,7 +57,7 @@ def rules_of(known: OriginRobots) -> Rules:
     return Rules(known, Robots(known.text)) if known.text else Rules(known, NO_RULES.robots)
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Permission:
     """Whether an entry may be asked for now."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -12,6 +12,7 @@ from strider.contracts import EncodeError
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, LinksDiscovered
 from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
 from strider.contracts.generated.words import DecisionReason, EntryReason
+from strider.contracts.making import changed
 from strider.runtime.effects import Effects, Say
 from strider.runtime.logs import logger
 from strider.runtime.ports import RawRecord
@@ -142,7 +143,7 @@ class Accepting:
             elif is_newer(candidate.seed_token, before.seed_token):
                 # The newest wish counts, but none of the others may count as new when it is delivered again.
                 token = merged(candidate.seed_token, before.seed_token)
-                asked[name] = replace(candidate, seed_token=token)
+                asked[name] = changed(candidate, seed_token=token)
         return list(asked.values())
 
     def _is_spent(self, candidate: Candidate, spec: CrawlSpecDeclared) -> bool:
@@ -165,7 +166,7 @@ class Accepting:
         is_again = admission is not Admission.ACCEPTED
         token = merged(opened_by(candidate.seed_token, now_ms), known.seed_token)
         entry = accepted(
-            replace(candidate, seed_token=token, priority=priority_of(candidate)),
+            changed(candidate, seed_token=token, priority=priority_of(candidate)),
             now_ms=now_ms,
             reason=EntryReason.REOPENED if is_again else EntryReason.ACCEPTED,
             after_sequence=shard.sequence if is_again else 0,

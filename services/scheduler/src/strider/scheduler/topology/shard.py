@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.identity import entry_id
-from strider.contracts.making import changed
+from strider.contracts.making import changed, swift
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import RawRecord
 from strider.scheduler.core import Fate, Orders, fate_of, obey
@@ -49,7 +48,7 @@ PART: Final = "frontier"
 """What readiness calls the working set while it is being rebuilt."""
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Decided:
     """A decision about an open entry that is neither written down nor told yet."""
 
@@ -63,7 +62,7 @@ class Decided:
         return entry_id(self.entry.job_id, self.entry.url_key)
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Underway:
     """A decision on its way into the log."""
 
