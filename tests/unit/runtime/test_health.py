@@ -53,6 +53,19 @@ async def test_a_process_is_not_ready_before_it_runs_and_says_what_it_waits_for(
     }
 
 
+async def test_what_is_only_shown_makes_nobody_unready() -> None:
+    """Whoever asks how the crawler is wants to know of it; nothing here needs it."""
+    readiness = Readiness(StillClock())
+    readiness.expect("redis", is_vital=False)
+    readiness.record("redis", ok=False, why="connection refused")
+    readiness.phase = RUNNING
+
+    status, answer = await ready_answer(readiness)
+
+    assert (status, answer["reasons"]) == (200, [])
+    assert answer["dependencies"] == {"redis": {"ok": False, "why": "connection refused", "for_seconds": 0.0}}
+
+
 async def test_a_process_that_runs_with_all_it_needs_is_ready() -> None:
     readiness = Readiness(StillClock())
     readiness.record("kafka", ok=True)

@@ -25,13 +25,15 @@ PROBE_TIMEOUT_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """Something outside that this process cannot work without, and how to ask after it."""
+    """Something outside that this process needs, and how to ask after it."""
 
     part: str
     ping: Callable[[], Awaitable[None]]
     """Returns where it answers (`SELECT 1`, PING, metadata), raises Unavailable where it does not."""
     reconnect: Callable[[], Awaitable[None]] | None = None
     """Throws away connections that may be dead and makes new ones; raises Unavailable where it cannot."""
+    is_vital: bool = True
+    """Whether the process cannot work without it; else how it is is shown, and nothing waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class DependencyState:
     why: str
     since: float
     """Monotonic time of the last change."""
+    is_vital: bool = True
 
 
 class Readiness:
@@ -57,18 +60,19 @@ class Readiness:
         self.step = ""
         """What the current phase waits for, in words."""
 
-    def expect(self, part: str) -> None:
+    def expect(self, part: str, *, is_vital: bool = True) -> None:
         """Name a dependency before it was asked for the first time: unknown is not ready."""
-        self._dependencies.setdefault(
-            part, DependencyState(part, ok=False, why="not asked yet", since=self._clock.monotonic())
-        )
+        since = self._clock.monotonic()
+        unknown = DependencyState(part, ok=False, why="not asked yet", since=since, is_vital=is_vital)
+        self._dependencies.setdefault(part, unknown)
 
     def record(self, part: str, *, ok: bool, why: str = "") -> bool:
         """Note how a dependency is; True where that is news."""
         before = self._dependencies.get(part)
         changed = before is None or before.ok != ok
         since = self._clock.monotonic() if changed or before is None else before.since
-        self._dependencies[part] = DependencyState(part, ok=ok, why=why, since=since)
+        is_vital = before is None or before.is_vital
+        self._dependencies[part] = DependencyState(part, ok=ok, why=why, since=since, is_vital=is_vital)
         return changed
 
     def watch_pauses(
@@ -104,7 +108,7 @@ class Readiness:
         reasons += [
             f"{state.part}: {state.why or 'does not answer'}"
             for state in self._dependencies.values()
-            if not state.ok
+            if state.is_vital and not state.ok
         ]
         return reasons
 

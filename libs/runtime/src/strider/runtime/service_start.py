@@ -178,14 +178,14 @@ class Start(Generic[S]):
         for number, close in enumerate(reversed(wiring.close)):
             self.closing.add(f"adapter {len(wiring.close) - number}", close)
         for dependency in (*wiring.dependencies, Dependency("kafka", process.bus.ping)):
-            self.readiness.expect(dependency.part)
+            self.readiness.expect(dependency.part, is_vital=dependency.is_vital)
         for connect in wiring.connect:
             await self._patience().until_done(connect)
         return wiring
 
     async def _check(self, process: Process[S], wiring: Wiring) -> None:
         patience = self._patience()
-        for dependency in wiring.dependencies:
+        for dependency in (each for each in wiring.dependencies if each.is_vital):
             await patience.until_done(dependency.ping)
             self.readiness.record(dependency.part, ok=True)
         await patience.until_done(process.bus.ping)

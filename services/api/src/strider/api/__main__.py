@@ -10,6 +10,7 @@ from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, run_service
 from strider.runtime.speaking import Speaker
 from strider.stores.postgres import Postgres, PostgresOptions
+from strider.stores.redis import RedisOptions, connect
 
 from .adapters import HttpServer, PostgresRecords, SpokenSeeds
 from .core import is_loopback
@@ -30,6 +31,7 @@ def build(process: Process[ApiSettings]) -> Wiring:
         clock=process.clock,
         chance=process.chance,
     )
+    redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
     parts = _parts(process, seeds, postgres)
     server = HttpServer(
         build_app(parts), host=settings.host, port=settings.port, max_connections=settings.max_connections
@@ -41,10 +43,14 @@ def build(process: Process[ApiSettings]) -> Wiring:
 
     return Wiring(
         produces=PRODUCES,
-        dependencies=(Dependency("postgres", postgres.ping),),
+        dependencies=(
+            Dependency("postgres", postgres.ping),
+            # The API asks it for nothing; but whoever asks how the crawler is wants to know.
+            Dependency("redis", redis.ping, is_vital=False),
+        ),
         connect=(server.start,),
         background=(serve,),
-        close=(server.close, speaker.close, postgres.close),
+        close=(server.close, speaker.close, postgres.close, redis.close),
     )
 
 
