@@ -96,17 +96,14 @@ async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence
         await ring.until_told(site, JOB, seconds=END_SECONDS)
     pages, decisions = await ring.pages(JOB), await ring.decisions(JOB)
     repeats = Counter(url for site in sites for url in asked_too_often(site).elements())
-    rules = sum(count for url, count in repeats.items() if url.endswith("/robots.txt"))
-    extra, in_hand = repeats.total() - rules, fetcher.in_hand(sites)
+    extra, in_hand = repeats.total(), fetcher.in_hand(sites)
 
     # The figures are what this test is run for.
-    print(f"\nKILLS of {len(SERVICES)}: in-hand={in_hand} asked-again={extra} rules-again={rules}")  # noqa: T201  # see above
+    print(f"\nKILLS of {len(SERVICES)}: in-hand={in_hand} asked-again={extra}")  # noqa: T201  # see above
     assert Counter(row["url"] for row in pages) == Counter(url for site in sites for url in site.plan.pages)
     decided = {url: reason for site in sites for url, reason in site.plan.decided.items()}
     assert {row["url"]: row["reason"] for row in decisions} == decided
     assert extra <= in_hand <= SHAPE.hosts * len(sites), _tell_repeats(sites, fetcher)
-    # A scheduler that was killed between a robots.txt and its record asks for it again, once a host.
-    assert rules <= SHAPE.hosts, _tell_repeats(sites, fetcher)
     for site in sites:
         assert_only_known_urls_were_asked(site)
         assert_polite(site, delay_seconds=DELAY_SECONDS)

@@ -9,6 +9,7 @@ from strider.runtime.inprocess import simulate
 from strider.runtime.ports import Record, TopicPartition
 
 from .loop_world import NOTES, Note, World
+from .test_loop_takeovers import Shards
 
 ONLY = TopicPartition("notes", 0)
 
@@ -47,3 +48,36 @@ def test_what_is_not_done_is_not_caught_up_with() -> None:
         assert moments == sorted(set(moments))
 
     simulate(scenario())
+
+
+def test_what_was_there_when_a_shard_opened_is_caught_up_with_soon() -> None:
+    """Whoever took a shard over waits for that: not for an interval, and not by an end of before."""
+
+    async def scenario() -> None:
+        world = World(partitions=1)
+        told: list[float] = []
+        opened_at: list[float] = []
+
+        async def take() -> None:
+            await asyncio.sleep(7)
+            opened_at.append(world.clock.monotonic())
+
+        loop = world.loop(
+            Reads(NOTES, _handle),
+            sharded=True,
+            shards=Shards(take),
+            on_caught_up=lambda _name, as_of: told.append(as_of),
+        )
+        task = world.start(loop)
+        await world.until(lambda: opened_at)
+        await asyncio.sleep(2)
+        loop.request_stop()
+        await task
+
+        assert [as_of >= opened_at[0] for as_of in told][-1:] == [True]
+
+    simulate(scenario())
+
+
+async def _handle(_note: Note, _record: Record) -> Effects:
+    return NOTHING

@@ -14,7 +14,7 @@ def a_lease(name: str) -> Lease:
 
 def test_what_ran_out_waits_until_the_outcomes_of_its_time_were_read() -> None:
     """What was read before it was noticed proves nothing: its outcome may have come in between."""
-    hindsight = Hindsight()
+    hindsight = Hindsight(taken_at=0.0)
     early, late = a_lease("early"), a_lease("late")
     hindsight.reach(9.0)
 
@@ -28,7 +28,8 @@ def test_what_ran_out_waits_until_the_outcomes_of_its_time_were_read() -> None:
 
 def test_only_progress_that_helps_a_lease_is_worth_a_look() -> None:
     """Whoever would look at every word of progress would look for nothing, most of the time."""
-    hindsight = Hindsight()
+    hindsight = Hindsight(taken_at=0.0)
+    hindsight.reach(0.0)
 
     assert not hindsight.reach(5.0)
     hindsight.judge([a_lease("one")], now=6.0)
@@ -38,10 +39,19 @@ def test_only_progress_that_helps_a_lease_is_worth_a_look() -> None:
 
 def test_a_lease_whose_outcome_came_is_forgotten() -> None:
     """It is not named any more; should it run out once more, it waits once more."""
-    hindsight = Hindsight()
+    hindsight = Hindsight(taken_at=0.0)
     lease = a_lease("one")
     hindsight.judge([lease], now=1.0)
     hindsight.judge([], now=2.0)
     hindsight.reach(3.0)
 
     assert hindsight.judge([lease], now=4.0) == []
+
+
+def test_a_shard_has_caught_up_when_all_that_was_said_to_its_last_owner_was_read() -> None:
+    """What was read as of before it was taken may leave out what its last owner heard at the end."""
+    hindsight = Hindsight(taken_at=10.0)
+
+    assert (hindsight.reach(9.9), hindsight.has_caught_up) == (False, False)
+    assert (hindsight.reach(10.0), hindsight.has_caught_up) == (True, True)
+    assert (hindsight.reach(10.5), hindsight.has_caught_up) == (False, True)

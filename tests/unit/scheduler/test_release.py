@@ -42,6 +42,15 @@ def test_unknown_robots_are_asked_for_first() -> None:
     assert turn(an_entry(), around(NO_RULES)).step is Step.ROBOTS
 
 
+def test_robots_that_may_lie_unread_are_waited_for() -> None:
+    """Whoever had the shard before may have heard them and died: asked again they would be asked twice."""
+    result = turn(an_entry(), around(NO_RULES, has_caught_up=False))
+
+    assert (result.step, result.entry.reason) == (Step.WAIT, "waits_for_robots")
+    assert NOW < result.entry.due_at_ms <= NOW + 1000
+    assert turn(an_entry(), around(OPEN, has_caught_up=False)).step is Step.ASK
+
+
 @pytest.mark.req("S3.8.4")
 def test_a_forbidden_url_is_closed_and_told() -> None:
     rules = rules_of(

@@ -19,6 +19,9 @@ from .world import World
 TOLERANCE_SECONDS = 0.0015
 """Clocks are kept in whole milliseconds."""
 
+UNWELL = {"flaky", "down", "gone"}
+"""Hosts whose robots.txt has to be asked for more than once."""
+
 
 def check_politeness(web: Web) -> None:
     """One request at a time, the delay between two, robots.txt before any page."""
@@ -96,6 +99,31 @@ def test_a_killed_scheduler_loses_nothing(seed: int, is_lost: bool) -> None:
         await world.until_complete(last)
         await last.stop()
 
+        check_visits(world)
+        check_politeness(world.web)
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_scheduler_that_is_killed_again_and_again_asks_for_rules_once(seed: int) -> None:
+    """Between a robots.txt and its record as well: what was said to the one before is read first."""
+
+    async def scenario() -> None:
+        world = World(a_web(seed), seed=seed)
+        await world.begin()
+        chance = random.Random(seed)
+        for _ in range(15):
+            scheduler = world.start()
+            await asyncio.sleep(chance.uniform(0.05, 3))
+            await scheduler.kill()
+        last = world.start()
+        await world.until_complete(last)
+        await last.stop()
+
+        answering = {host.name for host in world.web.hosts.values() if host.robots not in UNWELL}
+        asked = {name: world.web.tries.get(f"http://{name}/robots.txt", 0) for name in answering}
+        assert {name: tries for name, tries in asked.items() if tries > 1} == {}
         check_visits(world)
         check_politeness(world.web)
 

@@ -77,9 +77,13 @@ class Commits:
         self._pauses.clear(COMMIT)
 
     async def look(self, consumer: Consumer, held: Mapping[TopicPartition, Partition]) -> None:
-        """At intervals: measure the lag, and pass over what no reader sees (transaction markers)."""
+        """At intervals: measure the lag, and pass over what no reader sees (transaction markers).
+
+        At once where a partition opens: whoever took it over may wait until what was said before is read.
+        """
         now = self._ports.clock.monotonic()
-        if now - self._looked_at < self._settings.lag_interval_seconds:
+        has_new = any(each.is_new and not each.holds for each in held.values())
+        if not has_new and now - self._looked_at < self._settings.lag_interval_seconds:
             return
         self._looked_at = now
         try:
@@ -89,7 +93,9 @@ class Commits:
                 partition = held.get(name)
                 if partition is None or partition.is_leaving or partition.is_fenced:
                     continue
-                partition.sought = partition.sought or (now, ends[name])
+                if partition.sought is None or (partition.is_new and not partition.holds):
+                    partition.sought = now, ends[name]
+                partition.is_new = partition.is_new and bool(partition.holds)
                 position = await consumer.position(name)
                 first_open = partition.done.first_open
                 lags[name] = max(0, ends[name] - (position if first_open is None else first_open))

@@ -45,6 +45,8 @@ class Partition:
     """Position at the last look, if everything before it was done then."""
     sought: tuple[float, int] | None = None
     """When its end was looked for, and where it was; None once all before that is known to be done."""
+    is_new: bool = True
+    """Its end was not looked for yet since it may be read."""
     messages: int = 0
     """In flight."""
     size_bytes: int = 0

@@ -4,7 +4,7 @@
     no crawl spec any more           ──▶ closed
     budget used up                   ──▶ closed; nearly used up: waits until it is known
     host rests beyond the patience   ──▶ closed; rests: waits
-    robots.txt unknown               ──▶ it is asked first
+    robots.txt unknown               ──▶ it is asked first, unless its rules may lie unread: then it waits
     robots.txt denies, out of reach  ──▶ closed, or waits
     else                             ──▶ asked for
 
@@ -34,6 +34,9 @@ SHELVED_MS: Final = 1 << 45
 
 BUDGET_WAIT_MS: Final = 250
 """How long an entry waits for pages under way, one of which may not come and leave its place."""
+
+CATCH_UP_MS: Final = 250
+"""How long an entry of an unknown origin waits, each time, until its shard's outcomes are read."""
 
 
 class Step(StrEnum):
@@ -67,6 +70,8 @@ class Surroundings:
     rules: Rules
     agent: str
     now_ms: int
+    has_caught_up: bool = True
+    """Whether what was said of origins before the shard was taken is all read."""
 
 
 def turn(entry: EntryRecorded, around: Surroundings) -> Turn:
@@ -83,6 +88,8 @@ def turn(entry: EntryRecorded, around: Surroundings) -> Turn:
         detail = around.rules.known.error_class
         return _closed(entry, permit.reason, now_ms, detail, spec=spec)
     if permit.standing is RobotsStanding.ASK:
+        if not around.has_caught_up:
+            return _waits(entry, EntryReason.WAITS_FOR_ROBOTS, now_ms + CATCH_UP_MS, now_ms)
         return Turn(Step.ROBOTS, entry)
     if permit.standing is RobotsStanding.WAIT:
         return _waits(entry, EntryReason.WAITS_FOR_ROBOTS, permit.again_at_ms, now_ms)

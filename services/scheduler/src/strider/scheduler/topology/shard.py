@@ -93,7 +93,7 @@ class Shard:
         self.options = options
         self.groups = GroupShelf(delay_seconds=options.delay_seconds, most=options.groups_kept)
         self.robots = RobotsShelf(most_characters=options.robots_characters)
-        self.hindsight = Hindsight()
+        self.hindsight = Hindsight(taken_at=time.monotonic())
         self.wake = asyncio.Event()
         """Something may be releasable that was not before."""
         self.sequence = 0
