@@ -87,12 +87,11 @@ def turn(entry: EntryRecorded, around: Surroundings) -> Turn:
     if permit.reason is not None:
         detail = around.rules.known.error_class
         return _closed(entry, permit.reason, now_ms, detail, spec=spec)
-    if permit.standing is RobotsStanding.ASK:
-        if not around.has_caught_up:
-            return _waits(entry, EntryReason.WAITS_FOR_ROBOTS, now_ms + CATCH_UP_MS, now_ms)
+    if permit.standing is RobotsStanding.ASK and around.has_caught_up:
         return Turn(Step.ROBOTS, entry)
-    if permit.standing is RobotsStanding.WAIT:
-        return _waits(entry, EntryReason.WAITS_FOR_ROBOTS, permit.again_at_ms, now_ms)
+    if permit.standing in {RobotsStanding.ASK, RobotsStanding.WAIT}:
+        again_at_ms = permit.again_at_ms or now_ms + CATCH_UP_MS
+        return _waits(entry, EntryReason.WAITS_FOR_ROBOTS, again_at_ms, now_ms)
     return Turn(Step.ASK, entry)
 
 
