@@ -31,7 +31,16 @@ GRACE_SECONDS: Final = 10.0
 COMMIT_SECONDS: Final = LoopSettings().commit_interval_seconds
 """The loop's own commit interval: what was answered longer ago than about this is not answered again."""
 
-_OWN_PREFIXES: Final = ("STRIDER_", "KAFKA_", "ECHO_", "TALLY_", "SCHEMA_REGISTRY_", "OTEL_", "STALL_")
+_OWN_PREFIXES: Final = (
+    "STRIDER_",
+    "KAFKA_",
+    "ECHO_",
+    "TALLY_",
+    "SCHEMA_REGISTRY_",
+    "OTEL_",
+    "STALL_",
+    "REDIS_",
+)
 
 
 class Service:
@@ -91,7 +100,7 @@ class Service:
         return self.exit_code
 
     async def until_ready(self) -> float:
-        return await self.until(self._is_ready, what="is ready")
+        return await self.until(self.is_ready, what="is ready")
 
     async def until_red(self, word: str) -> str:
         """Wait until it says that it is not ready, for a reason that names this word; returns the reason."""
@@ -141,7 +150,8 @@ class Service:
             except subprocess.TimeoutExpired:
                 self.kill()
 
-    async def _is_ready(self) -> bool:
+    async def is_ready(self) -> bool:
+        """Whether it listens, and says that it is ready."""
         return bool(self.events("Listening")) and (await self.readiness())[0] == 200
 
     def _get(self, path: str) -> tuple[int, bytes]:

@@ -30,7 +30,7 @@ from strider.stores.postgres import Postgres, PostgresOptions
 from strider.testing.stack import Stack
 from tests.integration.examples.processes import SHARDS, Running
 from tests.integration.examples.test_telemetry import closed_port
-from tests.integration.stores.proxy import wire_to
+from strider.testing.wire import wire_to
 from tests.unit.indexer.events import FETCHED_AT_MS, a_decision, a_page, key
 
 CODEC = Codec(SchemaBook.embedded())

@@ -31,8 +31,8 @@ from strider.runtime.speaking import Speaker
 from strider.runtime.topics import apply_topics
 from strider.stores.postgres import Postgres
 from strider.testing.stack import Stack
+from strider.testing.wire import wire_to
 from tests.integration.examples.processes import SHARDS, Running
-from tests.integration.stores.proxy import wire_to
 from tests.unit.indexer.events import (
     a_completion,
     a_decision,

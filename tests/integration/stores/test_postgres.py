@@ -15,7 +15,7 @@ from strider.stores.postgres import Connection, Postgres, PostgresOptions
 from strider.stores.upsert import Upsert
 from strider.testing.stack import Stack
 
-from .proxy import wire_to
+from strider.testing.wire import wire_to
 
 PAGES = Upsert(
     "pages",

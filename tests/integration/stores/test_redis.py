@@ -14,7 +14,7 @@ from strider.stores.redis import Redis, RedisOptions, connect
 from strider.stores.scripts import parse_script
 from strider.testing.stack import Stack
 
-from .proxy import wire_to
+from strider.testing.wire import wire_to
 
 ECHO = parse_script(
     "echo", "-- keys: KEYS[1] anything\n-- arguments: one\n-- result: both\nreturn {KEYS[1], ARGV[1]}\n"

@@ -1,0 +1,164 @@
+"""A wire between client and server that a test can hold up, slow down, cut, or make swallow everything.
+
+Carries bytes and knows no protocol. `wire_to` lives in the test's own loop; `wire_beside` in a thread
+of its own, for clients that are processes and outlive a test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Final
+
+_READ_BYTES: Final = 65536
+
+
+class Wire:
+    """Carries bytes both ways, as long as nobody interferes. To be used in the loop that it lives in."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._server_address = (host, port)
+        self._open = asyncio.Event()
+        self._open.set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self.connections = 0
+        self.held = asyncio.Event()
+        """Set when an answer waits behind `hold`."""
+        self.delay_seconds = 0.0
+        """How much later than it came every answer is passed on."""
+        self.swallows = False
+        """Whether all that is sent either way vanishes: connections open, and nothing ever comes."""
+        self.torn_answers = 0
+        """How many of the next answers are passed on by half, and their connections broken then."""
+
+    def hold(self) -> None:
+        """Keep answers back from now on."""
+        self.held.clear()
+        self._open.clear()
+
+    def release(self) -> None:
+        """Let them pass again."""
+        self._open.set()
+
+    def cut(self) -> None:
+        """Break every connection there is."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Carry one connection."""
+        self.connections += 1
+        self._writers.add(writer)
+        try:
+            far_reader, far_writer = await asyncio.open_connection(*self._server_address)
+        except OSError:
+            writer.transport.abort()  # as a server that is down would refuse it
+            return
+        self._writers.add(far_writer)
+        for task in (
+            self._carry(reader, far_writer, is_answer=False),
+            self._carry(far_reader, writer, is_answer=True),
+        ):
+            carrying = asyncio.create_task(task)
+            self._tasks.add(carrying)
+            carrying.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End all that is carried."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.cut()
+
+    async def _carry(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool
+    ) -> None:
+        with suppress(OSError):
+            while data := await reader.read(_READ_BYTES):
+                if self.swallows:
+                    continue
+                if is_answer:
+                    await self._dawdle()
+                    if self.torn_answers > 0:
+                        self.torn_answers -= 1
+                        writer.write(data[: len(data) // 2])
+                        break
+                writer.write(data)
+                await writer.drain()
+        self._writers.discard(writer)
+        writer.close()
+
+    async def _dawdle(self) -> None:
+        if self.delay_seconds > 0:
+            await asyncio.sleep(self.delay_seconds)
+        if not self._open.is_set():
+            self.held.set()
+            await self._open.wait()
+
+
+@asynccontextmanager
+async def wire_to(host: str, port: int) -> AsyncIterator[tuple[Wire, int]]:
+    """Open a wire; gives it and the port to connect to."""
+    wire = Wire(host, port)
+    server = await asyncio.start_server(wire.accept, "127.0.0.1", 0)
+    try:
+        yield wire, server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await wire.close()
+
+
+class FarWire:
+    """A wire that lives in another thread."""
+
+    def __init__(self, wire: Wire, port: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._wire = wire
+        self._loop = loop
+        self.port = port
+
+    def do(self, change: Callable[[Wire], object]) -> None:
+        """Have a change made to the wire, and wait until it is."""
+        done = threading.Event()
+
+        def make() -> None:
+            change(self._wire)
+            done.set()
+
+        self._loop.call_soon_threadsafe(make)
+        done.wait()
+
+    def heal(self) -> None:
+        """Undo all interference; what was swallowed stays lost, so connections are broken."""
+        self.do(_heal)
+
+
+@contextmanager
+def wire_beside(host: str, port: int) -> Iterator[FarWire]:
+    """Open a wire in a thread of its own."""
+    opened: list[FarWire] = []
+    is_open, may_end = threading.Event(), asyncio.Event()
+
+    async def live() -> None:
+        async with wire_to(host, port) as (wire, own_port):
+            opened.append(FarWire(wire, own_port, asyncio.get_running_loop()))
+            is_open.set()
+            await may_end.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(live()), name="wire", daemon=True)
+    thread.start()
+    is_open.wait()
+    try:
+        yield opened[0]
+    finally:
+        opened[0].do(lambda _: may_end.set())
+        thread.join()
+
+
+def _heal(wire: Wire) -> None:
+    wire.delay_seconds, wire.torn_answers, wire.swallows = 0.0, 0, False
+    wire.release()
+    wire.cut()

@@ -1,0 +1,256 @@
+"""Crawls of generated sites, with Redis behind a wire: what is done to it, and what the sites saw of that.
+
+The sites' own logs are the witness, besides the truth in the log. The services are real processes; what
+they share outlives a test, since starting them costs more than what is tested.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
+from strider.contracts.generated.topics import CRAWL_SPECS, FETCHES_COMPLETED, FRONTIER
+from strider.contracts.specs import spec_id
+from strider.runtime.clocks import SystemClock
+from strider.runtime.kafka import KafkaBus, KafkaConnection
+from strider.runtime.ports import TopicPartition
+from strider.runtime.tables import TableReader
+from strider.stores.redis import RedisOptions, connect
+from strider.testing.site import Site
+from strider.testing.stack import RunningPart
+from strider.testing.wire import FarWire
+from tests.e2e.checks import LATE_SECONDS, asked_too_often
+
+from .broker import Broker
+from .services import Service, Yard
+from .waiting import until
+
+SHARDS = 12
+DELAY_SECONDS = 1.0
+CONNECT_SECONDS = 2.0
+"""How long after its mark a request may still begin."""
+START_SECONDS = 180.0
+"""For several interpreters on a busy machine."""
+CRAWL_SECONDS = 240.0
+SERVICES = ("link-ingestion", "scheduler", "fetcher", "parser", "validator")
+"""What a page goes through until it is settled."""
+SPEC = CrawlSpecDeclared("", scope="any", max_depth=10, request_timeout_seconds=3.0)
+"""After a rebuild hosts are left alone for as long as a request may take, and a margin: it is short here."""
+
+
+class Frontier:
+    """The services, their servers, and the wire between scheduler, fetcher, link-ingestion and Redis."""
+
+    def __init__(self, bootstrap: str, valkey: RunningPart, wire: FarWire, directory: Path) -> None:
+        self.bootstrap = bootstrap
+        self.valkey = valkey
+        self.wire = wire
+        self.services: dict[str, Service] = {}
+        self._yard = Yard(bootstrap, directory, shards=SHARDS)
+        self._settings = {
+            "REDIS_URL": f"redis://127.0.0.1:{wire.port}/0",
+            "OBJECT_STORE_URL": (directory / "objects").as_uri(),
+            "STRIDER_ALLOW_PRIVATE": "true",
+            "STRIDER_HOST_DELAY": f"{DELAY_SECONDS:g}",
+        }
+
+    @property
+    def data(self) -> Path:
+        """Where Valkey keeps its log of commands."""
+        return self.valkey.log.parent / "appendonlydir"
+
+    def start(self, name: str) -> Service:
+        """Start one service."""
+        program = ("-m", f"strider.{name.replace('-', '_')}")
+        self.services[name] = self._yard.start(program, self._settings)
+        return self.services[name]
+
+    async def start_all(self) -> None:
+        """Start every service, and wait until all are ready."""
+        for name in SERVICES:
+            self.start(name)
+        for service in self.services.values():
+            await until(
+                service.is_ready, what=f"{service.name} is ready", tell=self.tell, seconds=START_SECONDS
+            )
+
+    def close(self) -> None:
+        """End them all."""
+        self._yard.close()
+
+    def tell(self) -> str:
+        """What every service said last."""
+        return "\n".join(service.last_words() for service in self.services.values())
+
+    async def command(self, *words: str | int) -> Any:
+        """Send Valkey a command, past the wire."""
+        redis = connect(RedisOptions(self.valkey.address, timeout_seconds=10))
+        try:
+            return await redis.command(*words)
+        finally:
+            await redis.close()
+
+    def declare(self) -> str:
+        """Declare the crawl spec of all crawls here; returns its name."""
+        named = replace(SPEC, crawl_spec_id=spec_id(SPEC))
+        value = Codec(SchemaBook.embedded()).encode(CRAWL_SPECS, named).value
+        self._produce(CRAWL_SPECS.name, value, key=CRAWL_SPECS.key_of(named))
+        return named.crawl_spec_id
+
+    def sow(self, site: Site, job_id: str) -> None:
+        """Send the site's seed as anybody would."""
+        seed = {"url": site.plan.seeds[0], "job_id": job_id, "crawl_spec_id": self.declare()}
+        self._produce("seeds-submitted", json.dumps(seed).encode())
+
+    async def entries(self, job_id: str) -> list[EntryRecorded]:
+        """Read what the log says of a job's entries."""
+        last: dict[bytes | None, bytes] = {}
+
+        def keep(key: bytes | None, value: bytes | None) -> None:
+            if value is not None and (key or b"").startswith(job_id.encode()):
+                last[key] = value
+
+        bus = KafkaBus(KafkaConnection(bootstrap_servers=(self.bootstrap,)))
+        try:
+            where = [TopicPartition(FRONTIER.name, number) for number in range(SHARDS)]
+            await TableReader(bus, clock=SystemClock()).read(where, keep)
+        finally:
+            await bus.close()
+        codec = Codec(SchemaBook.embedded())
+        return [codec.decode(FRONTIER, value) for value in last.values()]
+
+    async def outcomes(self) -> int:
+        """Count all outcomes of requests that were ever told."""
+        broker = Broker(self.bootstrap, shards=SHARDS)
+        await broker.open(FETCHES_COMPLETED)
+        try:
+            return sum((await broker.ends(FETCHES_COMPLETED)).values())
+        finally:
+            await broker.close()
+
+    def _produce(self, topic: str, value: bytes, *, key: bytes | None = None) -> None:
+        producer = Producer({"bootstrap.servers": self.bootstrap})
+        producer.produce(topic, value=value, key=key)
+        assert producer.flush(30) == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Blow:
+    """How things stood when something was done."""
+
+    at: float
+    told: int
+    """Requests of this crawl whose outcome had been told by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a crawl came to, by the sites' log and the truth."""
+
+    lost: tuple[str, ...]
+    duplicates: tuple[str, ...]
+    """URLs that have more than one entry."""
+    hasty: Mapping[str, float]
+    """Hosts that were asked sooner than after the delay."""
+    overlaps: int
+    refetched: Counter[str]
+    in_flight: int
+    """Requests that were begun before a blow and told to nobody by then, over all blows."""
+    astray: tuple[str, ...]
+    """URLs that nobody may ask."""
+
+
+class Crawl:
+    """One crawl of one site."""
+
+    def __init__(self, frontier: Frontier, site: Site, job_id: str) -> None:
+        self.frontier = frontier
+        self.site = site
+        self.job_id = job_id
+        self.blows: list[Blow] = []
+        self._told_before = 0
+        self._began = time.monotonic()
+
+    async def begin(self) -> None:
+        """Send the seed, and wait until the crawl is under way on every host."""
+        self._told_before = await self.frontier.outcomes()
+        self.frontier.sow(self.site, self.job_id)
+        hosts = len(self.site.plan.origins)
+        await self._until(lambda: len(self.site.by_host()) == hosts, what="every host was asked")
+        await self.until_asked(more=hosts)
+
+    async def blow(self) -> Blow:
+        """Note how things stand."""
+        self.blows.append(Blow(time.monotonic(), await self.frontier.outcomes() - self._told_before))
+        return self.blows[-1]
+
+    async def until_asked(self, *, more: int) -> None:
+        """Wait until the site was asked for more."""
+        before = len(self.site.access())
+        await self._until(lambda: len(self.site.access()) >= before + more, what=f"{more} more requests")
+
+    async def until_over(self) -> float:
+        """Wait until everything was asked for, and the truth says that nothing is open."""
+        await self._until(lambda: not self._missing(), what="every URL was asked for")
+
+        async def is_closed() -> bool:
+            await asyncio.sleep(0.5)
+            entries = await self.frontier.entries(self.job_id)
+            return {each.url for each in entries} >= self.site.plan.pages and all(
+                each.closed_at_ms for each in entries
+            )
+
+        return await self._until(is_closed, what="every entry is closed")
+
+    async def findings(self) -> Findings:
+        """Account for the crawl."""
+        entries = Counter(entry.url for entry in await self.frontier.entries(self.job_id))
+        least = DELAY_SECONDS - LATE_SECONDS
+        begun = [line.started for line in self.site.access()]
+        in_flight = [sum(at < blow.at for at in begun) - blow.told for blow in self.blows]
+        return Findings(
+            lost=tuple(sorted(self._missing())),
+            duplicates=tuple(url for url, count in entries.items() if count > 1),
+            hasty={host: gap for host, gap in self.site.least_distances().items() if gap < least},
+            overlaps=len(self.site.overlaps()),
+            refetched=asked_too_often(self.site),
+            in_flight=sum(max(0, count) for count in in_flight),
+            astray=tuple(set(self.site.asked()) - self.site.plan.requests.keys()),
+        )
+
+    def begun_between(self, first: float, last: float) -> list[str]:
+        """Which requests began within a span of time."""
+        return [line.url for line in self.site.access() if first < line.started < last]
+
+    def tell(self, name: str, findings: Findings) -> None:
+        """Print one line of what was found."""
+        impolite = len(findings.hasty) + findings.overlaps
+        # The figures are what `make faults` is run for.
+        print(  # noqa: T201  # see above
+            f"\nFAULT {name}: blows={len(self.blows)} lost={len(findings.lost)}"
+            f" duplicates={len(findings.duplicates)} politeness-violations={impolite}"
+            f" refetched={findings.refetched.total()} in-flight={findings.in_flight}"
+            f" took={time.monotonic() - self._began:.1f}s"
+        )
+
+    def _missing(self) -> set[str]:
+        return self.site.plan.requests.keys() - set(self.site.asked())
+
+    async def _until(self, condition: Any, *, what: str) -> float:
+        return await until(
+            condition,
+            what=f"{self.job_id}: {what}",
+            tell=lambda: f"missing: {sorted(self._missing())}\n{self.frontier.tell()}",
+            seconds=CRAWL_SECONDS,
+        )
