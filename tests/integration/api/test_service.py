@@ -28,9 +28,9 @@ from strider.runtime.topics import apply_topics
 from strider.stores.migrations import upgrade
 from strider.stores.postgres import Postgres, PostgresOptions
 from strider.testing.stack import Stack
+from strider.testing.wire import wire_to
 from tests.integration.examples.processes import SHARDS, Running
 from tests.integration.examples.test_telemetry import closed_port
-from strider.testing.wire import wire_to
 from tests.unit.indexer.events import FETCHED_AT_MS, a_decision, a_page, key
 
 CODEC = Codec(SchemaBook.embedded())

@@ -14,7 +14,6 @@ from strider.stores.errors import Rejected
 from strider.stores.postgres import Connection, Postgres, PostgresOptions
 from strider.stores.upsert import Upsert
 from strider.testing.stack import Stack
-
 from strider.testing.wire import wire_to
 
 PAGES = Upsert(

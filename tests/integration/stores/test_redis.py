@@ -13,7 +13,6 @@ from strider.stores.errors import Rejected
 from strider.stores.redis import Redis, RedisOptions, connect
 from strider.stores.scripts import parse_script
 from strider.testing.stack import Stack
-
 from strider.testing.wire import wire_to
 
 ECHO = parse_script(

@@ -130,6 +130,23 @@ def test_a_scheduler_that_is_killed_again_and_again_asks_for_rules_once(seed: in
     simulate(scenario())
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_of_the_working_set_may_be_overtaken(seed: int) -> None:
+    """An answer that is older than the last word about an entry must not lead to another word."""
+
+    async def scenario() -> None:
+        world = World(a_web(seed), seed=seed, latency_seconds=1.0)
+        await world.begin()
+        scheduler = world.start()
+        await world.until_complete(scheduler)
+        await scheduler.stop()
+
+        check_visits(world)
+        check_politeness(world.web)
+
+    simulate(scenario())
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_scheduler_that_was_away_reads_what_came_before_it_asks_again(seed: int) -> None:
     """Away for longer than requests and leases last: their outcomes lie in the topic, and count."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +62,31 @@ TOPICS = (
 )
 
 
+class DistantFrontier(MemoryFrontier):
+    """A working set whose answers are on their way for a while, as a server's are: others overtake them."""
+
+    def __init__(self, *args: Any, chance: random.Random, seconds: float, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._chance, self._seconds = chance, seconds
+
+    async def look(self, *args: Any) -> Any:
+        return await self._late(super().look(*args))
+
+    async def conclude(self, *args: Any) -> Any:
+        return await self._late(super().conclude(*args))
+
+    async def free(self, *args: Any) -> Any:
+        return await self._late(super().free(*args))
+
+    async def accept(self, *args: Any, **settings: Any) -> Any:
+        return await self._late(super().accept(*args, **settings))
+
+    async def _late(self, answering: Awaitable[Any]) -> Any:
+        answer = await answering
+        await asyncio.sleep(self._chance.uniform(0, self._seconds))
+        return answer
+
+
 class KillableTruths(TopicTruths):
     """Knows its writers, so that they can end as a killed process's do."""
 
@@ -111,6 +137,8 @@ class World:
     )
     spec: CrawlSpecDeclared = SPEC
     clock_at_end: float = 0.0
+    latency_seconds: float = 0.0
+    """How long answers of the working set may be on their way."""
 
     def __post_init__(self) -> None:
         self.clock = LoopClock()
@@ -126,7 +154,7 @@ class World:
             self.web,
             self._speaker("ring"),
             self.clock,
-            MemoryFrontier(self.clock, room=self.options.room),
+            self._new_frontier(),
             seed=self.seed,
             lost_outcomes=self.lost_outcomes,
         )
@@ -137,9 +165,17 @@ class World:
         assert isinstance(self.ring.marks, MemoryFrontier)
         return self.ring.marks
 
+    def _new_frontier(self) -> MemoryFrontier:
+        if not self.latency_seconds:
+            return MemoryFrontier(self.clock, room=self.options.room)
+        chance = random.Random(self.seed)
+        return DistantFrontier(
+            self.clock, chance=chance, seconds=self.latency_seconds, room=self.options.room
+        )
+
     def lose_frontier(self) -> None:
         """Have everything that starts from now on find an empty working set."""
-        self.ring.marks = MemoryFrontier(self.clock, room=self.options.room)
+        self.ring.marks = self._new_frontier()
 
     def _speaker(self, service: str) -> Speaker:
         return Speaker(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from strider.contracts.generated.events import PageSettled
+from strider.contracts.generated.events import CrawlSpecDeclared, PageSettled
 from strider.runtime.effects import NOTHING, Effects
 from strider.scheduler.core import settle
+from strider.stores.frontier.ports import Known
 
 from .ports import Meter, Specs
 from .shard import Decided, Shard
@@ -25,10 +26,7 @@ class Settling:
 
     async def settle(self, shard: Shard, pages: Sequence[PageSettled]) -> Effects:
         """Close what has gone round."""
-        known = await shard.look([question_of(page.job_id, page.url_key, "") for page in pages])
-        specs = await self._specs.known(
-            {past.entry.crawl_spec_id for past in known if past.entry is not None}
-        )
+        known, specs = await self._look(shard, pages)
         now_ms = shard.time.now_ms()
         decided: list[Decided] = []
         words: Counter[str] = Counter()
@@ -45,6 +43,20 @@ class Settling:
         if not decided:
             return self._nothing(words)
         return Effects(remember=partial(self._remember, shard, decided, words), outcome="settled")
+
+    async def _look(
+        self, shard: Shard, pages: Sequence[PageSettled]
+    ) -> tuple[Sequence[Known], Mapping[str, CrawlSpecDeclared]]:
+        """Give what is known of the entries and of their crawl specs, at one and the same moment."""
+        asked = [question_of(page.job_id, page.url_key, "") for page in pages]
+        while True:
+            with shard.concluding() as concluded:
+                known = await shard.look(asked)
+                concluded.clear()
+                wanted = {past.entry.crawl_spec_id for past in known if past.entry is not None}
+                specs = await self._specs.known(wanted)
+            if concluded.isdisjoint(question.entry_id for question in asked):
+                return known, specs
 
     def _nothing(self, words: Counter[str]) -> Effects:
         self._count(words)

@@ -113,6 +113,7 @@ class Shard:
         self._written: set[bytes] | None = None
         self._decided: dict[str, Underway] = {}
         """The last decision about each entry, until it is written down: the next one goes on from there."""
+        self._concluding: list[set[str]] = []
 
     @property
     def epoch(self) -> int:
@@ -120,11 +121,29 @@ class Shard:
         return self.truth.epoch
 
     async def look(self, asked: Sequence[Question]) -> Sequence[Known]:
-        """Say what is known of entries."""
+        """Say what is known of entries.
+
+        An answer may be overtaken on its way here by the last word of a decision, which is then forgotten:
+        whoever went by the answer would decide once more about what is closed. So it is asked for again.
+        """
         if not asked:
             return ()
-        with self.ready():
-            return await self.working_set.look(self.number, self.epoch, asked)
+        names = {question.entry_id for question in asked}
+        while True:
+            with self.concluding() as concluded, self.ready():
+                known = await self.working_set.look(self.number, self.epoch, asked)
+            if concluded.isdisjoint(names):
+                return known
+
+    @contextmanager
+    def concluding(self) -> Iterator[set[str]]:
+        """Gather the names of entries about which decisions are carried out, and forgotten, meanwhile."""
+        concluded: set[str] = set()
+        self._concluding.append(concluded)
+        try:
+            yield concluded
+        finally:
+            self._concluding = [each for each in self._concluding if each is not concluded]
 
     async def accept(self, accepted: Sequence[Accepted], seen: Sequence[Seen]) -> None:
         """Queue entries, remember refusals."""
@@ -264,6 +283,8 @@ class Shard:
         for each in decided:
             if self._is_last(each):
                 del self._decided[each.name]
+                for concluded in self._concluding:
+                    concluded.add(each.name)
 
     def outcomes_read(self, as_of: float) -> None:
         """Take note that all outcomes that had come by then are decided about."""

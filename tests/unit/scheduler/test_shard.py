@@ -1,0 +1,98 @@
+"""What a shard says of entries, while others decide about them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from strider.contracts.generated.events import EntryRecorded
+from strider.runtime.inprocess import LoopClock, simulate
+from strider.runtime.ports import RawRecord
+from strider.scheduler.topology.ports import Options
+from strider.scheduler.topology.shard import Shard
+from strider.scheduler.topology.shardtime import ShardTime
+from strider.scheduler.topology.tellings import accepted_of, question_of
+from strider.stores.frontier.memory import MemoryFrontier
+from strider.stores.frontier.ports import Known
+
+from .builders import an_entry
+
+
+class HeldBack(MemoryFrontier):
+    """A working set that a test may have answer late."""
+
+    may_answer: asyncio.Event | None = None
+
+    async def look(self, *args: Any) -> Sequence[Known]:
+        answer = await super().look(*args)
+        if self.may_answer is not None:
+            await self.may_answer.wait()
+        return answer
+
+
+class Written:
+    """A truth that takes everything."""
+
+    epoch = 1
+
+    def entry(self, entry: EntryRecorded) -> RawRecord:
+        return RawRecord(entry.url_key.encode(), entry.state.encode())
+
+    async def write(self, *_args: Any, **_settings: Any) -> None:
+        await asyncio.sleep(0.01)
+
+
+async def a_shard(working_set: MemoryFrontier) -> Shard:
+    clock = LoopClock()
+    await working_set.take(0, 1)
+    await working_set.begin(0, 1)
+    await working_set.ready(0, 1, groups=[], sequence=0)
+    time = ShardTime(clock, 1)
+    shard = Shard(0, cast("Any", Written()), working_set, options=Options(shards=1), time=time)
+    shard.is_ready = True
+    return shard
+
+
+def test_an_answer_that_a_last_word_has_overtaken_is_asked_for_again() -> None:
+    """Else the entry would seem open to whoever asked, and be put back on the ring for ever."""
+
+    async def scenario() -> None:
+        working_set = HeldBack(LoopClock())
+        shard = await a_shard(working_set)
+        entry = an_entry()
+        await shard.accept([accepted_of(entry)], [])
+        question = question_of(entry.job_id, entry.url_key, entry.crawl_spec_id)
+        working_set.may_answer = asyncio.Event()
+        looking = asyncio.create_task(shard.look([question]))
+        await asyncio.sleep(0.1)
+        closed = replace(entry, state="completed", reason="settled", closed_at_ms=1)
+        await shard.settle([shard.decide(closed, before=entry, cause="settled 1")])
+        working_set.may_answer.set()
+        (known,) = await looking
+
+        assert known.entry is None
+        assert shard.current(known, "ended 1") is None
+
+    simulate(scenario())
+
+
+def test_an_answer_is_not_asked_for_again_for_what_happens_to_others() -> None:
+    async def scenario() -> None:
+        working_set = HeldBack(LoopClock())
+        shard = await a_shard(working_set)
+        entry, other = an_entry(), an_entry(url_key="f" * 64)
+        await shard.accept([accepted_of(entry), accepted_of(other)], [])
+        question = question_of(entry.job_id, entry.url_key, entry.crawl_spec_id)
+        working_set.may_answer = asyncio.Event()
+        looking = asyncio.create_task(shard.look([question]))
+        await asyncio.sleep(0.1)
+        closed = replace(other, state="completed", reason="settled", closed_at_ms=1)
+        await shard.settle([shard.decide(closed, before=other, cause="settled 1")])
+        working_set.may_answer.set()
+        (known,) = await looking
+
+        assert known.entry is not None
+
+    simulate(scenario())
