@@ -15,12 +15,12 @@ from importlib.metadata import packages_distributions
 from itertools import chain
 from pathlib import Path
 
-LAYERS = ("contracts", "urls", "politeness", "runtime", "stores", "localstack", "testing")
+LAYERS = ("contracts", "urls", "politeness", "sites", "runtime", "stores", "localstack", "testing")
 """Libraries from the innermost outwards; each may import only what stands before it."""
 
-SERVICE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "runtime", "stores"})
+SERVICE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "sites", "runtime", "stores"})
 
-CORE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness"})
+CORE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "sites"})
 
 PURE_STDLIB = frozenset(
     [

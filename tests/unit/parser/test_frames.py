@@ -21,7 +21,10 @@ from strider.parser.adapters.frames import (
     request_frame,
 )
 
-ANSWERS = st.builds(Answer, st.integers(0, 4), st.sampled_from(["", "parsed"]), st.binary(), st.binary())
+READERS = st.sampled_from(["", "a|b|1|read"])
+ANSWERS = st.builds(
+    Answer, st.integers(0, 4), st.sampled_from(["", "parsed"]), st.binary(), st.binary(), READERS
+)
 
 
 @given(answers=st.lists(ANSWERS, max_size=5), cuts=st.lists(st.integers(0, 400), max_size=8))

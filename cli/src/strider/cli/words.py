@@ -35,6 +35,7 @@ WORDS: Final = {
     "migrate": "migrate",
     "why": "why",
     "parse": "parse",
+    "parser": "parser",
 }
 """Word → file of this package that says what it does."""
 

@@ -47,9 +47,9 @@ class _Unsent:
 
 
 @asynccontextmanager
-async def open_reader(workers: int) -> AsyncIterator[WorkerParsers]:
+async def open_reader(workers: int, limits: Limits = FULL) -> AsyncIterator[WorkerParsers]:
     """Start workers that read everything there is on a page, and end them."""
-    orders = WorkerOrders(parent=os.getpid(), limits=FULL, may_store=True)
+    orders = WorkerOrders(parent=os.getpid(), limits=limits, may_store=True)
     parsers = WorkerParsers(
         orders,
         Codec(SchemaBook.embedded()),
@@ -88,9 +88,11 @@ async def read_source(parsers: WorkerParsers, source: Source) -> dict[str, Any]:
     return {"file": source.file, **told}
 
 
-async def read_all(sources: Iterable[Source], *, workers: int) -> AsyncGenerator[dict[str, Any]]:
+async def read_all(
+    sources: Iterable[Source], *, workers: int, limits: Limits = FULL
+) -> AsyncGenerator[dict[str, Any]]:
     """Have many read, in their order."""
-    async with open_reader(workers) as parsers:
+    async with open_reader(workers, limits) as parsers:
         waiting: deque[asyncio.Task[dict[str, Any]]] = deque()
         try:
             for source in sources:

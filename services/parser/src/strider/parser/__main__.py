@@ -8,6 +8,7 @@ from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.stores.objects import ObjectOptions, open_objects
 
 from .adapters.bodies import NoBodies, ObjectBodies
+from .adapters.meter import ProcessMeter
 from .adapters.worker import MIB, WorkerOrders
 from .adapters.workers import WorkerParsers
 from .core import Limits
@@ -29,6 +30,7 @@ def build(process: Process[ParserSettings]) -> Wiring:
             settings.robot_name.lower(),
             extraction=settings.extraction,
             with_markdown=settings.with_markdown,
+            site_parsers=settings.site_parsers,
         ),
         page_seconds=settings.page_seconds,
         memory_mb=settings.memory_mb,
@@ -37,7 +39,8 @@ def build(process: Process[ParserSettings]) -> Wiring:
     parsers = WorkerParsers(
         orders, process.codec, workers=settings.workers, clock=clock, environ=dict(os.environ)
     )
-    parser = Parser(parsers, bodies, now_ms=lambda: round(clock.now().timestamp() * 1000))
+    now_ms = lambda: round(clock.now().timestamp() * 1000)  # noqa: E731
+    parser = Parser(parsers, bodies, now_ms=now_ms, count=ProcessMeter(process.metrics).count)
     loop = loop_settings(workers=settings.workers, page_seconds=settings.page_seconds)
     return Wiring(
         (consume(GROUP, *parser.reads(), settings=loop, on_given_up=parser.on_given_up),),

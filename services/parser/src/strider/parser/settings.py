@@ -25,9 +25,12 @@ class ParserSettings(ServiceSettings):
     """Largest page, once its encodings are undone."""
     max_links: Annotated[int, Field(ge=1, le=10_000)] = 1_000
     """Links of one page that travel; the best are kept."""
-    extraction: Literal["basic", "main"] = "basic"
-    """How much of a page is extracted: `main` adds main text, kind, pagination, dates and SimHash."""
+    extraction: Literal["basic", "main", "records"] = "basic"
+    """How much of a page is extracted: `main` adds main text, kind, pagination, dates and SimHash,
+    `records` also structured data, products, and what parsers of single sites say."""
     with_markdown: bool = False
     """Whether main text comes as Markdown too."""
+    site_parsers: str = ""
+    """Versions of site parsers that read, such as `amazon=1.0, other=off`; of the others the newest reads."""
     robot_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] = "strider"
     """The name by which meta elements and X-Robots-Tag headers may speak to this crawler alone."""

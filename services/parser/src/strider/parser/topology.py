@@ -10,6 +10,7 @@ from strider.contracts.codec import Encoded
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED, PARSER_DLQ
 from strider.contracts.making import swift
+from strider.parser.core.sitefields import Reader, reader_of
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
 from strider.runtime.lastwords import rejection_of
 from strider.runtime.loop_settings import LoopSettings
@@ -47,6 +48,8 @@ class Parsed:
     encoded: Encoded | None = None
     texts: bytes = b""
     """Texts too long to travel, for the object store."""
+    reader: Reader | None = None
+    """Who read it; None where that is in the event."""
 
 
 class Parsers(Protocol):
@@ -66,13 +69,24 @@ class Bodies(Protocol):
         """Keep texts and give their reference."""
 
 
+Count = Callable[[Reader], None]
+"""Counts pages by who read them."""
+
+
+def _count_nothing(reader: Reader) -> None:
+    del reader
+
+
 class Parser:
     """Fetch the body where it is elsewhere, have it read, speak."""
 
-    def __init__(self, parsers: Parsers, bodies: Bodies, *, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, parsers: Parsers, bodies: Bodies, *, now_ms: Callable[[], int], count: Count = _count_nothing
+    ) -> None:
         self._parsers = parsers
         self._bodies = bodies
         self._now_ms = now_ms
+        self._count = count
 
     def reads(self) -> tuple[Reads, ...]:
         """Say which topic goes to which method."""
@@ -83,6 +97,7 @@ class Parser:
         body = await self._bodies.get(page.body_object) if page.body_object else page.body
         parsed = await self._parsers.parse(page, record, body)
         event = parsed.event
+        self._count(parsed.reader or reader_of(event))
         if parsed.texts:
             event = replace(event, texts_object=await self._bodies.put(parsed.texts))
         return Effects((Say(PAGES_PARSED, event, encoded=parsed.encoded),), outcome=event.outcome)

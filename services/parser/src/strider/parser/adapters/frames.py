@@ -22,6 +22,7 @@ READY: Final = 3
 RESTING: Final = 4
 """The worker has grown and ends; what it was sent and has not answered is for another."""
 
+MAX_READER_BYTES: Final = 250
 _LENGTH: Final = struct.Struct("<I")
 MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 
@@ -33,6 +34,8 @@ class Answer(NamedTuple):
     outcome: str = ""
     event: bytes = b""
     texts: bytes = b""
+    reader: str = ""
+    """Who read the page, for counting."""
 
 
 def request_frame(event: bytes, body: bytes) -> list[bytes]:
@@ -50,11 +53,12 @@ def read_request(frame: bytes) -> tuple[bytes, bytes]:
 
 def answer_frame(answer: Answer) -> bytes:
     """Write an answer."""
-    outcome = answer.outcome.encode()
+    outcome, reader = answer.outcome.encode(), answer.reader.encode()[:MAX_READER_BYTES]
     payload = b"".join(
         (
-            bytes((answer.kind, len(outcome))),
+            bytes((answer.kind, len(outcome), len(reader))),
             outcome,
+            reader,
             _LENGTH.pack(len(answer.event)),
             answer.event,
             answer.texts,
@@ -66,15 +70,16 @@ def answer_frame(answer: Answer) -> bytes:
 def read_answer(frame: memoryview) -> Answer:
     """Read an answer; ValueError for bytes that are none."""
     try:
-        kind, length = frame[0], frame[1]
-        outcome = str(frame[2 : 2 + length], "utf-8")
-        (size,) = _LENGTH.unpack_from(frame, 2 + length)
+        kind, start, end = frame[0], 3 + frame[1], 3 + frame[1] + frame[2]
+        outcome, reader = str(frame[3:start], "utf-8"), str(frame[start:end], "utf-8")
+        (size,) = _LENGTH.unpack_from(frame, end)
     except (IndexError, struct.error, UnicodeDecodeError) as failure:
         raise ValueError(f"no answer of a worker: {bytes(frame[:40])!r}") from failure
-    start = 2 + length + _LENGTH.size
+    start = end + _LENGTH.size
     if start + size > len(frame):
         raise ValueError("an answer of a worker that ends too early")
-    return Answer(kind, outcome, bytes(frame[start : start + size]), bytes(frame[start + size :]))
+    event, texts = bytes(frame[start : start + size]), bytes(frame[start + size :])
+    return Answer(kind, outcome, event, texts, reader)
 
 
 def length_of(head: bytes | memoryview) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -16,9 +17,11 @@ from selectolax.lexbor import SelectolaxError
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.words import ParseOutcome
 from strider.parser.core import Limits, Tools, Unreadable, parse, unreadable
+from strider.sites import choose_parsers, find_parsers
 
 from .encodings import unpack
 from .lexbor import read_html
+from .lexbor_sites import make_site_reader
 
 Reader = Callable[[PageFetched, bytes], PageParsed]
 """Takes a page and its body as sent."""
@@ -28,7 +31,9 @@ TOOLS: Final = Tools(unpack=unpack, read_html=read_html, cpu_seconds=time.thread
 
 def make_reader(limits: Limits) -> Reader:
     """Make what reads pages within these limits."""
-    return guarded(partial(parse, tools=TOOLS, limits=limits))
+    chosen = choose_parsers(find_parsers().parsers, limits.site_parsers)
+    tools = replace(TOOLS, read_site=make_site_reader(chosen))
+    return guarded(partial(parse, tools=tools, limits=limits))
 
 
 def guarded(read: Reader) -> Reader:

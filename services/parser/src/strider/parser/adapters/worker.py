@@ -27,6 +27,7 @@ from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.parser.core import Limits, fit
+from strider.parser.core.sitefields import reader_of, write_reader
 
 from .frames import (
     FAILED,
@@ -132,10 +133,11 @@ class Worker:
 
     def _parse(self, event: bytes, body: bytes) -> Answer:
         page = self._codec.decode(PAGES_FETCHED, event)
-        fitted = fit(self._read(page, body or page.body), may_store=self._orders.may_store)
+        read = self._read(page, body or page.body)
+        fitted = fit(read, may_store=self._orders.may_store)
         parsed = self._codec.encode(PAGES_PARSED, fitted.event).value
         kind = PARSED_LONG if fitted.texts else PARSED
-        return Answer(kind, fitted.event.outcome, parsed, fitted.texts)
+        return Answer(kind, fitted.event.outcome, parsed, fitted.texts, write_reader(reader_of(read)))
 
     def _has_grown(self) -> bool:
         try:

@@ -21,6 +21,7 @@ from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.contracts.generated.words import ParseOutcome
 from strider.parser.core import PARSER, PARSER_VERSION, Unreadable, unreadable
+from strider.parser.core.sitefields import as_reader
 from strider.parser.topology import WALL_FACTOR, Parsed
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
@@ -203,12 +204,14 @@ class WorkerParsers:
 
     def _parsed(self, page: PageFetched, answer: Answer) -> Parsed:
         if self._gives_events or answer.kind == PARSED_LONG:
-            return Parsed(self._codec.decode(PAGES_PARSED, answer.event), texts=answer.texts)
+            event = self._codec.decode(PAGES_PARSED, answer.event)
+            return Parsed(event, texts=answer.texts, reader=as_reader(answer.reader))
         value, (opening, headers) = answer.event, self._codec.opening(PAGES_PARSED)
         if not value.startswith(opening):  # a registry's framing, which workers do not know
             _, start = self._codec.frame(PAGES_PARSED, value)
             value = opening + value[start:]
-        return Parsed(_routing(page, answer.outcome), Encoded(value, headers))
+        encoded = Encoded(value, headers)
+        return Parsed(_routing(page, answer.outcome), encoded, reader=as_reader(answer.reader))
 
     def _on_dead(self, worker: WorkerProcess, death: Death) -> None:
         """Find out whom a death is to be put down to, and go on without the worker."""

@@ -40,6 +40,7 @@ from .outcomes import Unreadable, carried, header, unreadable
 from .outlinks import Outlinks, find_outlinks
 from .products import of_records
 from .readings import Depth, HtmlReading
+from .sitefields import ReadSite, no_site, of_site
 
 GZIP: Final = b"\x1f\x8b"
 _TEXTS: Final = frozenset(
@@ -74,6 +75,8 @@ class Limits:
     """The name, in lower case, by which pages may speak to us alone."""
     extraction: str = ExtractionLevel.BASIC
     with_markdown: bool = False
+    site_parsers: str = ""
+    """Which versions of site parsers read, as `name=version`; whoever is not named reads in the newest."""
 
     @property
     def depth(self) -> Depth:
@@ -96,6 +99,7 @@ class Tools:
     unpack: Unpack
     read_html: Callable[[bytes, Depth], HtmlReading]
     cpu_seconds: Callable[[], float]
+    read_site: ReadSite = no_site
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,8 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
 
 def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: Limits) -> PageParsed:
     page = document.page
-    reading = tools.read_html(to_utf_8(document.content, charset), limits.depth)
+    content = to_utf_8(document.content, charset)
+    reading = tools.read_html(content, limits.depth)
     properties = read_properties(reading.metas)
     base = find_base(page.url, reading)
     outlinks = find_outlinks(reading.anchors, base=base, max_links=limits.max_links)
@@ -144,7 +149,8 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
     if reading.blocks is not None:
         said |= of_main(page.url, reading, properties, base=base, extraction=limits.extraction)
     if limits.extraction == ExtractionLevel.RECORDS:
-        said |= of_records(reading, properties, base)
+        site = tools.read_site(page.url, content)
+        said |= {**of_records(reading, properties, base, site=site), **of_site(site)}
     return PageParsed(
         **{**carried(page), **said},
         **_around(reading, base),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from .prices import country_of
 from .rdfa import resolve_subjects
 from .readings import HtmlReading
 from .shopfront import Front, find_offer
+from .sitefields import SiteReading, product_of
 from .structured import JSON_LD, MICRODATA, RDFA, Structured, read_json_ld, types_of
 
 MAX_PRODUCTS: Final = 50
@@ -70,21 +71,33 @@ class _Known:
                 self.told.setdefault(attribute, (value, source))
 
 
-def of_records(reading: HtmlReading, properties: Properties, base: str) -> dict[str, Any]:
+def of_records(
+    reading: HtmlReading, properties: Properties, base: str, *, site: SiteReading | None = None
+) -> dict[str, Any]:
     """Write what a page says for machines, and what it offers, as fields of the event."""
     items, errors = read_json_ld(reading.data_blocks)
     rdfa = resolve_subjects(reading.rdfa, base)
     structured = Structured(items, reading.microdata, rdfa, properties.open_graph, errors)
-    return {**structured.fields(), "products": find_products(structured, properties, reading, base)}
+    if site is not None and site.problem:
+        structured = replace(structured, errors=(site.problem, *errors))
+    products = find_products(structured, properties, reading, base=base, said=product_of(site, base))
+    return {**structured.fields(), "products": products}
 
 
 def find_products(
-    structured: Structured, properties: Properties, reading: HtmlReading, base: str
+    structured: Structured,
+    properties: Properties,
+    reading: HtmlReading,
+    *,
+    base: str,
+    said: dict[str, Any],
 ) -> tuple[Product, ...]:
-    """Give the products of a page; `base` is what their addresses are resolved against."""
+    """Give the products of a page; `said` is what a parser of its site found, and goes before all else."""
     products: list[_Known] = []
-    for source, said in _said(structured, base):
-        _meet(products, source, said)
+    if said:
+        _meet(products, AttributeSource.SITE_PARSER, {"name": "", **said})
+    for source, known in _said(structured, base):
+        _meet(products, source, known)
     title = properties.say("og:title") or reading.title or reading.heading
     beside = [(AttributeSource.OPEN_GRAPH, _of_open_graph(properties, base))]
     beside.append((AttributeSource.META, _of_metas(properties)))
@@ -99,12 +112,12 @@ def find_products(
     offer = find_offer(front)
     beside.append((AttributeSource.HEURISTIC, offer))
     main = _main(products, title, offer)
-    if main is None and not products and any(said.get("name") for _, said in beside):
+    if main is None and not products and any(known.get("name") for _, known in beside):
         main = _Known(title)
         products.append(main)
-    for source, said in beside:
+    for source, known in beside:
         if main is not None:
-            main.hear(source, said)
+            main.hear(source, known)
     products.sort(key=lambda known: known is not main)
     return tuple(_product(known, reading, base) for known in products[:MAX_PRODUCTS] if "name" in known.told)
 

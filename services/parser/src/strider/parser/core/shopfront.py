@@ -16,7 +16,18 @@ from strider.contracts.generated.words import Availability
 
 from .prices import Price, read_price
 from .shopsigns import AMOUNT, BUTTON, HEADING, NOTE, PROPERTY, Shop, Sign
-from .shopwords import BRAND_LABEL, BUY, GTIN_LABEL, MPN_LABEL, SKU_LABEL, labelled, number_in, state_of
+from .shopwords import (
+    BRAND_LABEL,
+    BUY,
+    GTIN_LABEL,
+    MPN_LABEL,
+    SKU_LABEL,
+    labelled,
+    number_in,
+    rating_in,
+    reviews_in,
+    state_of,
+)
 
 WINDOW: Final = 12
 """Signs around a price that may be its old one."""
@@ -54,17 +65,8 @@ _PATH: Final = re.compile(
     r"/(?:products?|p|dp|item|itm|pr|pd|shop|buy|artikel|produit|produkt|producto)/[^/?]", re.IGNORECASE
 )
 _OF_OFFERS: Final = frozenset({"price", "pricecurrency", "availability", "sku"})
+_OF_RATING: Final = re.compile(r"rating|review|stars")
 _OF_STOCK: Final = re.compile(r"stock|availab|inventory")
-_RATED: Final = re.compile(
-    r"(\d(?:[.,]\d{1,2})?)\s*(?:stars?\s*)?"
-    r"(?:(?:out of|/|of|von|sur|de|su)\s*(5|10)\b|rating|stars? on|\(\d)",
-    re.IGNORECASE,
-)
-_REVIEWS: Final = re.compile(
-    r"(\d[\d.,]{0,9})\)?\s*(?:customer |verified |global |product )?"
-    r"(?:reviews?|ratings?|bewertungen|avis|opiniones|recensioni|beoordelingen|avalia|отзыв)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,12 +276,7 @@ def _rating(signs: Sequence[Sign]) -> dict[str, Any]:
     notes = [
         sign.text for sign in signs if sign.kind == NOTE and re.search("rating|review|stars", sign.words)
     ]
-    rated = next((match for text in notes if (match := _RATED.search(text))), None)
-    counted = next((match for text in notes if (match := _REVIEWS.search(text))), None)
-    found: dict[str, Any] = {}
-    if rated:
-        value, best = float(rated[1].replace(",", ".")), float(rated[2] or 5)
-        found["rating"] = round(value * 5 / best, 2) if value <= best else None
-    if counted:
-        found["review_count"] = int(re.sub(r"\D", "", counted[1]))
-    return found
+    return {
+        "rating": next((rating for text in notes if (rating := rating_in(text)) is not None), None),
+        "review_count": next((count for text in notes if (count := reviews_in(text)) is not None), None),
+    }

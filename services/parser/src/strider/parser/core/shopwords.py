@@ -12,6 +12,7 @@ from strider.contracts.generated.words import Availability
 
 MAX_NUMBER_CHARS: Final = 40
 MAX_STATE_CHARS: Final = 60
+BEST_RATING: Final = 5.0
 
 
 def _any_of(*words: str) -> str:
@@ -73,6 +74,17 @@ MPN_LABEL: Final = _any_of(
 GTIN_LABEL: Final = r"gtin(?:-?\d+)?|ean(?:-?13| code)?|upc(?:-?a| code)?|isbn(?:-?1[03])?|barcode"
 BRAND_LABEL: Final = r"brand|marke|hersteller|marque|marca|merk|manufacturer"
 
+_RATED: Final = re.compile(
+    r"(\d(?:[.,]\d{1,2})?)\s*(?:stars?\s*)?"
+    r"(?:(?:out of|/|of|von|sur|de|su)\s*(5|10)\b|rating|stars? on|\(\d)",
+    re.IGNORECASE,
+)
+_REVIEWS: Final = re.compile(
+    r"(\d[\d.,]{0,9})\)?\s*(?:customer |verified |global |product )?"
+    r"(?:reviews?|ratings?|bewertungen|avis|opiniones|recensioni|beoordelingen|avalia|отзыв)",
+    re.IGNORECASE,
+)
+
 _NUMBER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{1,39}")
 _LEAD: Final = re.compile(rf"^\W*(?:{SKU_LABEL}|{GTIN_LABEL})(?![A-Za-z])[\s.:#°º]*", re.IGNORECASE)
 MAX_LINES: Final = 2_000
@@ -84,6 +96,21 @@ def state_of(text: str) -> str:
         return ""
     wanted = text.rpartition("/")[2] if text.startswith("http") else text
     return next((state for state, words in _STATE_OF if words.search(wanted)), "")
+
+
+def rating_in(text: str) -> float | None:
+    """Give the rating that a text names, of five; None for none."""
+    match = _RATED.search(text)
+    if match is None:
+        return None
+    value, best = float(match[1].replace(",", ".")), float(match[2] or BEST_RATING)
+    return round(value * BEST_RATING / best, 2) if value <= best else None
+
+
+def reviews_in(text: str) -> int | None:
+    """Give how many reviews a text counts; None for none."""
+    match = _REVIEWS.search(text)
+    return int(re.sub(r"\D", "", match[1])) if match else None
 
 
 def labelled(label: str, text: str) -> str:

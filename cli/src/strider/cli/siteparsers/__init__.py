@@ -1,0 +1,1 @@
+"""What `strider parser` does: site parsers written, tested, tried, compared and audited."""

@@ -1,0 +1,95 @@
+"""A package with a site parser to begin with: everything that an installer and the crawler ask for.
+
+Writes into an empty folder only: nobody's work is written over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,40}")
+_DOMAIN: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
+
+_PROJECT: Final = """\
+[project]
+name = "strider-site-{name}"
+description = "Reads pages of {domain}."
+version = "1.0"
+requires-python = ">=3.11"
+dependencies = ["strider-sites"]
+
+[project.entry-points."strider.site_parsers"]
+{name} = "{module}:{cls}"
+
+[build-system]
+requires = ["hatchling>=1.27"]
+build-backend = "hatchling.build"
+
+[tool.hatch.build.targets.wheel]
+packages = ["{module}"]
+"""
+
+_PARSER: Final = '''\
+"""Pages of {domain}: where everything stands on them."""
+
+from __future__ import annotations
+
+from strider.sites import Select, SiteParser
+
+
+class {cls}(SiteParser):
+    """Reads product pages."""
+
+    name = "{name}"
+    version = "1.0"
+    domains = ("{domain}",)
+    paths = r""
+    required = ("name", "price")
+    selectors = {{
+        "name": Select.text("h1"),
+        "price": Select.text(".price"),
+        "availability": Select.text(".stock"),
+        "sku": Select.text(".sku"),
+        "image_urls": Select.all(".gallery img", attribute="src"),
+    }}
+'''
+
+_PAGE: Final = """\
+<!doctype html><title>Kettle</title><h1>Kettle</h1><p class="price">12.50 EUR</p><p class="stock">In stock</p>
+"""
+
+_EXPECTED: Final = {"name": "Kettle", "price": "12.50", "currency": "EUR", "availability": "in_stock"}
+
+
+def write_package(name: str, *, domain: str, folder: Path) -> int:
+    """Write it below the folder; gives the exit code."""
+    if _NAME.fullmatch(name) is None or _DOMAIN.fullmatch(domain) is None:
+        print("strider parser new: wanted are a name of a-z, 0-9 and -, and a domain", file=sys.stderr)
+        return 2
+    root = folder / f"strider-site-{name}"
+    if root.exists() and any(root.iterdir()):
+        print(f"strider parser new: {root} is not empty", file=sys.stderr)
+        return 2
+    module = f"strider_site_{name.replace('-', '_')}"
+    words = {"name": name, "domain": domain, "module": module, "cls": _class_of(name)}
+    case = root / module / "cases" / name / "first"
+    files = {
+        root / "pyproject.toml": _PROJECT.format(**words),
+        root / module / "__init__.py": _PARSER.format(**words),
+        case / "input.html": _PAGE,
+        case / "url.txt": f"https://{domain}/kettle\n",
+        case / "expected.json": json.dumps(_EXPECTED, indent=2) + "\n",
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    print(f"{root}: install it (pip install -e), then: strider parser test {name}")
+    return 0
+
+
+def _class_of(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("-"))

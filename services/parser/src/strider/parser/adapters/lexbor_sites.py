@@ -1,0 +1,60 @@
+"""Looks up a site parser's selectors in a tree of its own.
+
+Decides only that a parser's failure is told and costs its own reading alone: the page is read all the same.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+
+from strider.parser.core.sitefields import ReadSite, SiteReading, no_site
+from strider.sites import Select, SiteParser, SiteParsers
+
+from .lexbor_limits import find_limit
+
+MAX_TEXTS: Final = 200
+"""Of one selector."""
+MAX_TEXT_CHARS: Final = 10_000
+
+
+def make_site_reader(parsers: SiteParsers) -> ReadSite:
+    """Make what reads pages of the sites that these parsers are for."""
+    if not parsers.by_domain:
+        return no_site
+
+    def read_site(url: str, content: bytes) -> SiteReading | None:
+        parser = parsers.of(url)
+        return None if parser is None else _read(parser, url, content)
+
+    return read_site
+
+
+def _read(parser: SiteParser, url: str, content: bytes) -> SiteReading:
+    root = LexborHTMLParser(content[: find_limit(content)]).root
+    try:
+        texts = {} if root is None else {name: _texts(root, one) for name, one in parser.selectors.items()}
+        refined = parser.refine({name: said for name, said in texts.items() if said}, url)
+        found = {str(name): tuple(map(str, said))[:MAX_TEXTS] for name, said in refined.items() if said}
+    except (MemoryError, SelectolaxError):
+        raise
+    except Exception as failure:  # noqa: BLE001  # others' code: whatever it raises is told of the page
+        return SiteReading(parser.name, parser.version, fault=f"{type(failure).__name__}: {failure}"[:300])
+    missing = tuple(name for name in parser.required if not any(found.get(name, ())))
+    return SiteReading(parser.name, parser.version, found, missing)
+
+
+def _texts(root: LexborNode, wanted: Select) -> list[str]:
+    for selector in wanted.css:
+        said = (_text(node, wanted.attribute) for node in root.css(selector)[:MAX_TEXTS])
+        found = [text for text in said if text]
+        if found:
+            return found if wanted.is_list else found[:1]
+    return []
+
+
+def _text(node: LexborNode, attribute: str) -> str:
+    if attribute:
+        return (node.attributes.get(attribute) or "").strip()[:MAX_TEXT_CHARS]
+    return " ".join(node.text(separator=" ")[: 2 * MAX_TEXT_CHARS].split())[:MAX_TEXT_CHARS]

@@ -1,0 +1,1 @@
+"""Parsers for single sites."""

@@ -1,0 +1,124 @@
+"""What site parsers declare, how they are found, and which of them reads a page."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from strider.sites import (
+    GROUP,
+    BadChoice,
+    FoundParsers,
+    Select,
+    SiteParser,
+    choose_parsers,
+    faults_of,
+    find_parsers,
+)
+from strider.sites.amazon import Amazon
+
+
+class Shop(SiteParser):
+    """A parser for tests."""
+
+    name = "shop"
+    version = "1.2"
+    domains = ("shop.test",)
+    selectors = {"name": Select.text("h1")}  # noqa: RUF012  # as people write it
+
+
+class NewShop(Shop):
+    """The same, written anew."""
+
+    version = "1.10"
+
+
+class Books(Shop):
+    """A parser for one host below."""
+
+    name = "books"
+    domains = ("books.shop.test",)
+    paths = r"^/b/\d+"
+
+
+class Broken(Shop):
+    """A parser that cannot be used."""
+
+    def __init__(self) -> None:
+        raise OSError("no such table")
+
+
+TEXT = str
+"""No parser at all."""
+
+
+def point(name: str, kind: type[Any]) -> EntryPoint:
+    return EntryPoint(name, f"{__name__}:{kind.__name__}", GROUP)
+
+
+@pytest.mark.req("S4.11.7")
+def test_the_example_is_found_by_its_entry_point() -> None:
+    found = find_parsers()
+
+    assert found.faults == ()
+    assert [(parser.name, parser.version) for parser in found.parsers] == [("amazon", "1.0")]
+    assert list(faults_of(Amazon())) == []
+
+
+def test_what_cannot_be_used_is_told_and_costs_itself_alone() -> None:
+    found = find_parsers(
+        [point("broken", Broken), EntryPoint("text", f"{__name__}:TEXT", GROUP), point("shop", Shop)]
+    )
+
+    assert [parser.name for parser in found.parsers] == ["shop"]
+    assert found.faults == ("broken: OSError: no such table", "text is no SiteParser")
+    assert find_parsers([]) == FoundParsers()
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        pytest.param({"name": "A Shop"}, "name is 'A Shop'", id="name"),
+        pytest.param({"version": "new"}, "version is 'new'", id="version"),
+        pytest.param({"domains": ("shop",)}, "domains are ('shop',)", id="domain"),
+        pytest.param(
+            {"required": ("colour",)}, "it requires 'colour', which nothing of it can find", id="required"
+        ),
+        pytest.param(
+            {"selectors": {}}, "selectors are missing, or one of them names no element", id="selectors"
+        ),
+    ],
+)
+def test_declarations_that_mean_nothing_are_told(changed: dict[str, Any], fault: str) -> None:
+    parser = type("Changed", (Shop,), changed)()
+
+    assert list(faults_of(parser)) == [fault]
+
+
+@pytest.mark.req("S4.7.4", "S3.21.10")
+@pytest.mark.parametrize(
+    ("url", "wanted", "expected"),
+    [
+        pytest.param("https://www.shop.test/x", "", ("shop", "1.10"), id="newest"),
+        pytest.param("https://shop.test/x", "shop=1.2", ("shop", "1.2"), id="named"),
+        pytest.param("https://shop.test/x", "shop=off", None, id="off"),
+        pytest.param("https://books.shop.test/b/7", "", ("books", "1.2"), id="most-exact-domain"),
+        pytest.param("https://books.shop.test/about", "", ("shop", "1.10"), id="another-path"),
+        pytest.param("https://shop.test.example/x", "", None, id="another-site"),
+    ],
+)
+def test_one_version_reads_a_site(url: str, wanted: str, expected: tuple[str, str] | None) -> None:
+    chosen = choose_parsers((Shop(), NewShop(), Books()), wanted).of(url)
+
+    assert (chosen and (chosen.name, chosen.version)) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [("other=1", "called 'other'"), ("shop=9", "only 1.2, 1.10"), ("shop", "wanted is name=version")],
+)
+def test_a_choice_that_cannot_be_kept_is_refused(wanted: str, why: str) -> None:
+    with pytest.raises(BadChoice, match=why):
+        choose_parsers((Shop(), NewShop()), wanted)
