@@ -16,7 +16,7 @@ from typing import Final
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.contracts.generated.words import DecisionReason, ErrorClass, FetchOutcome, RequestKind
 from strider.fetcher.adapters import open_asker, rules_of
-from strider.fetcher.core import Answer, Failed, Head, Making, RedirectRules, interpret
+from strider.fetcher.core import Answer, Failed, Head, Making, Proxy, RedirectRules, Standing, interpret
 from strider.fetcher.settings import FetcherSettings
 from strider.runtime.ports import Clock
 from strider.runtime.settings_sources import SettingsError, load
@@ -62,11 +62,17 @@ class Attempt:
 class SingleFetches:
     """Makes requests, one after the other."""
 
-    def __init__(self, settings: FetcherSettings, *, clock: Clock) -> None:
+    def __init__(self, settings: FetcherSettings, *, clock: Clock, proxy: Proxy | None = None) -> None:
+        """By way of `proxy` where it is named; else of the settings' proxies, where they are enabled."""
         self._settings = settings
         self._rules = rules_of(settings)
         self._clock = clock
         self._asker = open_asker(settings, _EveryLease(clock), clock=clock, name="strider-fetch")
+        rotation = self._asker.proxies
+        if rotation is not None and proxy is not None:
+            rotation.set([(proxy, Standing())])
+        if rotation is not None and not rotation.seats:
+            raise BadAsking("CRAWLER_PROXIES_ENABLED is set, and CRAWLER_PROXY_URLS names no proxy")
         self._number = 0
         self._ended_at: dict[str, float] = {}
         """By host: when its latest answer was over."""
@@ -85,6 +91,11 @@ class SingleFetches:
                 wanted = replace(wanted, is_insecure=False, headers=_impersonal(wanted.headers))
             chain, url = (*chain, url), told.redirect_target
             wanted = replace(wanted, etag="", last_modified="")
+
+    async def greet(self, proxy: Proxy) -> None:
+        """Shake hands with a proxy; raises Failure."""
+        assert self._asker.proxies is not None, "proxies are enabled"
+        await self._asker.proxies.knock(proxy)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -21,6 +21,7 @@ WORDS: Final = {
     "crawl": "crawl",
     "fetch": "fetch",
     "robots": "robots",
+    "proxies": "proxies",
     "up": "stack",
     "down": "stack",
     "status": "stack",

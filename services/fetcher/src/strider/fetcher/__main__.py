@@ -12,11 +12,15 @@ from strider.runtime.logs import logger
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.service_consumers import working_seconds
+from strider.runtime.service_consumption import Step
 from strider.stores.frontier.redis_marks import RedisMarks
 from strider.stores.objects import ObjectOptions, open_objects
+from strider.stores.postgres import Postgres, PostgresOptions
+from strider.stores.proxies import ProxyTable
 from strider.stores.redis import RedisOptions, connect
+from strider.stores.sealing import Seals
 
-from .adapters import allow_connections, open_asker, rules_of
+from .adapters import Asker, ProxyBook, allow_connections, open_asker, rules_of
 from .settings import FetcherSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Fetcher, loop_settings
 
@@ -40,16 +44,31 @@ def build(process: Process[FetcherSettings]) -> Wiring:
     asker = open_asker(settings, RedisMarks(redis), clock=clock, name=name)
     fetcher = Fetcher(asker, rules=rules_of(settings), codec=process.codec, clock=clock, objects=objects)
     loop = loop_settings(concurrency=settings.concurrency, max_deadline_seconds=settings.max_deadline_seconds)
+    background, connect_steps, close = _proxies(process, asker)
     finish_seconds = max(1.0, working_seconds(settings.run.grace_seconds) - LAST_SECONDS)
     return Wiring(
         (consume(GROUP, *fetcher.reads(), settings=loop, on_given_up=fetcher.on_given_up),),
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping),),
+        connect=connect_steps,
+        background=background,
         on_stop=(partial(asker.finish_within, finish_seconds),),
-        close=(asker.close, redis.close, *(() if objects is None else (objects.close,))),
+        close=(*close, asker.close, redis.close, *(() if objects is None else (objects.close,))),
         objects=objects,
     )
+
+
+def _proxies(process: Process[FetcherSettings], asker: Asker) -> tuple[tuple[Step, ...], ...]:
+    """Keep a table of proxies, where there are some and the settings name none: run, connect, close."""
+    settings = process.settings
+    if asker.proxies is None or settings.proxy_urls:
+        return (), (), ()
+    options = PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-fetcher")
+    postgres = Postgres(options, clock=process.clock, chance=process.chance)
+    seals = Seals(settings.proxy_key.get_secret_value())
+    book = ProxyBook(ProxyTable(postgres), seals, asker.proxies, clock=process.clock)
+    return (book.run,), (book.read,), (book.close, postgres.close)
 
 
 def main() -> int:

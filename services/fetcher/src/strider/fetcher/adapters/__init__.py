@@ -6,6 +6,7 @@ engine     connections (aiohttp)
 names      resolver and the guard of addresses
 exchange   notes of one request, by the engine's hooks
 rotation   which proxy is next
+proxybook  proxies from a table, and back
 tunnels    connections by way of proxies
 handshakes what is said to a proxy
 encryption how connections are encrypted
@@ -27,6 +28,7 @@ from .failures import Failure
 from .files import allow_connections
 from .leases import Leases, Started
 from .names import Guard, NameOptions, Names
+from .proxybook import ProxyBook, row_of, standing_of
 from .requests import Fetched, Requests
 from .rotation import Rotation, Seat
 from .transport import EngineTransport
@@ -46,6 +48,7 @@ __all__ = [
     "Leases",
     "NameOptions",
     "Names",
+    "ProxyBook",
     "RequestOptions",
     "Requests",
     "Rotation",
@@ -55,5 +58,7 @@ __all__ = [
     "UplinkOptions",
     "allow_connections",
     "open_asker",
+    "row_of",
     "rules_of",
+    "standing_of",
 ]

@@ -54,7 +54,7 @@ class Rotation:
     def __init__(self, *, clock: Clock, windows: Windows, knock: Knock) -> None:
         self._clock = clock
         self._windows = windows
-        self._knock = knock
+        self.knock = knock
         self._seats: OrderedDict[str, Seat] = OrderedDict()
 
     @property
@@ -72,8 +72,9 @@ class Rotation:
             if seat is None:
                 seat = self._seats[key] = Seat(proxy, standing, standing)
             seat.proxy = proxy
-            if seat.standing.is_active is not standing.is_active and seat.standing == seat.noted:
-                seat.standing = seat.noted = standing  # somebody else found out
+            if standing.is_active is not seat.noted.is_active:  # somebody else found out
+                seat.standing = seat.standing.heard(standing)
+                seat.noted = seat.noted.heard(standing)
             if not seat.standing.is_active:
                 self._probe(seat)
         ordered = sorted(self._seats.items(), key=lambda item: item[1].standing.last_used_at)
@@ -126,7 +127,7 @@ class Rotation:
             await self._clock.sleep(seat.probe_seconds)
             seat.probe_seconds = min(LAST_PROBE_SECONDS, 2 * seat.probe_seconds)
             try:
-                await self._knock(seat.proxy)
+                await self.knock(seat.proxy)
             except Failure as failure:
                 _log.info("Proxy Still Down", proxy=seat.proxy.name, why=str(failure))
             else:

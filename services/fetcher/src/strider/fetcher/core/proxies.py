@@ -111,6 +111,10 @@ class Standing:
         """Give it one more chance: it answers again, and has yet to prove itself."""
         return replace(self, is_active=True, failure_count=MOST_FAILURES)
 
+    def heard(self, other: Standing) -> Standing:
+        """Take over what somebody else has found out."""
+        return replace(self, is_active=other.is_active, failure_count=other.failure_count)
+
     def used(self, *, now: float) -> Standing:
         """Note that it was chosen."""
         return replace(self, last_used_at=now)

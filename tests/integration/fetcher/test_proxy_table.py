@@ -1,0 +1,124 @@
+"""Proxies in a table: written by a person, used and judged by fetchers, passwords sealed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.words import ErrorClass
+from strider.fetcher.adapters import ProxyBook, Rotation
+from strider.fetcher.core import Answer, Failed, Head, Proxy
+from strider.politeness.windows import Windows
+from strider.runtime.clocks import SystemClock
+from strider.stores.migrations import upgrade
+from strider.stores.postgres import Postgres, PostgresOptions
+from strider.stores.proxies import ProxyTable
+from strider.stores.sealing import Seals, new_key
+from strider.testing.hostile import answer, running, says
+from strider.testing.proxies import TestProxy, proxying
+
+KEY = new_key()
+DEAD = Failed(ErrorClass.PROXY_UNREACHABLE)
+
+
+async def _strider(dsn: str, *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("CRAWLER_", "STRIDER_"))
+    }
+    run = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "strider.cli", "proxies", *arguments, "--dsn", dsn),
+        env=kept | {"CRAWLER_PROXY_KEY": KEY, "STRIDER_ALLOW_PRIVATE": "true"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await run.communicate()
+    assert run.returncode is not None
+    told = [json.loads(line) for line in out.splitlines() if line.startswith(b"{")]
+    return run.returncode, told, out.decode()
+
+
+async def _knock(_proxy: Proxy) -> None:
+    return
+
+
+@pytest.mark.req(
+    "S4.12.29", "S4.12.30", "S4.12.31", "S4.12.32", "S4.12.33", "S4.12.34", "S4.12.35", "S4.12.36", "S4.14.5"
+)
+async def test_what_became_of_proxies_is_in_the_table_and_seen_by_all(postgres_dsn: str) -> None:
+    """A fetcher that finds a proxy dead spares the others the finding out; no password is readable."""
+    await upgrade(postgres_dsn)
+    url = "socks5://me:very-secret@p.test:9"
+    assert (await _strider(postgres_dsn, "add", url, "http://q.test"))[0] == 0
+    postgres, clock, seals = Postgres(PostgresOptions(postgres_dsn)), SystemClock(), Seals(KEY)
+    books: list[tuple[ProxyBook, Rotation]] = []
+    for _ in range(2):
+        rotation = Rotation(clock=clock, windows=Windows(most=0), knock=_knock)
+        books.append((ProxyBook(ProxyTable(postgres), seals, rotation, clock=clock), rotation))
+        await books[-1][0].read()
+    (mine, one), (_, other) = books
+    proxies = [await one.next("a.test") for _ in range(2)]
+    for _ in range(11):
+        one.note(proxies[0], DEAD, seconds=0)
+    one.note(proxies[1], Answer(Head(200)), seconds=0.25)
+    await mine.tell()
+    await books[1][0].read()
+
+    assert proxies[0] == Proxy("socks5", "p.test", 9, "me", "very-secret")
+    assert {(await other.next("a.test")).host for _ in range(3)} == {"q.test"}
+    _, listed, shown = await _strider(postgres_dsn, "list", "--json")
+    facts = {
+        each["host"]: (each["is_active"], each["success_count"], each["failure_count"], each["average_ms"])
+        for each in listed
+    }
+    assert facts == {"p.test": (False, 0, 11, 0.0), "q.test": (True, 1, 0, 250.0)}
+    assert all(each["last_used_at"] > 0 for each in listed)
+    rows = await postgres.fetch("SELECT to_jsonb(proxies)::text FROM proxies")
+    assert "very-secret" not in shown + "".join(row[0] for row in rows)
+    await _closed(one, other, postgres)
+
+
+async def test_a_proxy_whose_password_cannot_be_opened_is_left_out(postgres_dsn: str) -> None:
+    """Without its password it would only be refused, eleven times."""
+    await upgrade(postgres_dsn)
+    postgres = Postgres(PostgresOptions(postgres_dsn))
+    table = ProxyTable(postgres)
+    await _strider(postgres_dsn, "add", "http://me:very-secret@p.test", "http://q.test")
+    rotation = Rotation(clock=SystemClock(), windows=Windows(most=0), knock=_knock)
+    book = ProxyBook(table, Seals(new_key()), rotation, clock=SystemClock())
+
+    await book.read()
+
+    assert [seat.proxy.host for seat in rotation.seats] == ["q.test"]
+    await _closed(rotation, postgres)
+
+
+async def test_every_proxy_can_be_tried_with_a_page(postgres_dsn: str) -> None:
+    await upgrade(postgres_dsn)
+    async with (
+        running({"/": says(answer())}) as server,
+        proxying(TestProxy("socks5", "me:right")) as good,
+        proxying(TestProxy("http", "me:right")) as bad,
+    ):
+        await _strider(postgres_dsn, "add", good.url, replace(bad, account="me:wrong").url)
+        code, told, shown = await _strider(postgres_dsn, "test", server.url("/"), "--json")
+        plain = await _strider(postgres_dsn, "test")
+        gone = await _strider(postgres_dsn, "remove", bad.url)
+
+    verdicts = {each["proxy"]: (each["works"], each["status"], each["error"]) for each in told}
+    assert verdicts == {
+        f"socks5://127.0.0.1:{good.port}": (True, 200, ""),
+        f"http://127.0.0.1:{bad.port}": (False, 0, "proxy_auth"),
+    }
+    assert (code, "right" in shown, "wrong" in shown) == (1, False, False)
+    assert (plain[0], gone[0], f"removed http://127.0.0.1:{bad.port}" in gone[2]) == (0, 0, True)
+
+
+async def _closed(*opened: Rotation | Postgres) -> None:
+    for each in opened:
+        await each.close()
