@@ -27,7 +27,7 @@ test: setup ## run all tests: unit, repository, contract, integration, short fau
 	$(PYTEST) tests -m "not slow" -n $(LANES) --dist loadscope $(ARGS)
 
 test-fast: setup ## run only what needs no server: unit and repository tests, seconds
-	$(PYTEST) tests/unit tests/repo -q
+	$(PYTEST) tests/unit tests/repo -m "not slow" -q
 
 lint: setup ## check style, format and types
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(MAKE) --no-print-directory types
@@ -63,8 +63,9 @@ bench: setup ## measure; writes docs/performance.md and docs/performance.json (B
 extraction: setup ## measure main text and pagination on others' pages; writes docs/extraction.md
 	$(BIN)/python -m tests.bench.extraction
 
-faults: setup ## the long fault tests: kills, pauses, floods; prints what was lost and repeated
+faults: setup ## the long fault tests: kills, pauses, floods; prints what was lost and repeated; more made-up crawls
 	$(PYTEST) tests/faults -s --timeout 1200
+	$(PYTEST) tests/unit -q -m slow
 
 wheels: setup ## build every member as a wheel into dist/
 	@tools/wheels

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from itertools import chain
 from pathlib import Path
@@ -80,10 +81,21 @@ def sources(root: Path) -> Iterator[Path]:
     yield from sorted(path for path in tracked(root) if path.suffix == ".py" and "src" in path.parts)
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A source file as a tree, read once for all rules."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
     """Absolute names of what a file imports; relative imports are resolved below `strider`."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
     package = path.parts[path.parts.index("strider") :] if "strider" in path.parts else ()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
@@ -101,6 +113,7 @@ def room(path: Path, root: Path) -> tuple[str, str]:
     return parts[0], name.removesuffix(".py")
 
 
+@cache
 def _services(root: Path) -> frozenset[str]:
     return frozenset(path.name for path in root.glob("services/*/src/strider/*/"))
 
@@ -190,7 +203,7 @@ def spelled_topics(root: Path, names: frozenset[str]) -> list[str]:
     for path in sources(root):
         if "generated" in path.parts:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path)
         documentation = _docstrings(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and node.value in telling and id(node) not in documentation:
@@ -198,29 +211,25 @@ def spelled_topics(root: Path, names: frozenset[str]) -> list[str]:
     return found
 
 
-def _text_lines(root: Path) -> Iterator[tuple[Path, int, str]]:
+def _lines_with(pattern: re.Pattern[str], root: Path) -> Iterator[tuple[Path, int]]:
     for path in tracked(root):
         try:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
-        for number, line in enumerate(text.splitlines(), 1):
-            yield path.relative_to(root), number, line
+        for found in pattern.finditer(text):
+            yield path.relative_to(root), text.count("\n", 0, found.start()) + 1
 
 
 def machine_paths(root: Path) -> list[str]:
     """Lines that name a folder of somebody's machine."""
-    return [f"{path}:{number}" for path, number, line in _text_lines(root) if MACHINE_PATH.search(line)]
+    return [f"{path}:{number}" for path, number in _lines_with(MACHINE_PATH, root)]
 
 
 def registry_hosts(root: Path) -> list[str]:
     """Lines that name the host of a package registry: the lock and the tools go by package name alone."""
     own = Path("tests/repo/rooms.py")
-    return [
-        f"{path}:{number}"
-        for path, number, line in _text_lines(root)
-        if REGISTRY_HOST.search(line) and path != own
-    ]
+    return [f"{path}:{number}" for path, number in _lines_with(REGISTRY_HOST, root) if path != own]
 
 
 def namespace_breakers(root: Path) -> list[str]:
@@ -238,13 +247,13 @@ def spelled_versions(root: Path) -> list[str]:
     ]
 
 
-def _declared(project: Path) -> set[str]:
+@cache
+def _declared(project: Path) -> frozenset[str]:
     """Names of the distributions that a member asks for, its optional parts included."""
     told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
     asked = [*told.get("dependencies", ()), *chain(*told.get("optional-dependencies", {}).values())]
-    return {_canonical(re.split(r"[\s\[<>=!~;]", name, maxsplit=1)[0]) for name in asked} | {
-        _canonical(told["name"])
-    }
+    names = {_canonical(re.split(r"[\s\[<>=!~;]", name, maxsplit=1)[0]) for name in asked}
+    return frozenset(names | {_canonical(told["name"])})
 
 
 def _canonical(name: str) -> str:
@@ -257,7 +266,7 @@ def undeclared_dependencies(root: Path) -> list[str]:
     found = []
     for path in sources(root):
         project = next(parent for parent in path.parents if (parent / "src").is_dir()) / "pyproject.toml"
-        declared = _declared(project) if project.exists() else set()
+        declared = _declared(project) if project.exists() else frozenset()
         for line, module in imports(path):
             parts = module.split(".")
             if parts[0] == "strider":

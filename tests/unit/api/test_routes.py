@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from strider.api.core import DECISION_COLUMNS, PAGE_COLUMNS, Query
 from strider.api.routes import Parts, SeedDesk, SeedRules, build_app
@@ -421,10 +422,12 @@ async def test_a_database_that_is_away_is_told_with_a_time(world: World, client:
 async def test_a_fault_of_ours_tells_nothing_of_our_inside(world: World, client: httpx.AsyncClient) -> None:
     world.records.failure = RuntimeError("the secret")
 
-    answer = await client.get("/api/v1/pages")
+    with capture_logs() as lines:
+        answer = await client.get("/api/v1/pages")
 
     assert problem_of(answer) == (500, "a fault of ours; the log has it")
     assert "secret" not in answer.text
+    assert [line["exc_info"] for line in lines] == [world.records.failure]
 
 
 @pytest.mark.parametrize(

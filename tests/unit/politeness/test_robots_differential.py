@@ -35,7 +35,7 @@ _TEXTS = st.lists(_GROUPS, max_size=4).map(lambda groups: "\n\n".join(groups) + 
 _QUERIES = st.sampled_from(["", "?a", "?b=a.html"])
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(_TEXTS, st.lists(st.tuples(_PATHS, _QUERIES).map("".join), min_size=1, max_size=6))
 def test_what_sites_usually_write_means_the_same_to_all(text: str, paths: list[str]) -> None:
     ours, protego = Robots(text), Protego.parse(text)

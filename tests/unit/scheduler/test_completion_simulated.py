@@ -14,6 +14,7 @@ from strider.runtime.effects import Say
 from strider.runtime.inprocess import simulate
 
 from .ring import SHARDS
+from .seeds import seeds
 from .test_simulation import check_politeness, check_visits
 from .web import Host, Page, Web, a_web
 from .wishes import a_wish
@@ -46,7 +47,7 @@ async def complete(world: World, scheduler: Instance) -> float:
     return proven_at
 
 
-@pytest.mark.parametrize("seed", range(4))
+@seeds(2, of=4)
 def test_a_run_is_complete_when_its_last_page_has_gone_round(seed: int) -> None:
     """Schedulers come, go and are killed, the working set is lost, settlements are said again."""
 
@@ -93,18 +94,21 @@ def test_a_cancelled_run_is_complete_as_soon_as_what_was_under_way_has_come() ->
     simulate(scenario())
 
 
-def test_a_flood_of_seeds_does_not_delay_another_runs_end() -> None:
-    """Twenty thousand seeds of another run, on hosts of their own in the same shards."""
+@pytest.mark.parametrize(
+    "hosts", [pytest.param(50, id="short"), pytest.param(200, id="long", marks=pytest.mark.slow)]
+)
+def test_a_flood_of_seeds_does_not_delay_another_runs_end(hosts: int) -> None:
+    """A hundred seeds of another run for each of many hosts of their own, in the same shards."""
 
     def a_world() -> World:
         site = "www.small.test"
         urls = [f"http://{site}/{number}" for number in range(20)]
         home = f"http://{site}/"
         pages = {url: Page(url) for url in urls} | {home: Page(home, links=tuple(urls))}
-        flood = {f"www.flood{number}.test" for number in range(200)}
-        hosts = {name: Host(name) for name in (site, *flood)}
+        flood = {f"www.flood{number}.test" for number in range(hosts)}
+        every = {name: Host(name) for name in (site, *flood)}
         pages |= {url: Page(url) for name in flood for url in _flood_of(name)}
-        return World(Web(hosts, pages, (home,)))
+        return World(Web(every, pages, (home,)))
 
     async def scenario(*, is_flooded: bool) -> float:
         world = a_world()
@@ -117,7 +121,7 @@ def test_a_flood_of_seeds_does_not_delay_another_runs_end() -> None:
         took = world.clock.monotonic()
         if is_flooded:
             counts = await scheduler.scheduler.counts("flood")
-            assert sum(count.open for count in counts.values()) > 10_000
+            assert sum(count.open for count in counts.values()) > hosts * 50
         await scheduler.kill()
         return took
 

@@ -11,6 +11,7 @@ from strider.scheduler.topology import Options
 from strider.scheduler.topology.appetite import is_wanted, parts, rest_seconds
 from strider.stores.frontier.ports import Figures, Room
 
+from .seeds import seeds
 from .test_simulation import check_politeness, check_visits
 from .web import a_web
 from .world import SHARDS, World
@@ -37,7 +38,7 @@ async def most_parked(world: World) -> int:
         return most
 
 
-@pytest.mark.parametrize("seed", range(6))
+@seeds(3, of=6)
 def test_a_crawl_that_waits_in_the_log_comes_to_its_end(seed: int) -> None:
     """One entry of a host in the working set, and the log read in parts of seven entries."""
 
@@ -58,7 +59,7 @@ def test_a_crawl_that_waits_in_the_log_comes_to_its_end(seed: int) -> None:
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["kept", "lost"])
-@pytest.mark.parametrize("seed", range(3))
+@seeds(2, of=3)
 def test_what_waits_in_the_log_survives_a_kill(seed: int, is_lost: bool) -> None:
     """Also where the working set goes with the scheduler: the log knows what was parked."""
 

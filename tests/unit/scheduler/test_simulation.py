@@ -13,6 +13,7 @@ from strider.contracts.generated.topics import FRONTIER, SCHEDULER_DLQ
 from strider.contracts.lives import may_follow
 from strider.runtime.inprocess import simulate
 
+from .seeds import seeds
 from .web import Web, a_web
 from .world import World
 
@@ -64,7 +65,7 @@ def check_lives(world: World) -> None:
         last[entry.url_key] = entry
 
 
-@pytest.mark.parametrize("seed", range(6))
+@seeds(3, of=6)
 def test_a_crawl_comes_to_its_end(seed: int) -> None:
     async def scenario() -> None:
         world = World(a_web(seed), seed=seed)
@@ -81,7 +82,7 @@ def test_a_crawl_comes_to_its_end(seed: int) -> None:
 
 @pytest.mark.req("S0.1.4", "S1.2.25")
 @pytest.mark.parametrize("is_lost", [pytest.param(False, id="warm"), pytest.param(True, id="rebuilt")])
-@pytest.mark.parametrize("seed", range(4))
+@seeds(2, of=4)
 def test_a_killed_scheduler_loses_nothing(seed: int, is_lost: bool) -> None:
     """Its successor goes on with the working set as it was, or with what the log says."""
 
@@ -105,7 +106,7 @@ def test_a_killed_scheduler_loses_nothing(seed: int, is_lost: bool) -> None:
     simulate(scenario())
 
 
-@pytest.mark.parametrize("seed", range(6))
+@seeds(3, of=6)
 def test_a_scheduler_that_is_killed_again_and_again_asks_for_rules_once(seed: int) -> None:
     """Between a robots.txt and its record as well: what was said to the one before is read first."""
 
@@ -147,7 +148,7 @@ def test_answers_of_the_working_set_may_be_overtaken(seed: int) -> None:
     simulate(scenario())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@seeds(2, of=4)
 def test_a_scheduler_that_was_away_reads_what_came_before_it_asks_again(seed: int) -> None:
     """Away for longer than requests and leases last: their outcomes lie in the topic, and count."""
 
@@ -170,7 +171,7 @@ def test_a_scheduler_that_was_away_reads_what_came_before_it_asks_again(seed: in
     simulate(scenario())
 
 
-@pytest.mark.parametrize("seed", range(3))
+@seeds(2, of=3)
 def test_a_working_set_that_is_lost_is_rebuilt(seed: int) -> None:
     """In the middle of work, again and again: what is in flight is waited for, so nothing is asked twice."""
 
@@ -191,7 +192,7 @@ def test_a_working_set_that_is_lost_is_rebuilt(seed: int) -> None:
     simulate(scenario())
 
 
-@pytest.mark.parametrize("seed", range(3))
+@seeds(2, of=3)
 def test_a_fetcher_that_dies_costs_what_it_had_in_hand(seed: int) -> None:
     """Its leases run out, and what it had begun is tried again; the delay holds all the same."""
 

@@ -15,6 +15,7 @@ from strider.runtime.inprocess import simulate
 from strider.scheduler.core.watermarks import MARGIN_MS, RING, Passage, Sounding, lost, places
 
 from .builders import an_entry
+from .seeds import seeds
 from .test_simulation import check_lives, check_politeness
 from .test_standstill import hosts_of
 from .web import a_web
@@ -120,7 +121,7 @@ def _told(record: EntryRecorded) -> tuple[str, str, int, int]:
     return record.state, record.reason, record.losses, record.fetch_sequence
 
 
-@pytest.mark.parametrize("seed", range(5))
+@seeds(3, of=5)
 def test_a_crawl_whose_ring_swallows_pages_comes_to_its_end(seed: int) -> None:
     """Each page that vanished is asked for again, never more than twice, and by the rules of its host."""
 

@@ -23,7 +23,7 @@ from strider.urls import (
 
 from .texts import ABSOLUTE, TEXTS
 
-MANY = settings(max_examples=400, deadline=None)
+MANY = settings(max_examples=150, deadline=None)
 RULES = st.builds(KeyRules, drop_trailing_slash=st.booleans())
 BASES = st.one_of(
     st.none(), st.sampled_from(["https://example.org/a/b?x#f", "http://[", "data:,x", ""]), TEXTS
