@@ -199,8 +199,33 @@ FRONTIER_SEEN_TOKENS: Final = KeyFamily(
 """The frontier's scripts spell these themselves, beginning at the header's key; a test holds both together.
 What was seen lives for twice the age of a generation (7 days by default), from the generation's beginning."""
 
+WORKER_HEARTBEAT: Final = KeyFamily(
+    "fetcher",
+    "worker",
+    "heartbeat",
+    timedelta(minutes=2),
+    "When a fetcher was last heard of, what it does, and one URL that it has in hand.",
+)
+FETCHER_WORKERS: Final = KeyFamily(
+    "fetcher",
+    "service",
+    "workers",
+    None,
+    "Fetchers that were heard of within two minutes, by when.",
+)
+FETCHER_STATS: Final = KeyFamily(
+    "fetcher",
+    "service",
+    "stats",
+    None,
+    "Pages crawled, pages failed, bytes downloaded, by all fetchers since the store was empty.",
+)
+
 KEY_FAMILIES: Final = (
     JOB_LOG,
+    WORKER_HEARTBEAT,
+    FETCHER_WORKERS,
+    FETCHER_STATS,
     FRONTIER_HEADER,
     FRONTIER_ENTRIES,
     FRONTIER_GROUPS,

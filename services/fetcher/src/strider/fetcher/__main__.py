@@ -19,8 +19,9 @@ from strider.stores.postgres import Postgres, PostgresOptions
 from strider.stores.proxies import ProxyTable
 from strider.stores.redis import RedisOptions, connect
 from strider.stores.sealing import Seals
+from strider.stores.workers import RedisWorkers
 
-from .adapters import Asker, ProxyBook, allow_connections, open_asker, rules_of
+from .adapters import Asker, Heartbeats, ProxyBook, Tally, allow_connections, open_asker, rules_of
 from .settings import FetcherSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Fetcher, loop_settings
 
@@ -42,8 +43,15 @@ def build(process: Process[FetcherSettings]) -> Wiring:
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None
     name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     asker = open_asker(settings, RedisMarks(redis), clock=clock, name=name)
-    fetcher = Fetcher(asker, rules=rules_of(settings), codec=process.codec, clock=clock, objects=objects)
+    tally = Tally(process.metrics, clock=clock)
+    hearts = Heartbeats(
+        RedisWorkers(redis), tally, worker_id=name, clock=clock, paused=process.readiness.pauses
+    )
+    fetcher = Fetcher(
+        asker, rules=rules_of(settings), codec=process.codec, clock=clock, objects=objects, counting=tally
+    )
     loop = loop_settings(concurrency=settings.concurrency, max_deadline_seconds=settings.max_deadline_seconds)
+    stored = () if objects is None else (objects.close,)
     background, connect_steps, close = _proxies(process, asker)
     finish_seconds = max(1.0, working_seconds(settings.run.grace_seconds) - LAST_SECONDS)
     return Wiring(
@@ -52,9 +60,15 @@ def build(process: Process[FetcherSettings]) -> Wiring:
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping),),
         connect=connect_steps,
-        background=background,
-        on_stop=(partial(asker.finish_within, finish_seconds),),
-        close=(*close, asker.close, redis.close, *(() if objects is None else (objects.close,))),
+        background=(hearts.run, *background),
+        on_stop=(hearts.stop, partial(asker.finish_within, finish_seconds)),
+        close=(
+            *close,
+            hearts.close,
+            asker.close,
+            redis.close,
+            *stored,
+        ),
         objects=objects,
     )
 

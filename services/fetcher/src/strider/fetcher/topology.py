@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from strider.contracts import DecodeError
 from strider.contracts.codec import Codec
-from strider.contracts.generated.events import FetchRequested, PageFetched
+from strider.contracts.generated.events import FetchCompleted, FetchRequested, PageFetched
 from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHER_DLQ, FETCHES_COMPLETED, PAGES_FETCHED
 from strider.contracts.generated.words import ErrorClass
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
@@ -92,6 +92,26 @@ class Asking(Protocol):
         """Give what came of it; None where the lease is gone. Raises Unavailable before anything is sent."""
 
 
+class Counting(Protocol):
+    """Counts what is in hand, and what came of it."""
+
+    def began(self, request: FetchRequested) -> None:
+        """Note that a request was taken in hand."""
+
+    def ended(self, lease_id: str, completed: FetchCompleted | None) -> None:
+        """Note that a request is done with; None where nothing came of it."""
+
+
+class NoCounting:
+    """Counts nothing."""
+
+    def began(self, request: FetchRequested) -> None:
+        """Do nothing."""
+
+    def ended(self, lease_id: str, completed: FetchCompleted | None) -> None:
+        """Do nothing."""
+
+
 class Fetcher:
     """Mark, ask, interpret; the page is spoken before its end is."""
 
@@ -103,7 +123,9 @@ class Fetcher:
         codec: Codec,
         clock: Clock,
         objects: ObjectStore | None = None,
+        counting: Counting | None = None,
     ) -> None:
+        self._counting = counting or NoCounting()
         self._asking = asking
         self._rules = rules
         self._codec = codec
@@ -119,15 +141,19 @@ class Fetcher:
 
     async def on_fetch_requested(self, request: FetchRequested, _record: Record) -> Effects:
         """Make a request, once, and say what came of it."""
-        lease = request.lease_id
-        done = self._unspoken.get(lease)
-        if done is None:
-            self._forget_old()
-            done = await self._asking.ask(request)
+        lease, completed = request.lease_id, None
+        self._counting.began(request)
+        try:
+            done = self._unspoken.get(lease)
             if done is None:
-                return Effects(outcome=LEASE_GONE)
-            self._unspoken[lease] = done
-        effects = await self._told(request, done)
+                self._forget_old()
+                done = await self._asking.ask(request)
+                if done is None:
+                    return Effects(outcome=LEASE_GONE)
+                self._unspoken[lease] = done
+            effects, completed = await self._told(request, done)
+        finally:
+            self._counting.ended(lease, completed)
         self._unspoken.pop(lease, None)
         return effects
 
@@ -144,7 +170,7 @@ class Fetcher:
         completed = crash_of(request, f"gave up: {reason}", made=made)
         return Effects(close=(Say(FETCHES_COMPLETED, completed),), outcome=completed.outcome)
 
-    async def _told(self, request: FetchRequested, done: Done) -> Effects:
+    async def _told(self, request: FetchRequested, done: Done) -> tuple[Effects, FetchCompleted]:
         meaning = interpret(request, done.came, made=done.made, rules=self._rules)
         page = meaning.page
         if page is not None and not _fits(page):
@@ -160,8 +186,9 @@ class Fetcher:
         if page is None or len(page.body) <= SMALL_BYTES:
             done.holding.release()
             say = () if page is None else (Say(PAGES_FETCHED, page),)
-            return Effects(say, close, outcome=outcome)
-        return Effects((Say(PAGES_FETCHED, page),), close, partial(_release, done.holding), outcome=outcome)
+            return Effects(say, close, outcome=outcome), meaning.completed
+        say = (Say(PAGES_FETCHED, page),)
+        return Effects(say, close, partial(_release, done.holding), outcome=outcome), meaning.completed
 
     async def _stored(self, page: PageFetched, objects: ObjectStore) -> PageFetched:
         reference = await objects.put(page.body)

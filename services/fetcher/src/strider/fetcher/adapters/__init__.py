@@ -16,6 +16,8 @@ budget     bytes of bodies in hand
 leases     marks of one turn together
 uplink     whether we have a network at all
 asker      all of it, in order
+tally      what is in hand and was done, as metrics
+heartbeats signs of life
 files      how many connections the system allows
 """
 
@@ -26,15 +28,18 @@ from .engine import Engine, EngineOptions
 from .exchange import Exchange
 from .failures import Failure
 from .files import allow_connections
+from .heartbeats import Heartbeats
 from .leases import Leases, Started
 from .names import Guard, NameOptions, Names
 from .proxybook import ProxyBook, row_of, standing_of
 from .requests import Fetched, Requests
 from .rotation import Rotation, Seat
+from .tally import FETCHER_METRICS, Tally
 from .transport import EngineTransport
 from .uplink import Uplink, UplinkOptions
 
 __all__ = [
+    "FETCHER_METRICS",
     "Asker",
     "Budget",
     "Engine",
@@ -44,6 +49,7 @@ __all__ = [
     "Failure",
     "Fetched",
     "Guard",
+    "Heartbeats",
     "Holding",
     "Leases",
     "NameOptions",
@@ -54,6 +60,7 @@ __all__ = [
     "Rotation",
     "Seat",
     "Started",
+    "Tally",
     "Uplink",
     "UplinkOptions",
     "allow_connections",

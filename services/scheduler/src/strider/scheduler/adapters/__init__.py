@@ -8,6 +8,7 @@ from typing import Final
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.contracts.generated.words import DecisionReason
 from strider.runtime.metrics import Metric, Metrics
 from strider.runtime.ports import Bus, RawRecord, ShardWriter
 from strider.stores.frontier.ports import Figures
@@ -118,8 +119,16 @@ REFILLS: Final = Metric(
 REFILLED: Final = Metric(
     "strider_frontier_refilled_total", "counter", "Parked entries that were queued again.", ("shard",), 4096
 )
+ROBOTS_DENIALS: Final = Metric("crawler_robots_denials", "counter", "URLs that a robots.txt forbids.")
+FRONTIER_SIZE: Final = Metric(
+    "crawler_frontier_size",
+    "gauge",
+    "Entries still to be fetched, parked ones too.",
+    ("shard",),
+    4096,
+)
 FULLNESS: Final = (QUEUED, LEASED, IN_RING, GROUPS, PARKED, ASLEEP, MEMORY)
-METRICS: Final = (DECIDED, REBUILT, *FULLNESS, REFILLS, REFILLED)
+METRICS: Final = (DECIDED, REBUILT, *FULLNESS, REFILLS, REFILLED, ROBOTS_DENIALS, FRONTIER_SIZE)
 
 
 class ProcessMeter:
@@ -135,6 +144,8 @@ class ProcessMeter:
     def decided(self, word: str, count: int = 1) -> None:
         """Count decisions."""
         self._metrics.count(DECIDED, word, amount=count)
+        if word == DecisionReason.ROBOTS_DENIED:
+            self._metrics.count(ROBOTS_DENIALS, amount=count)
 
     def full(self, shard: int, figures: Figures | None) -> None:
         """Set a shard's figures; one that has gone is empty here."""
@@ -145,6 +156,8 @@ class ProcessMeter:
             told += [figures.parked, figures.asleep, figures.memory_percent]
         for metric, value in zip(FULLNESS, told, strict=True):
             self._metrics.set(metric, name, value=value)
+        size = 0 if figures is None else figures.queued + figures.parked + figures.asleep
+        self._metrics.set(FRONTIER_SIZE, name, value=size)
 
     def refilled(self, shard: int, entries: int) -> None:
         """Count a look through the log."""

@@ -1,0 +1,87 @@
+"""A sign of life every 30 seconds: that this fetcher is there, what it does, and how much it has done.
+
+It is for people. A store that does not answer is told elsewhere, and stops no heart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from strider.runtime.errors import Unavailable
+from strider.runtime.ports import Clock
+from strider.stores.workers import RedisWorkers, WorkerBeat
+
+from .tally import Tally
+
+BEAT_SECONDS: Final = 30.0
+SHOW_SECONDS: Final = 5.0
+LONGEST_URL: Final = 2048
+
+
+class Heartbeats:
+    """Tells that a process works."""
+
+    def __init__(
+        self,
+        workers: RedisWorkers,
+        tally: Tally,
+        *,
+        worker_id: str,
+        clock: Clock,
+        paused: Callable[[], Iterable[str]],
+    ) -> None:
+        """`paused` gives the reasons for which nothing is consumed now."""
+        self._workers = workers
+        self._tally = tally
+        self._worker_id = worker_id
+        self._clock = clock
+        self._paused = paused
+        self._started_at = clock.now().timestamp()
+        self._is_stopping = False
+
+    async def run(self) -> None:
+        """Beat, for ever."""
+        next_at = self._clock.monotonic()
+        while True:
+            self._tally.show()
+            if self._clock.monotonic() >= next_at:
+                next_at += BEAT_SECONDS
+                await self.beat()
+            await self._clock.sleep(SHOW_SECONDS)
+
+    def stop(self) -> None:
+        """Say from now on that the process ends."""
+        self._is_stopping = True
+
+    async def beat(self) -> None:
+        """Tell once, if it can be told now."""
+        news, total = self._tally.since_told()
+        try:
+            await self._workers.beat(self._now(), news)
+        except Unavailable:
+            return
+        self._tally.told(total)
+
+    async def close(self) -> None:
+        """Tell what was done, and be gone."""
+        await self.beat()
+        try:
+            await self._workers.gone(self._worker_id)
+        except Unavailable:
+            return
+
+    def _now(self) -> WorkerBeat:
+        tally, why = self._tally, "; ".join(self._paused())
+        status = "working" if tally.in_hand else "idle"
+        if why:
+            status = "paused"
+        return WorkerBeat(
+            self._worker_id,
+            self._clock.now().timestamp(),
+            "stopping" if self._is_stopping else status,
+            tally.current_url[:LONGEST_URL],
+            tally.in_hand,
+            self._started_at,
+            why,
+        )

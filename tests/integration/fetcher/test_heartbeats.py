@@ -1,0 +1,48 @@
+"""Signs of life on a real store."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.fetcher.adapters import Heartbeats, Tally
+from strider.runtime.inprocess.virtualtime import EPOCH
+from strider.runtime.metrics import Metrics
+from strider.stores.keys import FETCHER_WORKERS, WORKER_HEARTBEAT
+from strider.stores.redis import RedisOptions, connect
+from strider.stores.workers import SERVICE, Counts, RedisWorkers, WorkerBeat
+from tests.unit.fetcher.test_leases import Hand
+from tests.unit.fetcher.test_tally import _ended
+from tests.unit.fetcher.values import answer, request
+
+
+@pytest.mark.req("S3.14.8", "S3.14.9", "S3.19.26", "S3.19.27")
+async def test_a_worker_is_seen_while_it_lives_and_what_it_did_stays(redis_url: str) -> None:
+    """A dashboard shows who works at what; nobody heard of for two minutes is an alarm."""
+    redis, clock = connect(RedisOptions(redis_url)), Hand()
+    workers, pauses = RedisWorkers(redis), list[str]()
+    hearts = []
+    for name in ("one", "two"):
+        tally = Tally(Metrics(()), clock=clock)
+        _ended(tally, "done", answer(b"<p>"))
+        tally.began(request(f"https://site.test/{name}", lease_id=name))
+        hearts.append(Heartbeats(workers, tally, worker_id=name, clock=clock, paused=lambda: pauses))
+        await hearts[-1].beat()
+    await redis.command("ZADD", FETCHER_WORKERS(SERVICE), 1, "dead")
+    lifetime = await redis.command("TTL", WORKER_HEARTBEAT("one"))
+    pauses.append("redis: no answer")
+    await hearts[0].beat()
+
+    now = EPOCH.timestamp()
+    beat = WorkerBeat("one", now, "paused", "https://site.test/one", 1, now, "redis: no answer")
+    assert min(await workers.alive(), key=lambda each: each.worker_id) == beat
+    assert {each.worker_id: each.status for each in await workers.alive()} == {
+        "one": "paused",
+        "two": "working",
+    }
+    assert 110 < lifetime <= 120
+    assert await workers.counts() == Counts(2, 0, 6)
+    assert await redis.command("ZCARD", FETCHER_WORKERS(SERVICE)) == 2
+
+    await hearts[0].close()
+    assert [each.worker_id for each in await workers.alive()] == ["two"]
+    await redis.close()

@@ -1,0 +1,81 @@
+"""What a fetcher counts: for Prometheus, and for its heartbeats."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.contracts.generated.words import ErrorClass
+from strider.fetcher.adapters import Tally
+from strider.fetcher.core import Answer, Failed, RedirectRules, interpret
+from strider.runtime.metrics import Metrics
+from strider.stores.workers import Counts
+
+from .test_leases import Hand
+from .values import MADE, answer, request
+
+
+def _ended(tally: Tally, lease: str, came: Answer | Failed) -> None:
+    wanted = request(lease_id=lease)
+    tally.began(wanted)
+    tally.ended(lease, interpret(wanted, came, made=MADE, rules=RedirectRules()).completed)
+
+
+@pytest.mark.req("S3.14.1", "S3.14.2", "S3.14.3", "S3.14.4", "S3.14.8")
+def test_what_was_fetched_is_counted_by_status_and_outcome_and_rated_over_a_minute() -> None:
+    metrics, clock = Metrics(()), Hand()
+    tally = Tally(metrics, clock=clock)
+    for number in range(6):
+        _ended(tally, f"good-{number}", answer(b"<p>12345"))
+    _ended(tally, "gone", answer(status=404))
+    _ended(tally, "down", Failed(ErrorClass.CONNECT_REFUSED))
+    clock.seconds += 10
+    tally.show()
+
+    lines = metrics.render().decode().splitlines()
+    ours = [line for line in lines if line.startswith("crawler_") and "_created" not in line]
+    told = dict(line.rsplit(" ", 1) for line in ours)
+    assert told == {
+        "crawler_pages_fetched_total": "6.0",
+        'crawler_http_status_total{status="200"}': "6.0",
+        'crawler_http_status_total{status="404"}': "1.0",
+        'crawler_fetches_total{error="",outcome="fetched"}': "6.0",
+        'crawler_fetches_total{error="status_client",outcome="not_found"}': "1.0",
+        'crawler_fetches_total{error="connect_refused",outcome="network_failed"}': "1.0",
+        "crawler_bytes_downloaded_total": "48.0",
+        "crawler_pages_per_second": "0.6",
+        "crawler_fetch_success_rate": "0.75",
+    }
+
+
+def test_rates_forget_what_is_older_than_a_minute() -> None:
+    metrics, clock = Metrics(()), Hand()
+    tally = Tally(metrics, clock=clock)
+    for number in range(60):
+        _ended(tally, str(number), answer(b"<p>"))
+    for _ in range(30):
+        clock.seconds += 5
+        tally.show()
+
+    assert "crawler_pages_per_second 0.0" in metrics.render().decode().splitlines()
+
+
+def test_what_was_done_is_told_once() -> None:
+    tally = Tally(Metrics(()), clock=Hand())
+    _ended(tally, "1", answer(b"<p>"))
+    news, total = tally.since_told()
+    assert news == Counts(1, 0, 3)
+    assert tally.since_told()[0] == news, "what could not be told is told the next time"
+
+    tally.told(total)
+    _ended(tally, "2", Failed(ErrorClass.CONNECT_REFUSED))
+    assert tally.since_told()[0] == Counts(0, 1, 0)
+
+
+def test_the_oldest_request_in_hand_is_the_one_that_is_shown() -> None:
+    tally = Tally(Metrics(()), clock=Hand())
+    for name in ("a", "b"):
+        tally.began(request(f"https://site.test/{name}", lease_id=name))
+    shown = (tally.in_hand, tally.current_url)
+    tally.ended("a", None)
+
+    assert (shown, tally.current_url) == ((2, "https://site.test/a"), "https://site.test/b")
