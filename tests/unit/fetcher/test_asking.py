@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from strider.fetcher.core import Identity, Places, headers_of, identity_of, url_refusal
+from strider.fetcher.core import Identity, Places, headers_of, identity_of, url_refusal, user_agent_of
 
 from .values import request
 
@@ -128,3 +128,16 @@ def test_some_urls_are_not_asked(url: str, allow_private: bool, error: Any) -> N
     refused = url_refusal(url, places=Places(allow_private=allow_private))
 
     assert (None if refused is None else refused.error) == error
+
+
+@pytest.mark.req("S1.14.4")
+def test_varied_words_say_the_same_of_us() -> None:
+    """A site must always see who asks and whom to write to, and robots.txt must know us by our name."""
+    us = identity_of(version="1.0", contact="https://example.org/bot", is_varied=True)
+    agents = {user_agent_of(request(lease_id=f"lease-{number}"), us) for number in range(200)}
+    plain = identity_of(version="1.0", contact="https://example.org/bot")
+
+    assert agents == {us.user_agent, *us.others}
+    assert all("Strider/1.0" in agent and "+https://example.org/bot" in agent for agent in agents)
+    assert user_agent_of(request(kind="robots"), us) == us.user_agent == plain.user_agent
+    assert plain.others == ()

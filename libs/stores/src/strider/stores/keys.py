@@ -206,6 +206,14 @@ WORKER_HEARTBEAT: Final = KeyFamily(
     timedelta(minutes=2),
     "When a fetcher was last heard of, what it does, and one URL that it has in hand.",
 )
+COOKIES: Final = KeyFamily(
+    "fetcher",
+    "jar",
+    "cookies",
+    timedelta(days=7),
+    "Cookies of a run for one registrable domain, a field each; lives for a week after the last change.",
+    ("domain",),
+)
 FETCHER_WORKERS: Final = KeyFamily(
     "fetcher",
     "service",
@@ -223,6 +231,7 @@ FETCHER_STATS: Final = KeyFamily(
 
 KEY_FAMILIES: Final = (
     JOB_LOG,
+    COOKIES,
     WORKER_HEARTBEAT,
     FETCHER_WORKERS,
     FETCHER_STATS,

@@ -21,7 +21,7 @@ from strider.stores.redis import RedisOptions, connect
 from strider.stores.sealing import Seals
 from strider.stores.workers import RedisWorkers
 
-from .adapters import Asker, Heartbeats, ProxyBook, Tally, allow_connections, open_asker, rules_of
+from .adapters import Asker, Heartbeats, ProxyBook, RedisJars, Tally, allow_connections, open_asker, rules_of
 from .settings import FetcherSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Fetcher, loop_settings
 
@@ -42,7 +42,7 @@ def build(process: Process[FetcherSettings]) -> Wiring:
     url = settings.objects.url.get_secret_value()
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None
     name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-    asker = open_asker(settings, RedisMarks(redis), clock=clock, name=name)
+    asker = open_asker(settings, RedisMarks(redis), clock=clock, name=name, jars=RedisJars(redis))
     tally = Tally(process.metrics, clock=clock)
     hearts = Heartbeats(
         RedisWorkers(redis), tally, worker_id=name, clock=clock, paused=process.readiness.pauses

@@ -59,6 +59,8 @@ class FetcherSettings(ServiceSettings):
     """How long a connection waits for its next request."""
     max_idle_connections: Annotated[int, Field(ge=0)] = 512
     """Connections kept open without a request."""
+    use_random_user_agent: Annotated[bool, Variable("CRAWLER_USE_RANDOM_USER_AGENT")] = False
+    """Say in varying words who asks; always with our name and the contact."""
     ports: Annotated[tuple[Port, ...], BeforeValidator(split_words)] = WEB_PORTS
     """Ports on which pages are asked for, parted by commas; empty or STRIDER_ALLOW_PRIVATE: all of them."""
     allow_networks: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(split_words)] = ()

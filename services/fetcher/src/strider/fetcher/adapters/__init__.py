@@ -13,6 +13,7 @@ encryption how connections are encrypted
 failures   both libraries' errors in our words
 requests   one request from its mark to its end
 budget     bytes of bodies in hand
+jars       cookies of runs
 leases     marks of one turn together
 uplink     whether we have a network at all
 asker      all of it, in order
@@ -29,6 +30,7 @@ from .exchange import Exchange
 from .failures import Failure
 from .files import allow_connections
 from .heartbeats import Heartbeats
+from .jars import Jars, MemoryJars, RedisJars
 from .leases import Leases, Started
 from .names import Guard, NameOptions, Names
 from .proxybook import ProxyBook, row_of, standing_of
@@ -51,10 +53,13 @@ __all__ = [
     "Guard",
     "Heartbeats",
     "Holding",
+    "Jars",
     "Leases",
+    "MemoryJars",
     "NameOptions",
     "Names",
     "ProxyBook",
+    "RedisJars",
     "RequestOptions",
     "Requests",
     "Rotation",

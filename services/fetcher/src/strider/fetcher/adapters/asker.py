@@ -32,6 +32,7 @@ from strider.urls import domain, host
 from .budget import Budget
 from .course import RequestOptions
 from .engine import Engine, EngineOptions
+from .jars import Jars, JarStore, MemoryJars
 from .leases import Leases
 from .names import Guard, NameOptions, Names
 from .requests import Fetched, Requests
@@ -57,6 +58,7 @@ class Asker:
         names: Names,
         budget: Budget,
         uplink: Uplink,
+        jars: Jars,
         proxies: Rotation | None = None,
     ) -> None:
         self._requests = requests
@@ -64,6 +66,7 @@ class Asker:
         self._names = names
         self._budget = budget
         self._uplink = uplink
+        self._jars = jars
         self.proxies = proxies
         """Where there is a rotation, nothing is asked but by way of one of its proxies."""
 
@@ -75,10 +78,13 @@ class Asker:
         if url_refusal(request.url, places=ANYWHERE) is None:
             await self._names.warm(host(request.url))
             via = None if self.proxies is None else await self.proxies.next(domain(request.url))
+        sent, jar = await self._jars.dressed(request) if request.cookie_jar else (request, ())
         start = await self._leases.start(request)
         if start is None:
             return None
-        done = await self._blamed(await self._requests.make(request, start, via=via))
+        done = await self._blamed(await self._requests.make(sent, start, via=via))
+        if request.cookie_jar and await self._jars.take(request, done.came, jar):
+            done = replace(done, made=replace(done.made, cookies_changed=True))
         if via is not None and self.proxies is not None:
             self.proxies.note(via, done.came, seconds=done.made.ttfb_us / 1_000_000)
         return done
@@ -109,8 +115,13 @@ class Asker:
         )
 
 
-def open_asker(settings: FetcherSettings, marks: Marks, *, clock: Clock, name: str) -> Asker:
-    """Put together what asks; opens nothing before the first request. `name` is this process's alone."""
+def open_asker(
+    settings: FetcherSettings, marks: Marks, *, clock: Clock, name: str, jars: JarStore | None = None
+) -> Asker:
+    """Put together what asks; opens nothing before the first request. `name` is this process's alone.
+
+    `jars` keeps the cookies of runs that have some; without it they are kept in memory.
+    """
     crawl = settings.crawl
     guard = Guard(places_of(settings), has_contact=bool(crawl.contact))
     names = Names(guard, clock=clock, options=_name_options(settings))
@@ -118,7 +129,12 @@ def open_asker(settings: FetcherSettings, marks: Marks, *, clock: Clock, name: s
     budget = Budget(settings.in_flight_mb * MIB)
     requests = Requests(
         EngineTransport(engine),
-        identity=identity_of(version=own_version(), contact=crawl.contact, user_agent=crawl.user_agent),
+        identity=identity_of(
+            version=own_version(),
+            contact=crawl.contact,
+            user_agent=crawl.user_agent,
+            is_varied=settings.use_random_user_agent,
+        ),
         rules=rules_of(settings),
         budget=budget,
         clock=clock,
@@ -129,7 +145,15 @@ def open_asker(settings: FetcherSettings, marks: Marks, *, clock: Clock, name: s
     uplink = Uplink(looking, clock=clock, on_change=names.forget_failures)
     leases = Leases(marks, clock=clock, name=name)
     proxies = _rotation(settings, engine.tunnels, clock=clock) if settings.proxies_enabled else None
-    return Asker(requests, leases=leases, names=names, budget=budget, uplink=uplink, proxies=proxies)
+    return Asker(
+        requests,
+        leases=leases,
+        names=names,
+        budget=budget,
+        uplink=uplink,
+        jars=Jars(jars or MemoryJars(), clock=clock),
+        proxies=proxies,
+    )
 
 
 def _rotation(settings: FetcherSettings, tunnels: Tunnels, *, clock: Clock) -> Rotation:

@@ -1,6 +1,7 @@
 """What one request asks, and what one answer means. Pure.
 
 asking      what is put on the wire, and whether a URL may be asked at all
+cookies     which cookies are set, and which are sent
 places      which addresses and ports are open
 proxies     who asks in our place, and how well
 reading     how much of a body is wanted
@@ -14,6 +15,7 @@ interpret   request and answer to the events that are spoken
 
 from .answers import Answer, Failed, Head, Making, head_of
 from .asking import Headers, Identity, headers_of, identity_of, url_refusal, user_agent_of
+from .cookies import Cookie, cookie_header, cookies_of, jar_with
 from .interpret import Meaning, crash_of, interpret, page_room
 from .outcomes import is_doubtful, outcome_of_error, outcome_of_status
 from .places import Network, Places
@@ -26,6 +28,7 @@ from .robots import robots_text
 __all__ = [
     "MOST_FAILURES",
     "Answer",
+    "Cookie",
     "Failed",
     "Head",
     "Headers",
@@ -39,6 +42,8 @@ __all__ = [
     "Redirect",
     "RedirectRules",
     "Standing",
+    "cookie_header",
+    "cookies_of",
     "crash_of",
     "head_of",
     "headers_of",
@@ -46,6 +51,7 @@ __all__ = [
     "interpret",
     "is_doubtful",
     "is_redirect",
+    "jar_with",
     "looks_like_text",
     "outcome_of_error",
     "outcome_of_status",

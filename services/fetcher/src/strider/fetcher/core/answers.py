@@ -97,6 +97,8 @@ class Making:
     remote_address: str = ""
     proxy: str = ""
     """By way of whom; empty for nobody."""
+    cookies_changed: bool = False
+    """Whether the answer changed the run's cookie jar."""
     is_reused: bool = False
     is_tls_verified: bool = True
     dns_us: int = 0

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from zlib import crc32
 
 from strider.contracts.generated.events import FetchRequested
 from strider.contracts.generated.words import ErrorClass, RequestKind
@@ -57,15 +58,28 @@ class Identity:
     user_agent: str
     mail: str = ""
     """Sent as From; empty where the contact is no mail address."""
+    others: tuple[str, ...] = ()
+    """Other ways to say the same, one of which is chosen for each request; empty: always the first."""
 
 
-def identity_of(*, version: str, contact: str, user_agent: str = "") -> Identity:
-    """Name product, version and whom to write to; a configured User-Agent is sent as it is."""
+def identity_of(*, version: str, contact: str, user_agent: str = "", is_varied: bool = False) -> Identity:
+    """Name product, version and whom to write to; a configured User-Agent is sent as it is.
+
+    Varied or not, each way to say it bears our name, by which robots.txt knows us, and the contact.
+    """
     address = contact.removeprefix("mailto:")
     mail = address if _MAIL.fullmatch(address) else ""
     if user_agent:
         return Identity(user_agent, mail)
-    return Identity(f"Strider/{version} (+{address})" if contact else f"Strider/{version}", mail)
+    if not contact:
+        return Identity(f"Strider/{version}", mail)
+    plain = f"Strider/{version} (+{address})"
+    others = (
+        f"Mozilla/5.0 (compatible; Strider/{version}; +{address})",
+        f"Strider/{version} (compatible; crawler; +{address})",
+        f"Mozilla/5.0 (compatible; Strider/{version}; +{address}) Strider/{version}",
+    )
+    return Identity(plain, mail, others if is_varied else ())
 
 
 def headers_of(request: FetchRequested, identity: Identity, *, is_foreign: bool = False) -> Headers:
@@ -89,7 +103,12 @@ def headers_of(request: FetchRequested, identity: Identity, *, is_foreign: bool 
 def user_agent_of(request: FetchRequested, identity: Identity) -> str:
     """Give the run's User-Agent, or ours; one that would break the head is as good as none."""
     wanted = request.user_agent
-    return wanted if wanted and _UNFIT.search(wanted) is None else identity.user_agent
+    if wanted and _UNFIT.search(wanted) is None:
+        return wanted
+    if not identity.others or request.kind == RequestKind.ROBOTS:
+        return identity.user_agent
+    ways = (identity.user_agent, *identity.others)
+    return ways[crc32(request.lease_id.encode()) % len(ways)]
 
 
 def has_validator(request: FetchRequested) -> bool:

@@ -72,6 +72,7 @@ def interpret(
         completed_at_ms=made.completed_at_us // 1000,
         before_connect=made.is_before_connect,
         has_page=has_page,
+        cookies_changed=made.cookies_changed,
         marked_at_us=made.marked_at_us,
         body_bytes=came.body_bytes,
         raw_hash=digest,

@@ -1,0 +1,129 @@
+"""Cookie jars of runs: read before a request, written after its answer, kept by registrable domain.
+
+A domain's cookies stand in one hash, a field each, so that two answers of a moment take nothing from
+each other. Requests without a jar, which is the rule, cost nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Final, Protocol
+
+from strider.contracts.generated.events import FetchRequested
+from strider.fetcher.core import Answer, Cookie, Failed, cookie_header, cookies_of, jar_with
+from strider.runtime.errors import Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock
+from strider.stores.keys import COOKIES
+from strider.stores.redis import Redis
+from strider.urls import domain
+
+MOST_JARS: Final = 10_000
+"""Jars in memory, each of one run and domain; the one used longest ago goes first."""
+
+_log = logger("cookies")
+
+
+class JarStore(Protocol):
+    """Keeps cookies by jar and domain."""
+
+    async def read(self, jar: str, domain: str) -> Sequence[Cookie]:
+        """Give a jar's cookies of a domain; raises Unavailable."""
+
+    async def change(self, jar: str, domain: str, *, added: Sequence[Cookie], gone: Sequence[Cookie]) -> None:
+        """Add some, take others away; raises Unavailable."""
+
+
+class Jars:
+    """Puts cookies on requests, and takes them from answers."""
+
+    def __init__(self, store: JarStore, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def dressed(self, request: FetchRequested) -> tuple[FetchRequested, Sequence[Cookie]]:
+        """Give a request its cookies, and the jar that they came from; raises Unavailable."""
+        jar = await self._store.read(request.cookie_jar, domain(request.url))
+        header = cookie_header(jar, url=request.url, now=self._now())
+        if not header:
+            return request, jar
+        names, values = (*request.header_names, "Cookie"), (*request.header_values, header)
+        return replace(request, header_names=names, header_values=values), jar
+
+    async def take(self, request: FetchRequested, came: Answer | Failed, jar: Sequence[Cookie]) -> bool:
+        """Keep what an answer sets; says whether that changed the jar. A store that is down costs no page."""
+        head = came.head
+        if head is None or "set-cookie" not in head.fields:
+            return False
+        pairs = zip(head.names, head.values, strict=True)
+        sent = [value for name, value in pairs if name.lower() == "set-cookie"]
+        now = self._now()
+        after = jar_with(jar, cookies_of(sent, url=request.url, now=now), now=now)
+        added = [cookie for cookie in after if cookie not in jar]
+        keys = {cookie.key for cookie in after}
+        gone = [cookie for cookie in jar if cookie.key not in keys]
+        if not added and not gone:
+            return False
+        try:
+            await self._store.change(request.cookie_jar, domain(request.url), added=added, gone=gone)
+        except Unavailable as failure:
+            _log.warning("Cookies Not Kept", why=failure.detail)
+            return False
+        return True
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+
+class MemoryJars:
+    """Jars of one process."""
+
+    def __init__(self) -> None:
+        self._jars: OrderedDict[tuple[str, str], dict[tuple[str, str, str], Cookie]] = OrderedDict()
+
+    async def read(self, jar: str, domain: str) -> Sequence[Cookie]:
+        """Give a jar's cookies of a domain."""
+        return tuple(self._jars.get((jar, domain), {}).values())
+
+    async def change(self, jar: str, domain: str, *, added: Sequence[Cookie], gone: Sequence[Cookie]) -> None:
+        """Add some, take others away."""
+        cookies = self._jars.setdefault((jar, domain), {})
+        self._jars.move_to_end((jar, domain))
+        for cookie in gone:
+            cookies.pop(cookie.key, None)
+        cookies.update((cookie.key, cookie) for cookie in added)
+        while len(self._jars) > MOST_JARS:
+            self._jars.popitem(last=False)
+
+
+class RedisJars:
+    """Jars that outlive a process: a session goes on when another one takes over."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def read(self, jar: str, domain: str) -> Sequence[Cookie]:
+        """Give a jar's cookies of a domain; raises Unavailable."""
+        told = await self._redis.command("HVALS", COOKIES(jar, domain))
+        return tuple(Cookie(**json.loads(each)) for each in told)
+
+    async def change(self, jar: str, domain: str, *, added: Sequence[Cookie], gone: Sequence[Cookie]) -> None:
+        """Add some, take others away; raises Unavailable."""
+        key = COOKIES(jar, domain)
+        if gone:
+            await self._redis.command("HDEL", key, *map(_field, gone))
+        if added:
+            fields = {_field(cookie): json.dumps(asdict(cookie)) for cookie in added}
+            await self._redis.command("HSET", key, *_flat(fields))
+        await self._redis.command("EXPIRE", key, COOKIES.lifetime_seconds)
+
+
+def _field(cookie: Cookie) -> str:
+    return json.dumps(cookie.key)
+
+
+def _flat(fields: Mapping[str, str]) -> list[Any]:
+    return [word for pair in fields.items() for word in pair]

@@ -1,0 +1,60 @@
+"""A run's cookies, over real sockets and in a real store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from strider.fetcher.adapters import Jars, RedisJars
+from strider.runtime.clocks import SystemClock
+from strider.stores.keys import COOKIES
+from strider.stores.redis import RedisOptions, connect
+from strider.testing.hostile import answer, running, says
+from tests.unit.fetcher.values import answer as an_answer
+from tests.unit.fetcher.values import request as a_request
+
+from .test_embedded import house
+
+
+@pytest.mark.req("S0.1.3")
+async def test_a_run_with_a_jar_keeps_its_session_and_others_know_nothing_of_it() -> None:
+    """Off by default; and what one host set no other host gets."""
+    headers = ("Set-Cookie: s=1; Path=/", "Set-Cookie: t=2; Path=/")
+    plays = {"/in": says(answer(headers=headers)), "/next": says(answer())}
+    async with running(plays) as server, house(max_in_flight=9) as one:
+        steps = [("/in", "a", "run"), ("/next", "a", "run"), ("/next", "b", "run"), ("/next", "a", "")]
+        urls = [
+            server.url(f"{path}?{n}", host=f"{name}.localhost") for n, (path, name, _) in enumerate(steps)
+        ]
+        leased = {each.url: each for each in await one.leasing.lease(*urls)}
+        for number, (_, _, jar) in enumerate(steps):
+            one.write(replace(leased[urls[number]], cookie_jar=jar))
+            await one.until(lambda count=number: len(one.ends) == count + 1)
+
+    sent = [head.partition("Cookie: ")[2].partition("\r\n")[0] for head in server.heads]
+    assert sent == ["", "s=1; t=2", "", ""]
+    assert sorted((end.url[-1], end.cookies_changed) for end in one.ends) == [
+        ("0", True),
+        ("1", False),
+        ("2", False),
+        ("3", False),
+    ]
+
+
+@pytest.mark.req("S0.1.3")
+async def test_a_session_outlives_the_process(redis_url: str) -> None:
+    redis, clock = connect(RedisOptions(redis_url)), SystemClock()
+    wanted = a_request("https://www.shop.test/a", cookie_jar="run")
+    first, second = (Jars(RedisJars(redis), clock=clock) for _ in range(2))
+    _, empty = await first.dressed(wanted)
+    changed = await first.take(wanted, an_answer(set_cookie="s=1; Path=/"), empty)
+    dressed, jar = await second.dressed(wanted)
+    removed = await second.take(wanted, an_answer(set_cookie="s=; Path=/; Max-Age=0"), jar)
+    bare, _ = await first.dressed(wanted)
+
+    assert (changed, dressed.header_names, dressed.header_values) == (True, ("Cookie",), ("s=1",))
+    assert (removed, bare) == (True, wanted)
+    await first.take(wanted, an_answer(set_cookie="s=1"), ())
+    assert 600_000 < await redis.command("TTL", COOKIES("run", "shop.test")) <= 604_800
+    await redis.close()
