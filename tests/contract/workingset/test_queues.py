@@ -245,3 +245,23 @@ async def test_a_seed_that_joins_takes_its_token_and_opens_nothing(frontier: Fro
     known = await frontier.look(entry)
     assert (known.standing, known.entry) == ("seen", None)
     assert await frontier.figures() == (0, 0, 0)
+
+
+async def test_groups_of_which_a_request_could_begin_are_counted(frontier: FrontierWorld) -> None:
+    """What more fetchers could do at once: not what waits behind another request, or for its time."""
+    await frontier.open()
+    await frontier.accept(page("x"), page("y"), page("x", "b.test"), page("z", "c.test", due_at_ms=1 << 45))
+    await frontier.working_set.set_groups(
+        SHARD, EPOCH, [GroupState("d.test", 1_000, blocked_until_ms=1 << 45)]
+    )
+    await frontier.accept(page("x", "d.test"))
+
+    async def due() -> int:
+        return (await frontier.working_set.figures(SHARD, EPOCH)).due
+
+    before = await due()
+    await frontier.release(limit=1)
+    between = await due()
+    await frontier.release(limit=1)
+
+    assert (before, between, await due()) == (2, 1, 0)

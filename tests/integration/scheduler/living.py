@@ -46,7 +46,7 @@ DEADLINE_SECONDS = 240.0
 class Process:
     """One scheduler."""
 
-    def __init__(self, bootstrap: str, redis_url: str, log: Path) -> None:
+    def __init__(self, bootstrap: str, redis_url: str, log: Path, **settings: str) -> None:
         self.log = log
         kept = ("STRIDER_", "SCHEDULER_", "KAFKA_", "REDIS_")
         variables = {name: value for name, value in os.environ.items() if not name.startswith(kept)}
@@ -59,6 +59,7 @@ class Process:
             # Its broken pages come in rows, and nobody has the minute that a tripped breaker takes.
             "SCHEDULER_BREAKER_FAILURES": "0",
             "SCHEDULER_BREAKER_REFUSALS": "0",
+            **settings,
         }
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(

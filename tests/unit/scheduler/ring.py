@@ -107,6 +107,9 @@ class Ring:
         self.lost = 0
         self.begun = 0
         """Pages that went onto the ring."""
+        self.goes_on = asyncio.Event()
+        """Cleared while a service of the ring stands: pages that come to it wait."""
+        self.goes_on.set()
         self._unpassed: set[int] = set()
         self._times: Counter[str] = Counter()
         self.offset = 0
@@ -160,6 +163,7 @@ class Ring:
     async def _go_round(self, request: FetchRequested, links: Sequence[str], *, number: int) -> None:
         """Be the rest of the ring: links first, then the settlement; often faster than the outcome."""
         await self.clock.sleep(self.random.uniform(0, self.round_seconds) * self.haste)
+        await self.goes_on.wait()
         time, self._times[request.url] = self._times[request.url], self._times[request.url] + 1
         if not self.swallows(request.url, time):
             await self._settle(request, links)

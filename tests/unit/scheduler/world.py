@@ -38,6 +38,7 @@ from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicTruth, 
 from strider.scheduler.core import Completion, Look
 from strider.scheduler.core.watermarks import Sounding
 from strider.scheduler.topology import Options, Scheduler
+from strider.scheduler.topology.ports import Backlogs
 from strider.stores.frontier.memory import MemoryFrontier
 
 from .ring import SHARDS, Ring
@@ -139,6 +140,7 @@ class World:
     clock_at_end: float = 0.0
     latency_seconds: float = 0.0
     """How long answers of the working set may be on their way."""
+    backlogs: Backlogs | None = None
 
     def __post_init__(self) -> None:
         self.clock = LoopClock()
@@ -203,6 +205,7 @@ class World:
             options=self.options,
             bulletin=TopicBulletin(bus, self.codec),
             soundings=self,
+            backlogs=self.backlogs,
         )
         loop = self._loop(
             GROUP, scheduler.reads(), sharded=True, shards=scheduler, on_caught_up=scheduler.on_caught_up

@@ -12,7 +12,7 @@ from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.redis import RedisOptions, connect
 
-from .adapters import ProcessMeter, TopicArchive, TopicBulletin, TopicSoundings, TopicTruths
+from .adapters import ProcessMeter, TopicArchive, TopicBacklogs, TopicBulletin, TopicSoundings, TopicTruths
 from .settings import SchedulerSettings
 from .topology import DEAD_LETTERS, PRODUCES, Options, Scheduler
 
@@ -27,7 +27,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
     specs = SpecShelf(bus, codec, clock=clock)
     voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
-    bulletin, soundings = TopicBulletin(bus, codec), TopicSoundings(bus)
+    bulletin, soundings, backlogs = TopicBulletin(bus, codec), TopicSoundings(bus), TopicBacklogs(bus)
     scheduler = Scheduler(
         working_set=RedisWorkingSet(redis, clock=clock, room=room_of(settings)),
         truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
@@ -39,6 +39,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         options=options_of(settings),
         bulletin=bulletin,
         soundings=soundings,
+        backlogs=backlogs,
         meter=ProcessMeter(process.metrics, beat=process.heartbeat.beat),
     )
     url = settings.objects.url.get_secret_value()
@@ -54,6 +55,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
             voice.close,
             bulletin.close,
             soundings.close,
+            backlogs.close,
             specs.close,
             redis.close,
             *(() if objects is None else (objects.close,)),
@@ -80,6 +82,7 @@ def options_of(settings: SchedulerSettings) -> Options:
         lease_seconds=settings.lease_seconds,
         release_batch=settings.release_batch,
         in_flight=settings.in_flight_per_shard,
+        release_lag=settings.release_lag,
         robots_characters=settings.robots_memory_mb * MIB,
         groups_kept=settings.groups_in_memory,
         room=room_of(settings),

@@ -23,6 +23,8 @@ class SchedulerSettings(CrawlSettings):
     """Most requests that one look at a shard's queues releases."""
     in_flight_per_shard: Annotated[int, Field(ge=1)] = 500
     """Entries of a shard under way, from release until settled; beyond it nothing is released."""
+    release_lag: Annotated[int, Field(ge=0)] = 10_000
+    """Messages that may wait in the ring, fetcher to indexer; beyond it nothing is released. 0: no limit."""
     max_pages: Annotated[int, Field(ge=0)] = 0
     """Pages of a run whose crawl spec names no number; 0 sets no limit."""
     queued_per_host: Annotated[int, Field(ge=0)] = 10_000

@@ -102,6 +102,10 @@ class Groups:
         firsts = [group.since_ms for priority in PRIORITIES if (group := self.first(priority))]
         return min(firsts, default=None)
 
+    def count_due(self, now_ms: int) -> int:
+        """Count groups of which a request could begin now."""
+        return sum(group.rank != NOWHERE and group.since_ms <= now_ms for group in self._groups.values())
+
     def prune(self, now_ms: int, *, is_needed: Callable[[str], int]) -> list[str]:
         """Forget groups that have nothing queued or under way, and whose clocks have passed; name them."""
         idle = [

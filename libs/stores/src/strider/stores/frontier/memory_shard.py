@@ -144,6 +144,7 @@ class Shard:
             asleep=len(parked.asleep),
             hungry=parked.hungry(self.groups.get),
             wake_ms=parked.wake_ms,
+            due=self.groups.count_due(now_ms),
         )
 
     def prune(self, now_ms: int) -> list[str]:

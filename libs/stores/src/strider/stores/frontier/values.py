@@ -230,6 +230,8 @@ class Figures:
     """When the first of those asleep is due, at the earliest; 0 where none is."""
     memory_percent: int = 0
     """How full the store is; 0 where nothing limits it."""
+    due: int = 0
+    """Groups of which a request could begin now."""
 
 
 class Place(StrEnum):

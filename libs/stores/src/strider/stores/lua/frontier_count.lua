@@ -3,7 +3,7 @@
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard
 -- result: {0, now in ms, queued, leased, in the ring, groups, seen, parked for room, parked
---   for time, hungry groups, when the first sleeper wakes in ms or 0, percent of memory used, counts}; or a
+--   for time, hungry groups, when the first sleeper wakes in ms or 0, percent of memory used, groups that are due, counts}; or a
 --   refusal. Counts: `o` (open) or `a` (accepted) with the number of the execution, then how many, of each
 local refused = refusal('ready') or unsafe()
 if refused then return refused end
@@ -14,8 +14,10 @@ for number = generation - 1, generation do
     seen = seen + struct.unpack('>I4', packed)
   end
 end
+local due = 0
+for priority = 0, 3 do due = due + redis.call('ZCOUNT', base .. 'due:' .. priority, '-inf', string.format('%.0f', now)) end
 return {
   DONE, now, head.queued, redis.call('HLEN', base .. 'leases'), head.ring, redis.call('HLEN', groups_key), seen,
-  head.parked, head.asleep, head.hungry, head.wake, math.floor(memory_percent()),
+  head.parked, head.asleep, head.hungry, head.wake, math.floor(memory_percent()), due,
   redis.call('HGETALL', base .. 'counts'),
 }

@@ -11,9 +11,11 @@ from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.contracts.generated.words import DecisionReason
 from strider.runtime.metrics import Metric, Metrics
 from strider.runtime.ports import Bus, RawRecord, ShardWriter
+from strider.scheduler.core.gates import Backlog
 from strider.stores.frontier.ports import Figures
 
 from .archive import TopicArchive
+from .backlogs import TopicBacklogs
 from .bulletin import TopicBulletin
 from .soundings import TopicSoundings
 
@@ -21,6 +23,7 @@ __all__ = [
     "METRICS",
     "ProcessMeter",
     "TopicArchive",
+    "TopicBacklogs",
     "TopicBulletin",
     "TopicSoundings",
     "TopicTruth",
@@ -113,6 +116,13 @@ ASLEEP: Final = Metric(
 MEMORY: Final = Metric(
     "strider_frontier_memory_percent", "gauge", "How full the store of a shard is.", ("shard",), 4096
 )
+DUE: Final = Metric(
+    "strider_frontier_due",
+    "gauge",
+    "Hosts (or domains) of which a request could begin now: what more fetchers could do.",
+    ("shard",),
+    4096,
+)
 REFILLS: Final = Metric(
     "strider_frontier_refills_total", "counter", "Looks through the log for parked entries.", ("shard",), 4096
 )
@@ -127,8 +137,14 @@ FRONTIER_SIZE: Final = Metric(
     ("shard",),
     4096,
 )
-FULLNESS: Final = (QUEUED, LEASED, IN_RING, GROUPS, PARKED, ASLEEP, MEMORY)
-METRICS: Final = (DECIDED, REBUILT, *FULLNESS, REFILLS, REFILLED, ROBOTS_DENIALS, FRONTIER_SIZE)
+WAITING: Final = Metric(
+    "strider_release_backlog",
+    "gauge",
+    "Messages that a group of the ring has still to read, and that count against releasing.",
+    ("group", "topic"),
+)
+FULLNESS: Final = (QUEUED, LEASED, IN_RING, GROUPS, PARKED, ASLEEP, MEMORY, DUE)
+METRICS: Final = (DECIDED, REBUILT, *FULLNESS, REFILLS, REFILLED, WAITING, ROBOTS_DENIALS, FRONTIER_SIZE)
 
 
 class ProcessMeter:
@@ -153,11 +169,16 @@ class ProcessMeter:
         told = [0] * len(FULLNESS)
         if figures is not None:
             told = [figures.queued, figures.leased, figures.in_ring, figures.groups]
-            told += [figures.parked, figures.asleep, figures.memory_percent]
+            told += [figures.parked, figures.asleep, figures.memory_percent, figures.due]
         for metric, value in zip(FULLNESS, told, strict=True):
             self._metrics.set(metric, name, value=value)
         size = 0 if figures is None else figures.queued + figures.parked + figures.asleep
         self._metrics.set(FRONTIER_SIZE, name, value=size)
+
+    def waiting(self, backlog: Backlog) -> None:
+        """Set what groups have still to read."""
+        for gate, waiting in backlog.waiting.items():
+            self._metrics.set(WAITING, gate.group, gate.topic, value=sum(waiting))
 
     def refilled(self, shard: int, entries: int) -> None:
         """Count a look through the log."""

@@ -10,6 +10,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.politeness.breaker import LIMITS, Limits
 from strider.runtime.effects import Saying
 from strider.runtime.ports import RawRecord
+from strider.scheduler.core.gates import Backlog, Gate
 from strider.scheduler.core.watermarks import Sounding
 from strider.stores.frontier.ports import Figures, Room
 from strider.stores.frontier.rules import UNLIMITED
@@ -115,6 +116,13 @@ class Soundings(Protocol):
         """Give what they have committed, and after that where the logs end; raises Unavailable."""
 
 
+class Backlogs(Protocol):
+    """What the services of the ring have still to read."""
+
+    async def waiting(self) -> Mapping[Gate, Sequence[int]]:
+        """Count messages by group, topic and partition; raises Unavailable."""
+
+
 class Meter(Protocol):
     """What the scheduler counts beyond messages."""
 
@@ -123,6 +131,9 @@ class Meter(Protocol):
 
     def full(self, shard: int, figures: Figures | None) -> None:
         """Set how full a shard is; None: it has gone."""
+
+    def waiting(self, backlog: Backlog) -> None:
+        """Set what the services of the ring have still to read."""
 
     def refilled(self, shard: int, entries: int) -> None:
         """Count a look through the log, and what it brought back into the queues."""
@@ -138,6 +149,9 @@ class NoMeter:
         """Take anything."""
 
     def full(self, shard: int, figures: Figures | None) -> None:
+        """Take anything."""
+
+    def waiting(self, backlog: Backlog) -> None:
         """Take anything."""
 
     def refilled(self, shard: int, entries: int) -> None:
@@ -168,6 +182,8 @@ class Options:
     """Leases of one look at a shard's queues."""
     in_flight: int = 500
     """Entries of a shard under way (leased, or in the ring); beyond it nothing is released."""
+    release_lag: int = 10_000
+    """Messages that may wait in all of the ring before nothing more is released; 0 sets no limit."""
     rebuild_hold_seconds: float | None = None
     """How long no group is asked after a rebuild; None: the longest deadline and a margin."""
     robots_characters: int = 16 * 1024 * 1024

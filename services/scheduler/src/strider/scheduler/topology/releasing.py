@@ -37,12 +37,14 @@ from strider.scheduler.core import (
     tried,
     turn,
 )
+from strider.scheduler.core.gates import Spent
 from strider.scheduler.core.outcomes import lasting
 from strider.stores.frontier.ports import Conclusion, Fate, Lease, LeaseState, Release, Swap
 from strider.urls import origin
 
 from .budgeting import Budgeting, Count
 from .concluding import DEFAULT_SPEC
+from .gating import Gating
 from .ports import Meter, Options, Specs, Voice
 from .pruning import prune
 from .shard import Decided, Shard
@@ -93,6 +95,7 @@ class Releasing:
         voice: Voice,
         budgets: PageBudgets,
         orders: Orders,
+        gating: Gating,
         meter: Meter,
         clock: Clock,
         chance: Chance,
@@ -105,6 +108,8 @@ class Releasing:
         self._budgeting = Budgeting(shard, budgets, count=count, voice=voice, clock=clock, chance=chance)
         self._orders = orders
         self._sweeping = Sweeping(shard, orders, voice=voice, meter=meter)
+        self._gating = gating
+        self._spent = Spent()
         self._meter = meter
         self._clock = clock
         self._chance = chance
@@ -147,12 +152,13 @@ class Releasing:
             await self._rebuild(shard)
         await self._send_again()
         is_sweeping = await self._sweeping.step()
-        room = await self._count_room()
+        room = self._credits(await self._count_room())
         # Also where there is no room: what ran out is under way until somebody has looked at it.
         release = await shard.release(limit=min(max(room, 0), self._options.release_batch))
         self._room -= len(release.leases)
         harvest = await self._decide(release)
         await self._request(harvest)
+        self._spent.spend(len(release.leases), now=self._clock.monotonic())
         await shard.conclude(harvest.back)
         await self._write(harvest)
         await self._budgeting.tell()
@@ -292,6 +298,11 @@ class Releasing:
             self._room = self._options.in_flight - figures.leased - figures.in_ring
             self._counted_at = now
         return self._room
+
+    def _credits(self, room: int) -> int:
+        """Say how many of them the ring can take."""
+        credits_left = self._gating.left(self._shard.number, self._spent)
+        return room if credits_left is None else min(room, credits_left)
 
     async def _pause(self, seconds: float) -> None:
         if seconds <= 0:

@@ -31,7 +31,8 @@ from .accepting import Accepting
 from .chasing import Chasing
 from .concluding import Concluding
 from .controlling import Controlling
-from .ports import Archive, Bulletin, Meter, NoMeter, Options, Soundings, Specs, Truths, Voice
+from .gating import Gating
+from .ports import Archive, Backlogs, Bulletin, Meter, NoMeter, Options, Soundings, Specs, Truths, Voice
 from .rebuilding import Rebuilding
 from .refilling import Refilling
 from .releasing import Releasing
@@ -68,6 +69,7 @@ class Scheduler:
         options: Options,
         bulletin: Bulletin,
         soundings: Soundings,
+        backlogs: Backlogs | None = None,
         meter: Meter | None = None,
     ) -> None:
         self._working_set = working_set
@@ -116,6 +118,9 @@ class Scheduler:
             meter=self._meter,
             clock=clock,
             look_seconds=options.lost_seconds,
+        )
+        self._gating = Gating(
+            backlogs, shards=options.shards, most=options.release_lag, meter=self._meter, clock=clock
         )
         self._shards: dict[int, tuple[Shard, asyncio.Task[None]]] = {}
         self._fault: BaseException | None = None
@@ -184,9 +189,11 @@ class Scheduler:
         async with asyncio.TaskGroup() as together:
             hearing = together.create_task(self._controlling.run(), name="hear wishes")
             chasing = together.create_task(self._chasing.run(), name="chase pages")
+            gating = together.create_task(self._gating.run(), name="count backlogs")
             await self._has_fault.wait()
             hearing.cancel()
             chasing.cancel()
+            gating.cancel()
         assert self._fault is not None
         raise self._fault
 
@@ -257,6 +264,7 @@ class Scheduler:
             voice=self._voice,
             budgets=self._budgets,
             orders=self._orders,
+            gating=self._gating,
             meter=self._meter,
             clock=self._clock,
             chance=self._chance,

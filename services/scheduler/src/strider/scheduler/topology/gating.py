@@ -1,0 +1,56 @@
+"""Backlogs of the ring's services -> credits of each shard in hand.
+
+One loop for all shards. Where nobody can say how the ring is, credits are used up and none come: what
+cannot be measured is not piled up further.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strider.runtime.errors import Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock
+from strider.scheduler.core.gates import Backlog, Spent
+
+from .ports import Backlogs, Meter
+
+COUNT_SECONDS: Final = 1.0
+"""How often the backlogs are counted."""
+
+_log = logger("scheduler")
+
+
+class Gating:
+    """Says how much each shard may release, by the last count."""
+
+    def __init__(
+        self, backlogs: Backlogs | None, *, shards: int, most: int, meter: Meter, clock: Clock
+    ) -> None:
+        """Make a gate; without backlogs it is always open: who has only one process has its bounds there."""
+        self._backlogs = backlogs
+        self._shards = shards
+        self._most = most
+        self._meter = meter
+        self._clock = clock
+        self._backlog: Backlog | None = None
+
+    async def run(self) -> None:
+        """Count again and again. Runs for ever."""
+        while self._backlogs is not None:
+            began = self._clock.monotonic()
+            try:
+                self._backlog = Backlog(await self._backlogs.waiting(), began)
+                self._meter.waiting(self._backlog)
+            except Unavailable as failure:
+                _log.warning("Backlog Unknown", why=str(failure))
+            await self._clock.sleep(COUNT_SECONDS)
+
+    def left(self, shard: int, spent: Spent) -> int | None:
+        """Give the credits that a shard has left; None where there is no gate."""
+        if self._backlogs is None or not self._most:
+            return None
+        if self._backlog is None:
+            return 0
+        allowed = self._backlog.credits(shard, shards=self._shards, most=self._most)
+        return max(0, allowed - spent.since(self._backlog.since))

@@ -1,0 +1,70 @@
+"""Shards release what the last count leaves them; where nobody can count, credits run out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from strider.runtime.errors import Unavailable
+from strider.runtime.inprocess import LoopClock, simulate
+from strider.scheduler.core.gates import Gate, Spent
+from strider.scheduler.topology.gating import Gating
+from strider.scheduler.topology.ports import NoMeter
+
+PARSER = Gate("parser", "pages-fetched", is_own=False)
+
+
+class Counted:
+    """Backlogs that a test sets."""
+
+    def __init__(self, waiting: int | None) -> None:
+        self.now: int | None = waiting
+
+    async def waiting(self) -> Mapping[Gate, Sequence[int]]:
+        if self.now is None:
+            raise Unavailable("kafka", "nobody answers")
+        return {PARSER: (self.now,)}
+
+
+def a_gating(backlogs: Counted | None, *, most: int = 100) -> Gating:
+    return Gating(backlogs, shards=2, most=most, meter=NoMeter(), clock=LoopClock())
+
+
+def test_nothing_is_released_before_the_first_count() -> None:
+    async def scenario() -> None:
+        gating, spent = a_gating(Counted(20)), Spent()
+        before = gating.left(0, spent)
+        counting = asyncio.create_task(gating.run())
+        await asyncio.sleep(0.1)
+        spent.spend(30, now=LoopClock().monotonic())
+
+        assert (before, gating.left(0, spent), gating.left(1, Spent())) == (0, 10, 40)
+        counting.cancel()
+
+    simulate(scenario())
+
+
+def test_who_cannot_be_counted_gets_no_more_than_the_last_count_left() -> None:
+    """A ring of which nobody knows how full it is may be as full as it can be."""
+
+    async def scenario() -> None:
+        counted, spent = Counted(0), Spent()
+        gating = a_gating(counted)
+        counting = asyncio.create_task(gating.run())
+        await asyncio.sleep(0.1)
+        counted.now = None
+        spent.spend(50, now=LoopClock().monotonic())
+        await asyncio.sleep(100)
+        stuck = gating.left(0, spent)
+        counted.now = 10
+        await asyncio.sleep(2)
+
+        assert (stuck, gating.left(0, spent)) == (0, 45)
+        counting.cancel()
+
+    simulate(scenario())
+
+
+def test_without_a_limit_or_a_broker_the_gate_is_open() -> None:
+    assert a_gating(None).left(0, Spent()) is None
+    assert a_gating(Counted(10**9), most=0).left(0, Spent()) is None
