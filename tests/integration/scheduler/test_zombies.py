@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.contracts.lives import may_follow
 from strider.stores.frontier.redis_tending import RedisTending
+from tests.faults.broker import Broker
 
 from .living import SHARDS, Place, Process
+from .monitoring import Account, monitored
 from .test_process import check, until_asked
 
 
@@ -23,6 +29,15 @@ async def place(kafka_bootstrap: str, redis_url: str) -> AsyncIterator[Place]:
     await place.close()
 
 
+@pytest.fixture
+async def broker(kafka_bootstrap: str, place: Place) -> AsyncIterator[Broker]:
+    """Open once the topics are there."""
+    broker = Broker(kafka_bootstrap, shards=SHARDS)
+    await broker.open(FRONTIER, HOSTS)
+    yield broker
+    await broker.close()
+
+
 FROZEN_SECONDS = 12.0
 """Twice the session; longer than a request with its margin, so that what was under way runs out meanwhile."""
 
@@ -32,15 +47,19 @@ async def epochs(place: Place) -> list[int]:
     return [(await tending.state(number)).epoch for number in range(SHARDS)]
 
 
-async def test_a_zombie_writes_nothing(place: Place, tmp_path: Path) -> None:
-    """Frozen with all it had in hand, replaced, woken: nothing is asked twice, no host in haste."""
+@pytest.mark.req("S3.15.1")
+async def test_a_zombie_writes_nothing(place: Place, broker: Broker, tmp_path: Path) -> None:
+    """Frozen with all it had in hand, replaced, woken: what it says then changes nothing anywhere."""
     zombie = Process(place.bootstrap, place.redis_url, tmp_path / "zombie.log")
     heir = None
+    began = {topic.name: await broker.ends(topic) for topic in (FRONTIER, HOSTS)}
     try:
         await until_asked(place, 20)
         zombie.signal(signal.SIGSTOP)
         frozen_at = time.monotonic()
         before = await epochs(place)
+        # Comes to a process that does not run: it lies in its sockets, and is handled when it wakes.
+        await place.ring.discover(sorted(place.web.expected()[0]), page=place.web.starts[0])
         heir = Process(place.bootstrap, place.redis_url, tmp_path / "heir.log")
 
         async def is_replaced() -> bool:
@@ -50,9 +69,9 @@ async def test_a_zombie_writes_nothing(place: Place, tmp_path: Path) -> None:
 
         await place.until(is_replaced)
         after = await epochs(place)
-        zombie.signal(signal.SIGCONT)
-
-        await place.until_closed()
+        async with monitored(place.redis_url) as account:
+            zombie.signal(signal.SIGCONT)
+            await place.until_closed()
         check(place)
         now = await epochs(place)
         assert all(late >= early for late, early in zip(now, after, strict=True))
@@ -61,3 +80,32 @@ async def test_a_zombie_writes_nothing(place: Place, tmp_path: Path) -> None:
         zombie.close()
         if heir is not None:
             heir.close()
+    tell(account, after)
+    assert [call for call in account.older(after) if call.writes] == []
+    assert account.older(after), "it did not even try"
+    await check_truth(broker, began)
+
+
+def tell(account: Account, after: Sequence[int]) -> None:
+    """Print what the zombie tried."""
+    tried = account.older(after)
+    written = sum(len(call.writes) for call in tried)
+    # The figures are what this test is run for.
+    print(f"\nZOMBIE: calls={len(tried)} of {len(account.calls)} redis-writes={written}")  # noqa: T201  # see above
+
+
+async def check_truth(broker: Broker, began: dict[str, dict[int, int]]) -> None:
+    """No record of an owner stands behind one of its heir, and each follows the one before it."""
+    hosts = await broker.read(HOSTS, began[HOSTS.name])
+    by_shard: dict[int, list[int]] = {}
+    for record, event in zip(hosts, broker.decode(HOSTS, hosts), strict=True):
+        by_shard.setdefault(record.partition, []).append(event.epoch)
+    stale = [one for told in by_shard.values() for one in pairwise(told) if one[1] < one[0]]
+    last: dict[bytes, EntryRecorded] = {}
+    wrong = []
+    entries = [record for record in await broker.read(FRONTIER, began[FRONTIER.name]) if record.value]
+    for record, entry in zip(entries, broker.decode(FRONTIER, entries), strict=True):
+        if not may_follow(last.get(record.key), entry):
+            wrong.append((last.get(record.key), entry))
+        last[record.key] = entry
+    assert (stale, wrong) == ([], [])
