@@ -37,6 +37,7 @@ DESIGN = [
     ("fetches-completed", "group", "shard", "delete", 7, "fetcher renderer"),
     ("pages-fetched", "url_key", "key", "delete", 1, "fetcher renderer"),
     ("pages-parsed", "group", "shard", "delete", 1, "parser"),
+    ("pages-parsed-shadow", "group", "shard", "delete", 1, "parser"),
     ("pages-validated", "page.group", "shard", "delete", 1, "validator"),
     ("pages-rejected", "group", "shard", "delete", 1, "parser validator"),
     ("pages-settled", "group", "shard", "delete", 7, "link-ingestion"),
@@ -123,7 +124,7 @@ def test_all_that_concerns_a_host_is_in_one_shard() -> None:
     found = {topic.name: topic.shard_of(_event(topic), SHARDS) for topic in by_group if topic.shard_of}
 
     assert set(found.values()) == {shard_of_host("blog.example.org", SHARDS)}
-    assert len(found) == 12
+    assert len(found) == 13
 
 
 def test_a_source_is_in_the_partition_of_kafkas_own_hash() -> None:
@@ -152,6 +153,7 @@ def test_every_page_event_says_in_its_headers_whose_page_it_is() -> None:
             "fetches-completed",
             "pages-fetched",
             "pages-parsed",
+            "pages-parsed-shadow",
             "pages-rejected",
             "pages-settled",
             "pages-validated",

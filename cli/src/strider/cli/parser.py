@@ -6,6 +6,7 @@ incomplete, a package that cannot be used), 2 wrong usage.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -68,3 +69,41 @@ def try_page(  # noqa: PLR0917  # each is an option
     from .siteparsers.trying import Asked, try_one  # noqa: PLC0415  # --help waits for no library
 
     raise typer.Exit(try_one(Asked(page, url, versions, as_json, contact, allow_private)))
+
+
+@app.command("diff")
+def diff(
+    since: Annotated[str, typer.Option(help="Begin at a time: 15m, 2h, 1d ago, or ISO 8601.")] = "",
+    pages: Annotated[int, typer.Option(min=1, max=1_000_000, help="Most pages to compare.")] = 10_000,
+    least: Annotated[
+        float, typer.Option(min=0, max=1, help="Exit 1 where a field agrees on a smaller share.")
+    ] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    bootstrap: Annotated[str, typer.Option("--bootstrap", help="Broker, host:port.")] = "",
+) -> None:
+    """Compare the live parser and the one in its shadow, field by field."""
+    from .siteparsers.diffing import Asked, compare  # noqa: PLC0415  # --help waits for no library
+    from .topics_broker import EXIT_USAGE, fail, run_on_broker  # noqa: PLC0415  # --help waits for no library
+    from .topics_lines import parse_since  # noqa: PLC0415  # --help waits for no library
+
+    try:
+        begin = parse_since(since, datetime.now(UTC)) if since else None
+    except ValueError as failure:
+        fail(str(failure), EXIT_USAGE)
+    asked = Asked(begin, pages, least, as_json)
+    raise typer.Exit(run_on_broker(bootstrap, lambda target: compare(target, asked)))
+
+
+@app.command("audit")
+def audit(
+    sample: Annotated[int, typer.Option(min=1, max=100_000, help="How many pages to look at.")] = 1_000,
+    domain: Annotated[str, typer.Option("--domain", help="Only pages of this site.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    dsn: Annotated[
+        str, typer.Option("--dsn", metavar="DSN", help="Database; else POSTGRES_DSN, else the local stack's.")
+    ] = "",
+) -> None:
+    """Look through a sample of stored pages for empty, impossible, repeated and changed fields."""
+    from .siteparsers.auditing import Asked, run_audit  # noqa: PLC0415  # --help waits for no library
+
+    raise typer.Exit(run_audit(Asked(dsn, domain, sample, as_json)))

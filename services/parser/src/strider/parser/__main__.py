@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 
+from strider.runtime.errors import StartRefused
+from strider.runtime.logs import logger
 from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.sites import BadChoice, choose_parsers, find_parsers
 from strider.stores.objects import ObjectOptions, open_objects
 
 from .adapters.bodies import NoBodies, ObjectBodies
@@ -13,12 +16,15 @@ from .adapters.worker import MIB, WorkerOrders
 from .adapters.workers import WorkerParsers
 from .core import Limits
 from .settings import ParserSettings
-from .topology import DEAD_LETTERS, GROUP, PRODUCES, Parser, loop_settings
+from .topology import DEAD_LETTERS, GROUP, LIVE, SHADOW, SHADOW_GROUP, Parser, loop_settings
+
+_log = logger("parser")
 
 
 def build(process: Process[ParserSettings]) -> Wiring:
     """Put the service together."""
     settings, clock = process.settings, process.clock
+    check_site_parsers(settings.site_parsers)
     url = settings.objects.url.get_secret_value()
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None
     bodies = NoBodies() if objects is None else ObjectBodies(objects)
@@ -39,17 +45,40 @@ def build(process: Process[ParserSettings]) -> Wiring:
     parsers = WorkerParsers(
         orders, process.codec, workers=settings.workers, clock=clock, environ=dict(os.environ)
     )
-    now_ms = lambda: round(clock.now().timestamp() * 1000)  # noqa: E731
-    parser = Parser(parsers, bodies, now_ms=now_ms, count=ProcessMeter(process.metrics).count)
+    parser = Parser(
+        parsers,
+        bodies,
+        now_ms=lambda: round(clock.now().timestamp() * 1000),
+        count=ProcessMeter(process.metrics).count,
+        is_shadow=settings.shadow,
+    )
     loop = loop_settings(workers=settings.workers, page_seconds=settings.page_seconds)
     return Wiring(
-        (consume(GROUP, *parser.reads(), settings=loop, on_given_up=parser.on_given_up),),
-        PRODUCES,
+        (
+            consume(
+                SHADOW_GROUP if settings.shadow else GROUP,
+                *parser.reads(),
+                settings=loop,
+                on_given_up=parser.on_given_up,
+            ),
+        ),
+        SHADOW if settings.shadow else LIVE,
         DEAD_LETTERS,
         connect=(parsers.start,),
         close=(parsers.close, *(() if objects is None else (objects.close,))),
         objects=objects,
     )
+
+
+def check_site_parsers(wanted: str) -> None:
+    """Refuse to start with a choice that cannot be kept; say what of the installed ones cannot be used."""
+    found = find_parsers()
+    for fault in found.faults:
+        _log.warning("Site Parser Left Out", why=fault)
+    try:
+        choose_parsers(found.parsers, wanted)
+    except BadChoice as wrong:
+        raise StartRefused(f"PARSER_SITE_PARSERS: {wrong}") from wrong
 
 
 def main() -> int:

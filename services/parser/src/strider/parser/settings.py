@@ -32,5 +32,7 @@ class ParserSettings(ServiceSettings):
     """Whether main text comes as Markdown too."""
     site_parsers: str = ""
     """Versions of site parsers that read, such as `amazon=1.0, other=off`; of the others the newest reads."""
+    shadow: bool = False
+    """Whether it reads beside the live parser, in a group of its own, and speaks on `pages-parsed-shadow`."""
     robot_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] = "strider"
     """The name by which meta elements and X-Robots-Tag headers may speak to this crawler alone."""

@@ -1,4 +1,7 @@
-"""pages-fetched -> parse -> pages-parsed; a page that is given up -> pages-rejected."""
+"""pages-fetched -> parse -> pages-parsed; a page that is given up -> pages-rejected.
+
+In the shadow of the live parser: pages-fetched -> parse -> pages-parsed-shadow, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,13 @@ from typing import Final, Protocol
 
 from strider.contracts.codec import Encoded
 from strider.contracts.generated.events import PageFetched, PageParsed
-from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED, PARSER_DLQ
+from strider.contracts.generated.topics import (
+    PAGES_FETCHED,
+    PAGES_PARSED,
+    PAGES_PARSED_SHADOW,
+    PAGES_REJECTED,
+    PARSER_DLQ,
+)
 from strider.contracts.making import swift
 from strider.parser.core.sitefields import Reader, reader_of
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
@@ -17,9 +26,14 @@ from strider.runtime.loop_settings import LoopSettings
 from strider.runtime.ports import Record
 
 CONSUMES: Final = (PAGES_FETCHED,)
-PRODUCES: Final = (PAGES_PARSED, PAGES_REJECTED)
+LIVE: Final = (PAGES_PARSED, PAGES_REJECTED)
+SHADOW: Final = (PAGES_PARSED_SHADOW,)
+PRODUCES: Final = (*LIVE, *SHADOW)
 DEAD_LETTERS: Final = PARSER_DLQ
 GROUP: Final = "parser"
+
+SHADOW_GROUP: Final = "parser-shadow"
+"""Of a parser that reads beside the live one; nobody acts on what it says."""
 
 PAGES_PER_WORKER: Final = 16
 """In hand at a time: what a worker has ahead, and as many that wait."""
@@ -81,12 +95,19 @@ class Parser:
     """Fetch the body where it is elsewhere, have it read, speak."""
 
     def __init__(
-        self, parsers: Parsers, bodies: Bodies, *, now_ms: Callable[[], int], count: Count = _count_nothing
+        self,
+        parsers: Parsers,
+        bodies: Bodies,
+        *,
+        now_ms: Callable[[], int],
+        count: Count = _count_nothing,
+        is_shadow: bool = False,
     ) -> None:
         self._parsers = parsers
         self._bodies = bodies
         self._now_ms = now_ms
         self._count = count
+        self._is_shadow = is_shadow
 
     def reads(self) -> tuple[Reads, ...]:
         """Say which topic goes to which method."""
@@ -100,9 +121,12 @@ class Parser:
         self._count(parsed.reader or reader_of(event))
         if parsed.texts:
             event = replace(event, texts_object=await self._bodies.put(parsed.texts))
-        return Effects((Say(PAGES_PARSED, event, encoded=parsed.encoded),), outcome=event.outcome)
+        topic = PAGES_PARSED_SHADOW if self._is_shadow else PAGES_PARSED
+        return Effects((Say(topic, event, encoded=parsed.encoded),), outcome=event.outcome)
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
-        """Speak for a page that will have no parsed event, so that its entry settles."""
+        """Speak for a page without a parsed event, so that its entry settles; a shadow settles none."""
+        if self._is_shadow:
+            return NOTHING
         rejected = rejection_of(record, reason, service="parser", now_ms=self._now_ms())
         return NOTHING if rejected is None else Effects(close=(Say(PAGES_REJECTED, rejected),))

@@ -145,6 +145,23 @@ def _headers_of_pages_parsed(event: PageParsed) -> tuple[tuple[str, bytes], ...]
     )
 
 
+def _key_of_pages_parsed_shadow(event: PageParsed) -> bytes | None:
+    return event.group.encode()
+
+
+def _shard_of_pages_parsed_shadow(event: PageParsed, shards: int) -> int:
+    return shard_of_host(event.group, shards)
+
+
+def _headers_of_pages_parsed_shadow(event: PageParsed) -> tuple[tuple[str, bytes], ...]:
+    return (
+        ("entry", f"{event.job_id}/{event.url_key}".encode()),
+        ("execution", event.execution_id.encode()),
+        ("fetch-sequence", str(event.fetch_sequence).encode()),
+        ("group", event.group.encode()),
+    )
+
+
 def _key_of_pages_rejected(event: PageRejected) -> bytes | None:
     return event.group.encode()
 
@@ -744,6 +761,7 @@ PAGES_FETCHED: Final[Topic[PageFetched]] = Topic(
     headers_of=_headers_of_pages_fetched,
     read_by=(
         Reader("parser", group="parser", gates="release"),
+        Reader("parser", group="parser-shadow"),
         Reader("indexer", group="indexer-archive"),
     ),
     transactional=False,
@@ -795,6 +813,46 @@ PAGES_PARSED: Final[Topic[PageParsed]] = Topic(
     },
 )
 """What the bytes say, with links as parallel arrays."""
+
+PAGES_PARSED_SHADOW: Final[Topic[PageParsed]] = Topic(
+    name="pages-parsed-shadow",
+    value=PageParsed,
+    schema_name="page-parsed.v1",
+    description="What a parser says that runs in the shadow of the live one. Nobody acts on it; `strider parser diff` compares.",
+    partitioner="shard",
+    cleanup="delete",
+    writers=("parser",),
+    readers=("person",),
+    max_bytes=507_904,
+    partitions=None,
+    compression="zstd",
+    accepts_json=False,
+    profile="core",
+    config={
+        "cleanup.policy": "delete",
+        "max.message.bytes": "1048576",
+        "retention.bytes": "1073741824",
+        "retention.ms": "86400000",
+        "segment.bytes": "268435456",
+        "segment.ms": "3600000",
+    },
+    key_of=_key_of_pages_parsed_shadow,
+    shard_of=_shard_of_pages_parsed_shadow,
+    headers_of=_headers_of_pages_parsed_shadow,
+    read_by=(
+        Reader("person", mode="whole"),
+    ),
+    transactional=False,
+    key_name="group",
+    headers={
+        "entry": "Job and URL key of the entry.",
+        "execution": "The run that the page was fetched for.",
+        "fetch-sequence": "Number of the fetch among those of its entry.",
+        "group": "What politeness is about; the shard follows from it.",
+    },
+)
+"""What a parser says that runs in the shadow of the live one. Nobody acts on it; `strider parser diff`
+compares."""
 
 PAGES_REJECTED: Final[Topic[PageRejected]] = Topic(
     name="pages-rejected",
@@ -1261,6 +1319,7 @@ TOPICS: Final[Mapping[str, Topic[Any]]] = {
         LINKS_DISCOVERED,
         PAGES_FETCHED,
         PAGES_PARSED,
+        PAGES_PARSED_SHADOW,
         PAGES_REJECTED,
         PAGES_SETTLED,
         PAGES_VALIDATED,

@@ -1,0 +1,1 @@
+"""The look through stored pages, on a real database."""

@@ -1,0 +1,45 @@
+"""strider parser audit on real tables: a range of keys from anywhere is a sample of everything."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.cli.siteparsers.auditing import Asked, run_audit, sample
+from strider.indexer.adapters import PostgresTables
+from strider.indexer.core import Changes, row_of
+from strider.stores.migrations import upgrade
+from strider.stores.postgres import Postgres, PostgresOptions
+from tests.unit.indexer.events import a_page
+
+URLS = tuple(f"https://www.example.org/{number}" for number in range(6))
+
+
+@pytest.fixture
+async def dsn(postgres_dsn: str) -> str:
+    """A database with six pages, of which one has no title."""
+    await upgrade(postgres_dsn)
+    postgres = Postgres(PostgresOptions(postgres_dsn, max_connections=1))
+    pages = [a_page(url, title="" if url == URLS[0] else url[-1]) for url in URLS]
+    await PostgresTables(postgres).keep(Changes(pages=[row_of(page, "words") for page in pages]))
+    await postgres.close()
+    return postgres_dsn
+
+
+@pytest.mark.req("S4.7.8")
+async def test_a_sample_begins_anywhere_and_has_each_page_once(dsn: str) -> None:
+    found = {begin: await sample(dsn, Asked(sample=10), begin=begin) for begin in ("", "8", "f" * 64)}
+
+    assert all({row["url"] for row in rows} == set(URLS) and len(rows) == 6 for rows in found.values())
+    assert len(await sample(dsn, Asked(sample=2), begin="8")) == 2
+    assert await sample(dsn, Asked(domain="other.test"), begin="8") == []
+
+
+@pytest.mark.req("S4.7.8")
+def test_the_command_says_what_is_wrong_and_where(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_audit(Asked(dsn=dsn, sample=10)) == 1
+    assert f"title: says nothing (1 of 6), such as {URLS[0]}" in capsys.readouterr().out
+
+
+def test_a_database_that_does_not_answer_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_audit(Asked(dsn="postgresql://127.0.0.1:9/none")) == 3
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,77 @@
+"""A parser in the shadow of the live one: it reads the same topic, and nobody acts on what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strider.cli.siteparsers.diffing import Asked, gather
+from strider.contracts import Topic
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.topics import (
+    PAGES_FETCHED,
+    PAGES_PARSED,
+    PAGES_PARSED_SHADOW,
+    PAGES_REJECTED,
+    PARSER_DLQ,
+    SCHEMAS,
+)
+from strider.parser.__main__ import build
+from strider.parser.settings import ParserSettings
+from strider.runtime.clocks import SystemClock
+from strider.runtime.inprocess import Broker, InProcessBus
+from strider.runtime.schemas import SchemaFinder
+from strider.runtime.topics.tailing import Tail
+from tests.integration.examples.living import SHARDS, eventually, living
+
+from .test_ring import put, said
+
+CODEC = Codec(SchemaBook.embedded())
+PAGES = 6
+PAGE = (
+    b'<title>T</title><script type="application/ld+json">{"@type": "Product", "name": "Kettle"}</script>'
+    b"<h1>Kettle</h1><p>A kettle that walks.</p>"
+)
+
+
+@pytest.fixture
+def broker() -> Broker:
+    broker = Broker(clock=SystemClock())
+    topics: tuple[Topic[Any], ...] = (
+        PAGES_FETCHED, PAGES_PARSED, PAGES_PARSED_SHADOW, PAGES_REJECTED, PARSER_DLQ, SCHEMAS,
+    )  # fmt: skip
+    for topic in topics:
+        broker.create_topic(topic.name, topic.partitions or SHARDS)
+    broker.start_group("parser", [PAGES_FETCHED.name])
+    broker.start_group("parser-shadow", [PAGES_FETCHED.name])
+    return broker
+
+
+@pytest.mark.req("S4.7.6")
+async def test_a_shadow_reads_what_the_live_parser_reads_and_both_are_compared(broker: Broker) -> None:
+    """The shadow extracts more; where both say something they agree, and nothing of it reaches the ring."""
+    for number in range(PAGES):
+        put(broker, number, PAGE)
+    put(broker, PAGES, b"", value=b"no event at all")
+
+    async with living(ParserSettings, build, broker, {"PARSER_EXTRACTION": "main"}):
+        await eventually(lambda: len(said(broker, PAGES_PARSED)) == PAGES and said(broker, PAGES_REJECTED))
+    async with living(
+        ParserSettings, build, broker, {"PARSER_EXTRACTION": "records", "PARSER_SHADOW": "true"}
+    ):
+        await eventually(lambda: len(said(broker, PAGES_PARSED_SHADOW)) == PAGES)
+        await eventually(lambda: len(said(broker, PARSER_DLQ)) == 2)
+
+    assert (len(said(broker, PAGES_PARSED)), len(said(broker, PAGES_REJECTED))) == (PAGES, 1)
+
+    bus = InProcessBus(broker)
+    schemas = SchemaFinder(bus, codec=CODEC, registry=None)
+    agreement = await gather(Tail(bus, CODEC, schemas), Asked())
+    await schemas.close()
+    await bus.close()
+
+    assert (agreement.pages, agreement.unmatched) == (PAGES, 0)
+    assert (agreement.fields["title"].same, agreement.fields["products"].only_shadow) == (PAGES, PAGES)
+    assert set(agreement.below(1.0)) == {"products", "structured_types", "product.name"}
