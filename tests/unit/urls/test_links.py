@@ -5,8 +5,21 @@ from __future__ import annotations
 import pytest
 
 from strider.urls import Links, Refused, as_found, key, key_of, links
+from strider.urls.links import CACHED_LINKS, _met
+from strider.urls.normal import KEY_RULES
 
 PAGE = "https://www.example.org/a/b.html?x#y"
+
+TEXTS_OF_ABSOLUTE = [
+    pytest.param("https://a.test/b", id="plain"),
+    pytest.param("http://a.test/b/?c=1&utm_source=x", id="query"),
+    pytest.param("http:///a.test/b", id="three slashes"),
+    pytest.param("https://a.test\\b", id="backslash"),
+    pytest.param("http://a.test/b\n/../c#d", id="line end and dots"),
+    pytest.param("http://10.0.0.1/", id="private"),
+    pytest.param("https://", id="no host"),
+    pytest.param("http://ä.test/é", id="letters"),
+]
 
 
 @pytest.mark.req("S3.9.7", "S3.9.8", "S3.9.9")
@@ -59,6 +72,36 @@ def test_what_is_met_again_gives_the_same_answer(href: str) -> None:
 
     assert len({*found.keys}) == len({*found.urls}) == 1
     assert found.keys[0] == key(href, PAGE)
+
+
+@pytest.mark.parametrize("href", TEXTS_OF_ABSOLUTE)
+def test_an_absolute_link_is_the_same_on_every_page(href: str) -> None:
+    """What it has turned out to be is remembered, whoever named it first."""
+    bases = (PAGE, "http://b.test/x/?y", "ftp://c.test/")
+    alone = []
+    for base in bases:
+        _met.cache_clear()
+        alone.append(links(base, [href]))
+
+    assert [links(base, [href]) for base in (*bases, PAGE)] == [alone[0]] * 4
+    assert alone == [alone[0]] * 3
+
+
+def test_what_an_event_says_is_found_is_believed_by_nobody_else() -> None:
+    """An event's URLs were read before and are looked at less closely: a page may still say something odd."""
+    odd = "https://a.test/a\\b"
+
+    links(PAGE, ["https://a.test/"])
+    links(None, [odd])
+
+    assert links(PAGE, [odd]).urls == ["https://a.test/a/b"]
+
+
+def test_what_is_remembered_of_links_is_bounded() -> None:
+    """A crawl of a million hosts meets a billion links."""
+    links(PAGE, (f"https://a.test/{number}?a" for number in range(3 * CACHED_LINKS)))
+
+    assert len(_met(False, KEY_RULES)) <= CACHED_LINKS  # as it is called
 
 
 def test_hostile_links_cost_a_word_each() -> None:

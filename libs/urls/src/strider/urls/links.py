@@ -9,11 +9,9 @@ by one glance.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
-
-import can_ada
 
 from .addresses import address_refusal, canonical_host_kind
 from .found import (
@@ -60,6 +58,11 @@ CACHED_AUTHORITIES: Final = 8192
 CACHED_NAMES: Final = 2048
 """Names of parameters; a few dozen make up nearly all there are."""
 
+CACHED_LINKS: Final = 16_384
+"""About 6 MB when full; then all are forgotten. Most links of a site stand on each of its pages."""
+
+_ABSOLUTE: Final = ("http://", "https://")
+
 _KEPT: Final = 0
 _NOT_IN_KEY: Final = 1
 _TRACKING: Final = 2
@@ -91,7 +94,7 @@ class _Authority(NamedTuple):
     """Good, and in the key as it stands in the URL."""
 
 
-def links(  # noqa: C901  # every call within this loop costs a twentieth of its time
+def links(
     base: str | None, hrefs: Iterable[str], *, allow_private: bool = False, rules: KeyRules = KEY_RULES
 ) -> Links:
     """Resolve what a page links to; with a base that is none, the absolute links remain.
@@ -99,65 +102,75 @@ def links(  # noqa: C901  # every call within this loop costs a twentieth of its
     Without a base (None) the links are URLs as found, from an event: the parser then sees each
     authority once, which spares half the time.
     """
-    resolve, is_found = resolver(base), base is None
-    origin = "" if is_found else _origin(resolve)
-    looker = _Looker(allow_private=allow_private, rules=rules)
-    plain_hosts, drop_slash = looker.plain_hosts, rules.drop_trailing_slash
-    home = plain_hosts.get(origin)
+    looker = _Looker(base, allow_private=allow_private, rules=rules)
+    origin, hosts = looker.origin, looker.plain_hosts
+    home = hosts.get(origin)
+    met = _met(allow_private, rules)
     found: list[_Link] = []
     for href in hrefs:
         if home is not None and len(href) <= MAX_PLAIN_CHARACTERS and _PLAIN_PATH(href) and "/." not in href:
             url = origin + href
             found.append((url, url, home, "", ""))
             continue
-        url = origin + href if origin and href[:1] == "/" else href
-        start = url.find("/", 8)
-        host = plain_hosts.get(url[:start])
-        if host is None or not (is_found or (_STANDS(url, start) and "/." not in url)):
-            if len(href) > MAX_TEXT_CHARACTERS:
-                found.append(_refused(TOO_LONG))
-                continue
-            try:
-                url = resolve(href).href
-            except (ValueError, TypeError):  # TypeError: lone surrogates do not pass into the parser
-                found.append(_refused(BAD_URL))
-                continue
-            if "#" in url:
-                url = url[: url.index("#")]
-            start = url.find("/", 8)
-            host = plain_hosts.get(url[:start])
-        if host is None or "/." in url or len(url) > MAX_URL_BYTES:
-            found.append(looker.look(url))
-            home = home or plain_hosts.get(origin)
-        elif (mark := _NOT_PLAIN(url, start)) or url[-2:] == "//":
-            if is_unfinished(url, mark.start() if mark else start):
-                found.append(looker.look(url))
-            else:
-                found.append((*looker.read_query(url, start), host, "", ""))
-        elif url[-1] == "/" and drop_slash and len(url) > start + 1:
-            found.append((url, url[:-1], host, "", ""))
-        else:
-            found.append((url, url, host, "", ""))
+        link = met.get(href)
+        if link is None:
+            link = looker.read(href)
+            home = home or hosts.get(origin)
+            # What an event carries is not read as closely, so others do not take over the answers.
+            if base is not None and href.startswith(_ABSOLUTE) and len(href) <= MAX_PLAIN_CHARACTERS:
+                if len(met) >= CACHED_LINKS:
+                    met.clear()
+                met[href] = link
+        found.append(link)
     return Links(*map(list, zip(*found, strict=True))) if found else Links([], [], [], [], [])
-
-
-def _origin(resolve: Callable[[str], can_ada.URL]) -> str:
-    """Give what goes before a path of the base's own host; nothing where there is no base."""
-    try:
-        return resolve("/").href[:-1]
-    except ValueError:
-        return ""
 
 
 class _Looker:
     """Looks closer at a URL, and remembers what it learns of authorities."""
 
-    __slots__ = ("_allow_private", "_drop_slash", "plain_hosts")
+    __slots__ = ("_allow_private", "_drop_slash", "_is_found", "_resolve", "origin", "plain_hosts")
 
-    def __init__(self, *, allow_private: bool, rules: KeyRules) -> None:
+    def __init__(self, base: str | None, *, allow_private: bool, rules: KeyRules) -> None:
+        self._resolve = resolver(base)
+        self._is_found = base is None
         self._allow_private = allow_private
         self._drop_slash = rules.drop_trailing_slash
         self.plain_hosts = _plain_hosts(allow_private)
+        self.origin = "" if base is None else self._read_origin()
+        """What goes before a path of the base's own host; nothing where there is no base."""
+
+    def _read_origin(self) -> str:
+        try:
+            return self._resolve("/").href[:-1]
+        except ValueError:
+            return ""
+
+    def read(self, href: str) -> _Link:  # noqa: PLR0911  # every call within would cost a twentieth of it
+        """Read one link."""
+        hosts = self.plain_hosts
+        url = self.origin + href if self.origin and href[:1] == "/" else href
+        start = url.find("/", 8)
+        host = hosts.get(url[:start])
+        if host is None or not (self._is_found or (_STANDS(url, start) and "/." not in url)):
+            if len(href) > MAX_TEXT_CHARACTERS:
+                return _refused(TOO_LONG)
+            try:
+                url = self._resolve(href).href
+            except (ValueError, TypeError):  # TypeError: lone surrogates do not pass into the parser
+                return _refused(BAD_URL)
+            if "#" in url:
+                url = url[: url.index("#")]
+            start = url.find("/", 8)
+            host = hosts.get(url[:start])
+        if host is None or "/." in url or len(url) > MAX_URL_BYTES:
+            return self.look(url)
+        if (mark := _NOT_PLAIN(url, start)) or url[-2:] == "//":
+            if is_unfinished(url, mark.start() if mark else start):
+                return self.look(url)
+            return (*self.read_query(url, start), host, "", "")
+        if url[-1] == "/" and self._drop_slash and len(url) > start + 1:
+            return url, url[:-1], host, "", ""
+        return url, url, host, "", ""
 
     def look(self, url: str) -> _Link:
         """Do for one URL in WHATWG form what `as_found` and `key_of` do."""
@@ -209,6 +222,12 @@ class _Looker:
             return query, keyed[0][1]
         keyed.sort(key=by_name)
         return query, "&".join([piece for _, piece in keyed])
+
+
+@lru_cache(maxsize=4)
+def _met(allow_private: bool, rules: KeyRules) -> dict[str, _Link]:  # noqa: ARG001  # one for each answer
+    """Keep what absolute links have turned out to be: no base changes that."""
+    return {}
 
 
 @lru_cache(maxsize=2)
