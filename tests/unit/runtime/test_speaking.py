@@ -72,6 +72,21 @@ def test_a_repeat_has_the_same_identity_and_nothing_else_has() -> None:
     simulate(scenario())
 
 
+def test_an_event_with_a_cause_of_its_own_is_named_by_it() -> None:
+    """What is said together may be said again in other company; and no bytes are made for a name."""
+
+    async def scenario() -> None:
+        world = World(partitions=1)
+        speaker = _speaker(world)
+        first, second = (Say(ANSWERS, Note("k", text), cause=f"leased {text}") for text in "ab")
+        await speaker.speak((first, second))
+        await speaker.speak((second,), cause="notes:0:1")
+
+        assert _identities(world) == [b"leased a", b"leased b", b"leased b"]
+
+    simulate(scenario())
+
+
 def test_what_follows_from_no_message_is_named_by_its_content() -> None:
     async def scenario() -> None:
         world = World(partitions=1)

@@ -28,6 +28,8 @@ class Say:
     encoded: Encoded | None = None
     """The event's bytes, where they are there already (spliced): they are sent as they are, and the
     event only says key, partition and headers."""
+    cause: str = ""
+    """What this event alone follows from, where it is said for itself: its id, so that none is computed."""
 
 
 @swift(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class Speaker:
             own: tuple[Header, ...] = ()
         else:
             key, partition = topic.key_of(say.event), self._partition_of(say)
-            own = topic.headers_of(say.event)
+            own, cause = topic.headers_of(say.event), say.cause or cause
         return Outgoing(
             topic.name,
             key,

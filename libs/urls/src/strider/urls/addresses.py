@@ -7,6 +7,7 @@ Decides nothing about names beyond those that can only mean the inside; resolves
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
@@ -97,9 +98,13 @@ _IPV4_TRANSLATED: Final = IPv6Network("::ffff:0:0:0/96")
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
 """The third word of a tunnel's address (RFC 5214), under any prefix; the fourth is an IPv4 address."""
 
+CACHED_KINDS: Final = 4096
+"""About 1 MB when full. A host is judged for each of its pages, in a crawl of its own a few times a page."""
+
 _WORD: Final = 0xFFFFFFFF
 
 
+@lru_cache(maxsize=CACHED_KINDS)
 def host_kind(host: str) -> str:
     """Judge a host as a URL has it, in any spelling: 0x7f.1, 2130706433, [::ffff:7f00:1], LOCALHOST."""
     try:
@@ -110,6 +115,7 @@ def host_kind(host: str) -> str:
     return canonical_host_kind(canonical.removesuffix("."))
 
 
+@lru_cache(maxsize=CACHED_KINDS)
 def canonical_host_kind(name: str) -> str:
     """Judge a host as a URL as found has it, without its last dot: there each address has one spelling."""
     if name.startswith("["):
@@ -128,6 +134,7 @@ def address_refusal(kind: str, *, allow_private: bool = False) -> Refused | None
     return Refused(POLICY_BLOCKED, PRIVATE_ADDRESS) if kind == PRIVATE and not allow_private else None
 
 
+@lru_cache(maxsize=CACHED_KINDS)
 def address_kind(address: str | IPv4Address | IPv6Address) -> str:
     """Judge an address; one IPv4 address within an IPv6 one counts as what it leads to."""
     if isinstance(address, str):

@@ -136,10 +136,15 @@ class PartitionLog:
         if before <= self.start:
             return
         index = self._index(before)
-        self.size_bytes -= sum(map(size_of, self.records[:index]))
-        self._aborted.difference_update([record.offset for record in self.records[:index]])
-        del self.records[:index]
-        self.start = before
+        gone, left = self.records[:index], self.records[index:]
+        # Sizing what is little: as a rule nearly everything goes.
+        if len(left) < len(gone):
+            self.size_bytes = sum(map(size_of, left))
+        else:
+            self.size_bytes -= sum(map(size_of, gone))
+        if self._aborted:
+            self._aborted.difference_update([record.offset for record in gone])
+        self.records, self.start = left, before
 
     def compact(self, *, now_ms: int, delete_retention_ms: int) -> None:
         """Keep the last committed record of each key; drop tombstones that are old enough."""

@@ -259,7 +259,8 @@ class Releasing:
     def _request_of(self, lease: Lease, spec: CrawlSpecDeclared) -> tuple[Say, int]:
         shard = self._shard
         licence = Licence(lease.lease_id, lease.issued_at_ms, lease.expires_at_ms, shard.number, shard.epoch)
-        return Say(FETCH_REQUESTS, fetch_request(lease.entry, spec, licence)), lease.expires_at_ms
+        request = fetch_request(lease.entry, spec, licence)
+        return Say(FETCH_REQUESTS, request, cause=f"leased {lease.lease_id}"), lease.expires_at_ms
 
     async def _send(self, requests: Sequence[tuple[Say, int]]) -> None:
         if not requests:
