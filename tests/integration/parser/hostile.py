@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.parser.adapters import pages
-from strider.parser.core import Limits, parse
+from strider.parser.core import Limits
 
 HOARD: list[bytearray] = []
 
@@ -52,10 +52,12 @@ DEEDS: dict[str, Callable[[], object]] = {
 
 
 def make_reader(limits: Limits) -> pages.Reader:
-    def read(page: PageFetched, body: bytes) -> PageParsed:
+    usual = pages.make_reader(limits)
+
+    def read(page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
         deed = DEEDS.get(urlsplit(page.url).path)
         if deed is not None:
             deed()
-        return parse(page, body, tools=pages.TOOLS, limits=limits)
+        return usual(page, body, extraction)
 
     return pages.guarded(read)

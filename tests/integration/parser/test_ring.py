@@ -13,7 +13,9 @@ import pytest
 from strider.contracts import Topic
 from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
+from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import (
+    CRAWL_SPECS,
     PAGES_FETCHED,
     PAGES_PARSED,
     PAGES_REJECTED,
@@ -36,11 +38,16 @@ CODEC = Codec(SchemaBook.embedded())
 ARTICLE = b"<html><title>T</title>" + b"<p>Walking on streams is a matter of balance.</p>" * 20
 
 
+REOPENED = b"<p>" + b"".join(b"<b id=%d>" % number for number in range(80)) + b"<p>x" * 10_000
+"""41 KB, of which the standard makes 800,000 elements: each paragraph opens again what none has closed."""
+
+
 @pytest.fixture
 def broker() -> Broker:
     broker = Broker(clock=SystemClock())
     topics: tuple[Topic[Any], ...] = (
-        PAGES_FETCHED, PAGES_PARSED, PAGES_VALIDATED, PAGES_REJECTED, PARSER_DLQ, VALIDATOR_DLQ, SCHEMAS,
+        CRAWL_SPECS, PAGES_FETCHED, PAGES_PARSED, PAGES_VALIDATED, PAGES_REJECTED, PARSER_DLQ, VALIDATOR_DLQ,
+        SCHEMAS,
     )  # fmt: skip
     for topic in topics:
         broker.create_topic(topic.name, topic.partitions or SHARDS)
@@ -85,9 +92,11 @@ async def test_every_page_is_validated_or_rejected_exactly_once(broker: Broker) 
         4: (b"%PDF-1.7", {}),
         5: (b"", {"not_modified": True}),
         6: (b'{"a": 1}', {"content_type": "application/json"}),
-        7: (b"<b><i><u><s>" * 5_000 + b"<p>x" * 1_200, {}),
-        8: (b"<a href=/on>on</a>", {}),
+        7: (REOPENED, {}),
+        8: (b"<a href=/on>on</a>", {"crawl_spec_id": "brief"}),
     }
+    brief = CODEC.encode(CRAWL_SPECS, CrawlSpecDeclared(crawl_spec_id="brief", extraction="basic"))
+    broker.append(Outgoing(CRAWL_SPECS.name, b"brief", brief.value, 0, brief.headers))
     async with both(broker):
         for number, (body, fields) in bodies.items():
             put(broker, number, body, **fields)
@@ -104,6 +113,8 @@ async def test_every_page_is_validated_or_rejected_exactly_once(broker: Broker) 
         9: "unreadable_message",
     }
     assert Counter(event.url for event in said(broker, PAGES_PARSED)).most_common(1)[0][1] == 1
+    assert {event.url[-1]: event.extraction for event in said(broker, PAGES_PARSED)}["1"] == "main"
+    assert {event.url[-1]: event.extraction for event in said(broker, PAGES_PARSED)}["8"] == "basic"
     assert [letter.reason for letter in said(broker, PARSER_DLQ)] == ["bad_magic"]
 
 

@@ -49,7 +49,12 @@ def a_fetched_page() -> PageFetched:
 async def test_a_page_that_was_given_up_has_its_url() -> None:
     """Its line says which one it was; a message that cannot be read says all it can."""
     page = a_fetched_page()
-    parser = Parser(InlineParsers(Limits(), may_store=False), None, now_ms=lambda: 9)  # type: ignore[arg-type]  # no body is elsewhere
+    parser = Parser(
+        InlineParsers(Limits(), may_store=False),
+        None,  # type: ignore[arg-type]  # no body is elsewhere
+        specs=None,  # type: ignore[arg-type]  # no page is read
+        now_ms=lambda: 9,
+    )
     speak = Named(parser.on_given_up, PAGES_FETCHED, CODEC)
     headers = PAGES_FETCHED.headers_of(page)
     record = record_of(PAGES_FETCHED, CODEC.encode(PAGES_FETCHED, page), headers)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strider.contracts.generated.words import ExtractionLevel
 from strider.parser.adapters.frames import (
     HEAD_BYTES,
     MAX_FRAME_BYTES,
@@ -15,7 +16,9 @@ from strider.parser.adapters.frames import (
     READY,
     Answer,
     FrameBuffer,
+    Request,
     answer_frame,
+    length_of,
     read_answer,
     read_request,
     request_frame,
@@ -40,11 +43,15 @@ def test_answers_arrive_whole_however_they_are_torn(answers: list[Answer], cuts:
     assert found == answers
 
 
-@given(event=st.binary(), body=st.binary())
-def test_requests_carry_event_and_body(event: bytes, body: bytes) -> None:
-    frame = b"".join(request_frame(event, body))
+REQUESTS = st.builds(Request, st.binary(), st.binary(), st.sampled_from(["", *ExtractionLevel]))
 
-    assert read_request(frame[HEAD_BYTES:]) == (event, body)
+
+@given(request=REQUESTS)
+def test_requests_carry_event_body_and_how_much_is_wanted(request: Request) -> None:
+    frame = b"".join(request_frame(request))
+
+    assert length_of(frame[:HEAD_BYTES]) == len(frame) - HEAD_BYTES
+    assert read_request(frame[HEAD_BYTES:]) == request
 
 
 @pytest.mark.parametrize(

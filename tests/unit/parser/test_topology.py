@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 
-from strider.contracts.generated.events import PageFetched, PageRejected
+from strider.contracts.generated.events import CrawlSpecDeclared, PageFetched, PageRejected
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED
 from strider.parser.adapters.bodies import NoBodies
 from strider.parser.adapters.inline import INLINE_BYTES, InlineParsers
@@ -35,9 +36,45 @@ class Shelf:
         return "kept"
 
 
-def a_parser(bodies: Any = None) -> Parser:
-    shelf = bodies or Shelf()
-    return Parser(InlineParsers(Limits(), may_store=True), shelf, now_ms=lambda: 99)
+class Declared:
+    """Crawl specs in memory."""
+
+    def __init__(self, *specs: CrawlSpecDeclared) -> None:
+        self.specs = {spec.crawl_spec_id: spec for spec in specs}
+
+    async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
+        return {spec_id: self.specs[spec_id] for spec_id in spec_ids if spec_id in self.specs}
+
+
+def a_parser(bodies: Any = None, *specs: CrawlSpecDeclared, extraction: str = "") -> Parser:
+    return Parser(
+        InlineParsers(Limits(), may_store=True),
+        bodies or Shelf(),
+        specs=Declared(*specs),
+        now_ms=lambda: 99,
+        extraction=extraction,
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "fixed", "expected"),
+    [
+        pytest.param("basic", "", "basic", id="as its crawl asks"),
+        pytest.param("records", "", "records", id="as another crawl asks"),
+        pytest.param("basic", "records", "records", id="of every page"),
+        pytest.param("everything", "", "main", id="what a later version may mean"),
+        pytest.param(None, "", "main", id="a spec that is nowhere"),
+    ],
+)
+async def test_as_much_is_extracted_as_the_crawl_of_the_page_asks_for(
+    asked: str | None, fixed: str, expected: str
+) -> None:
+    """Two crawls that share a parser want different things of their pages."""
+    specs = () if asked is None else (CrawlSpecDeclared(crawl_spec_id="spec", extraction=asked),)
+
+    effects = await a_parser(None, *specs, extraction=fixed).on_page_fetched(a_page(b"<p>x"), ARecord())
+
+    assert effects.say[0].event.extraction == expected  # type: ignore[union-attr]
 
 
 def test_it_reads_and_writes_what_its_topics_declare() -> None:
@@ -116,7 +153,7 @@ async def test_the_same_page_is_the_same_event_wherever_it_is_read() -> None:
     page = a_page(b"<p>x</p><a href=/y>y</a>")
     effects = await a_parser().on_page_fetched(page, ARecord())
     said = effects.say[0].event.to_record()  # type: ignore[union-attr]
-    plain = read(b"<p>x</p><a href=/y>y</a>").to_record()
+    plain = read(b"<p>x</p><a href=/y>y</a>", limits=Limits(extraction="main")).to_record()
 
     assert {**said, "parse_us": 0} == {**plain, "parse_us": 0}
 
@@ -127,9 +164,9 @@ class Elsewhere:
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    async def parse(self, page: PageFetched, record: Record, body: bytes) -> Parsed:
+    async def parse(self, page: PageFetched, record: Record, body: bytes, *, extraction: str = "") -> Parsed:
         self.sizes.append(len(body))
-        return await InlineParsers(Limits(), may_store=True).parse(page, record, body)
+        return await InlineParsers(Limits(), may_store=True).parse(page, record, body, extraction=extraction)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.contracts.generated.words import ExtractionLevel
 from strider.runtime.settings import CrawlSettings, ServiceSettings
 from strider.runtime.settings_sources import SettingsError, load
 
@@ -103,6 +104,7 @@ def _spec(asked: Asked, settings: CrawlSettings) -> CrawlSpecDeclared:
         request_timeout_seconds=asked.timeout_seconds,
         host_patience_seconds=asked.host_patience_seconds,
         respect_robots=not asked.ignore_robots,
+        extraction=ExtractionLevel.BASIC.value,  # all that its lines tell
         headers=headers_of(asked.headers),
     )
 

@@ -174,6 +174,7 @@ def parser(place: Place, manners: Manners) -> Member:
     service = parsing.Parser(
         InlineParsers(orders.limits, may_store=orders.may_store, large=large),
         ObjectBodies(place.objects),
+        specs=place.specs,
         now_ms=lambda: round(place.clock.now().timestamp() * 1000),
     )
     loop = parsing.loop_settings(workers=1, page_seconds=orders.page_seconds)

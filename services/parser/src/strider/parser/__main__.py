@@ -7,6 +7,7 @@ import os
 from strider.runtime.errors import StartRefused
 from strider.runtime.logs import logger
 from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.runtime.specs import SpecShelf
 from strider.sites import BadChoice, choose_parsers, find_parsers
 from strider.stores.objects import ObjectOptions, open_objects
 
@@ -34,7 +35,6 @@ def build(process: Process[ParserSettings]) -> Wiring:
             settings.max_page_mb * MIB,
             settings.max_links,
             settings.robot_name.lower(),
-            extraction=settings.extraction,
             with_markdown=settings.with_markdown,
             site_parsers=settings.site_parsers,
         ),
@@ -45,10 +45,13 @@ def build(process: Process[ParserSettings]) -> Wiring:
     parsers = WorkerParsers(
         orders, process.codec, workers=settings.workers, clock=clock, environ=dict(os.environ)
     )
+    specs = SpecShelf(process.bus, process.codec, clock=clock)
     parser = Parser(
         parsers,
         bodies,
+        specs=specs,
         now_ms=lambda: round(clock.now().timestamp() * 1000),
+        extraction=settings.extraction,
         count=ProcessMeter(process.metrics).count,
         is_shadow=settings.shadow,
     )
@@ -65,7 +68,7 @@ def build(process: Process[ParserSettings]) -> Wiring:
         SHADOW if settings.shadow else LIVE,
         DEAD_LETTERS,
         connect=(parsers.start,),
-        close=(parsers.close, *(() if objects is None else (objects.close,))),
+        close=(parsers.close, specs.close, *(() if objects is None else (objects.close,))),
         objects=objects,
     )
 

@@ -25,9 +25,11 @@ class ParserSettings(ServiceSettings):
     """Largest page, once its encodings are undone."""
     max_links: Annotated[int, Field(ge=1, le=10_000)] = 1_000
     """Links of one page that travel; the best are kept."""
-    extraction: Literal["basic", "main", "records"] = "basic"
-    """How much of a page is extracted: `main` adds main text, kind, pagination, dates and SimHash,
-    `records` also structured data, products, and what parsers of single sites say."""
+    extraction: Literal["", "basic", "main", "records"] = ""
+    """How much of every page is extracted, whatever its crawl asks for; empty: what the crawl asks for.
+    `main` adds main text, kind, pagination, dates and SimHash; `records` structured data, products, and
+    what parsers of single sites say.
+    """
     with_markdown: bool = False
     """Whether main text comes as Markdown too."""
     site_parsers: str = ""

@@ -5,12 +5,12 @@ In the shadow of the live parser: pages-fetched -> parse -> pages-parsed-shadow,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
 from strider.contracts.codec import Encoded
-from strider.contracts.generated.events import PageFetched, PageParsed
+from strider.contracts.generated.events import CrawlSpecDeclared, PageFetched, PageParsed
 from strider.contracts.generated.topics import (
     PAGES_FETCHED,
     PAGES_PARSED,
@@ -18,6 +18,7 @@ from strider.contracts.generated.topics import (
     PAGES_REJECTED,
     PARSER_DLQ,
 )
+from strider.contracts.generated.words import ExtractionLevel
 from strider.contracts.making import swift
 from strider.parser.core.sitefields import Reader, reader_of
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
@@ -37,6 +38,11 @@ SHADOW_GROUP: Final = "parser-shadow"
 
 PAGES_PER_WORKER: Final = 16
 """In hand at a time: what a worker has ahead, and as many that wait."""
+
+USUAL_EXTRACTION: Final = ExtractionLevel.MAIN.value
+"""Of a page whose crawl does not say."""
+
+_LEVELS: Final = frozenset(level.value for level in ExtractionLevel)
 
 WALL_FACTOR: Final = 5.0
 """A page that waits for something else than the processor is ended after so many times its time."""
@@ -69,8 +75,18 @@ class Parsed:
 class Parsers(Protocol):
     """Who reads pages."""
 
-    async def parse(self, page: PageFetched, record: Record, body: bytes) -> Parsed:
-        """Read a page that came as this record; an empty body means the one within the event."""
+    async def parse(self, page: PageFetched, record: Record, body: bytes, *, extraction: str = "") -> Parsed:
+        """Read a page that came as this record; an empty body means the one within the event.
+
+        `extraction` is how much of it is wanted; empty means as much as usual.
+        """
+
+
+class Specs(Protocol):
+    """The crawl specs that were declared."""
+
+    async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
+        """Give all of these that there are; raises Unavailable where that could not be found out."""
 
 
 class Bodies(Protocol):
@@ -92,19 +108,24 @@ def _count_nothing(reader: Reader) -> None:
 
 
 class Parser:
-    """Fetch the body where it is elsewhere, have it read, speak."""
+    """Fetch the body where it is elsewhere, have as much of it read as its crawl asks for, speak."""
 
     def __init__(
         self,
         parsers: Parsers,
         bodies: Bodies,
         *,
+        specs: Specs,
         now_ms: Callable[[], int],
+        extraction: str = "",
         count: Count = _count_nothing,
         is_shadow: bool = False,
     ) -> None:
+        """Take what it works with; `extraction` holds for every page, empty for as much as its crawl asks."""
         self._parsers = parsers
         self._bodies = bodies
+        self._specs = specs
+        self._extraction = extraction
         self._now_ms = now_ms
         self._count = count
         self._is_shadow = is_shadow
@@ -116,13 +137,19 @@ class Parser:
     async def on_page_fetched(self, page: PageFetched, record: Record) -> Effects:
         """Say what one page says; the outcome is part of the event."""
         body = await self._bodies.get(page.body_object) if page.body_object else page.body
-        parsed = await self._parsers.parse(page, record, body)
+        extraction = self._extraction or await self._asked_for(page)
+        parsed = await self._parsers.parse(page, record, body, extraction=extraction)
         event = parsed.event
         self._count(parsed.reader or reader_of(event))
         if parsed.texts:
             event = replace(event, texts_object=await self._bodies.put(parsed.texts))
         topic = PAGES_PARSED_SHADOW if self._is_shadow else PAGES_PARSED
         return Effects((Say(topic, event, encoded=parsed.encoded),), outcome=event.outcome)
+
+    async def _asked_for(self, page: PageFetched) -> str:
+        """Say how much the crawl of a page wants; what only a later version of us understands is as usual."""
+        spec = (await self._specs.known((page.crawl_spec_id,))).get(page.crawl_spec_id)
+        return spec.extraction if spec is not None and spec.extraction in _LEVELS else USUAL_EXTRACTION
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Speak for a page without a parsed event, so that its entry settles; a shadow settles none."""

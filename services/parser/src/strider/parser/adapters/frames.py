@@ -11,6 +11,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from strider.contracts.generated.words import ExtractionLevel
+
 PARSED: Final = 0
 """Outcome and Avro event."""
 PARSED_LONG: Final = 1
@@ -24,6 +26,12 @@ RESTING: Final = 4
 
 MAX_READER_BYTES: Final = 250
 _LENGTH: Final = struct.Struct("<I")
+HEAD_BYTES: Final = _LENGTH.size
+_WITHIN: Final = struct.Struct("<BI")
+"""Of a request, behind its length: how much is wanted, and the length of the event."""
+
+_REQUEST: Final = struct.Struct("<IBI")
+_LEVELS: Final = ("", *(level.value for level in ExtractionLevel))
 MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 
 
@@ -38,17 +46,29 @@ class Answer(NamedTuple):
     """Who read the page, for counting."""
 
 
-def request_frame(event: bytes, body: bytes) -> list[bytes]:
-    """Write a request, in pieces that go out together; the body may be empty."""
-    head = _LENGTH.pack(_LENGTH.size + len(event) + len(body)) + _LENGTH.pack(len(event))
+class Request(NamedTuple):
+    """What a worker is asked to read."""
+
+    event: bytes
+    body: bytes = b""
+    """Where the event has none of its own."""
+    extraction: str = ""
+    """How much of it is wanted; empty means as much as usual."""
+
+
+def request_frame(request: Request) -> list[bytes]:
+    """Write a request, in pieces that go out together."""
+    event, body = request.event, request.body
+    level = _LEVELS.index(request.extraction)
+    head = _REQUEST.pack(_REQUEST.size - HEAD_BYTES + len(event) + len(body), level, len(event))
     return [head, event, body] if body else [head, event]
 
 
-def read_request(frame: bytes) -> tuple[bytes, bytes]:
-    """Read a request: event and body."""
-    (size,) = _LENGTH.unpack_from(frame)
-    start = _LENGTH.size
-    return frame[start : start + size], frame[start + size :]
+def read_request(frame: bytes) -> Request:
+    """Read a request, without the length before it."""
+    level, size = _WITHIN.unpack_from(frame)
+    start = _WITHIN.size
+    return Request(frame[start : start + size], frame[start + size :], _LEVELS[level])
 
 
 def answer_frame(answer: Answer) -> bytes:
@@ -88,9 +108,6 @@ def length_of(head: bytes | memoryview) -> int:
     if size > MAX_FRAME_BYTES:
         raise ValueError(f"a frame of {size} bytes")
     return int(size)
-
-
-HEAD_BYTES: Final = _LENGTH.size
 
 
 class FrameBuffer:

@@ -35,10 +35,10 @@ class InlineParsers:
         self._may_store = may_store
         self._large = large
 
-    async def parse(self, page: PageFetched, record: Record, body: bytes) -> Parsed:
+    async def parse(self, page: PageFetched, record: Record, body: bytes, *, extraction: str = "") -> Parsed:
         """Read a page."""
-        event = self._read(page, body)
+        event = self._read(page, body, extraction)
         if self._large is not None and event.outcome in _OVER_THE_LIMIT:
-            return await self._large.parse(page, record, body)
+            return await self._large.parse(page, record, body, extraction=extraction)
         fitted = fit(event, may_store=self._may_store)
         return Parsed(fitted.event, texts=fitted.texts)

@@ -7,15 +7,13 @@ Decides only how failures of the tools are told.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from selectolax.lexbor import SelectolaxError
 
 from strider.contracts.generated.events import PageFetched, PageParsed
-from strider.contracts.generated.words import ParseOutcome
+from strider.contracts.generated.words import ExtractionLevel, ParseOutcome
 from strider.parser.core import Limits, Tools, Unreadable, parse, unreadable
 from strider.sites import choose_parsers, find_parsers
 
@@ -23,8 +21,13 @@ from .encodings import unpack
 from .lexbor import read_html
 from .lexbor_sites import make_site_reader
 
-Reader = Callable[[PageFetched, bytes], PageParsed]
-"""Takes a page and its body as sent."""
+
+class Reader(Protocol):
+    """Reads pages."""
+
+    def __call__(self, page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
+        """Read a page with its body as sent, as far as is asked for; empty means as far as usual."""
+
 
 TOOLS: Final = Tools(unpack=unpack, read_html=read_html, cpu_seconds=time.thread_time)
 
@@ -33,15 +36,21 @@ def make_reader(limits: Limits) -> Reader:
     """Make what reads pages within these limits."""
     chosen = choose_parsers(find_parsers().parsers, limits.site_parsers)
     tools = replace(TOOLS, read_site=make_site_reader(chosen))
-    return guarded(partial(parse, tools=tools, limits=limits))
+    by_level = {"": limits}
+    by_level |= {level.value: replace(limits, extraction=level.value) for level in ExtractionLevel}
+
+    def read(page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
+        return parse(page, body, tools=tools, limits=by_level[extraction])
+
+    return guarded(read)
 
 
 def guarded(read: Reader) -> Reader:
     """Make a reader tell what its tools could not do, instead of raising it."""
 
-    def read_guarded(page: PageFetched, body: bytes) -> PageParsed:
+    def read_guarded(page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
         try:
-            return read(page, body)
+            return read(page, body, extraction)
         except MemoryError:
             return unreadable(page, Unreadable(ParseOutcome.OUT_OF_MEMORY, "over the limit of memory"))
         except SelectolaxError as failure:

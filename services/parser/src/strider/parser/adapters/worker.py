@@ -37,6 +37,7 @@ from .frames import (
     READY,
     RESTING,
     Answer,
+    Request,
     answer_frame,
     length_of,
     read_request,
@@ -125,15 +126,15 @@ class Worker:
     def _answer(self, request: bytes) -> Answer:
         signal.setitimer(signal.ITIMER_PROF, self._orders.page_seconds)
         try:
-            return self._parse(*read_request(request))
+            return self._parse(read_request(request))
         except Exception:  # noqa: BLE001  # told to the parent, which gives the message up
             return Answer(FAILED, event=traceback.format_exc()[-8_192:].encode("utf-8", "replace"))
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
-    def _parse(self, event: bytes, body: bytes) -> Answer:
-        page = self._codec.decode(PAGES_FETCHED, event)
-        read = self._read(page, body or page.body)
+    def _parse(self, request: Request) -> Answer:
+        page = self._codec.decode(PAGES_FETCHED, request.event)
+        read = self._read(page, request.body or page.body, request.extraction)
         fitted = fit(read, may_store=self._orders.may_store)
         parsed = self._codec.encode(PAGES_PARSED, fitted.event).value
         kind = PARSED_LONG if fitted.texts else PARSED

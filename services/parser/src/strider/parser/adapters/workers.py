@@ -27,7 +27,7 @@ from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock, Record
 
-from .frames import FAILED, PARSED_LONG, READY, RESTING, Answer, request_frame
+from .frames import FAILED, PARSED_LONG, READY, RESTING, Answer, Request, request_frame
 from .processes import Death, WorkerProcess
 from .staff import PART, Staff
 from .worker import MIB, WorkerOrders
@@ -115,11 +115,12 @@ class WorkerParsers:
             self._watching = asyncio.create_task(self._watch())
         await self._staff.start()
 
-    async def parse(self, page: PageFetched, record: Record, body: bytes) -> Parsed:
+    async def parse(self, page: PageFetched, record: Record, body: bytes, *, extraction: str = "") -> Parsed:
         """Have a page read; raises Unavailable while no worker can be started."""
         if not self._desks:
             await self.start()
-        pieces = request_frame(self._event_of(page, record), body if page.body_object else b"")
+        event = self._event_of(page, record)
+        pieces = request_frame(Request(event, body if page.body_object else b"", extraction))
         job = _Job(page, pieces, sum(map(len, pieces)), asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         self._dispatch_soon()
