@@ -32,7 +32,7 @@ def crawl(site: Site, *more: str) -> tuple[str, ...]:
 
 def limited_to(size: int) -> Callable[[], None]:
     def limit() -> None:
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # Python would keep the half of a compiled module for ever
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # it would keep half a compiled module
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
