@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from strider.contracts.generated.topics import (
     PAGES_FETCHED,
     SCHEMAS,
 )
+from strider.fetcher.topology import loop_settings
 from strider.runtime.clocks import SystemClock
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import Outgoing, TopicPartition
@@ -33,8 +35,9 @@ from strider.runtime.tables import TableReader
 from strider.runtime.topics import apply_topics
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.redis import RedisOptions, connect
-from strider.testing.hostile import Hostile, answer, running, says, silent
+from strider.testing.hostile import Hostile, Reader, Writer, answer, running, says, silent
 from strider.testing.stack import Stack
+from tests.faults.broker import Broker
 
 from .leasing import SHARDS, Leasing
 
@@ -46,7 +49,7 @@ TOPICS = (FETCH_REQUESTS, PAGES_FETCHED, FETCHES_COMPLETED, FETCHER_DLQ, SCHEMAS
 class Service:
     """One process of the fetcher."""
 
-    def __init__(self, stack: Stack, folder: Path) -> None:
+    def __init__(self, stack: Stack, folder: Path, **more: str) -> None:
         kept = {
             name: value for name, value in os.environ.items() if not name.startswith(("STRIDER_", "FETCHER_"))
         }
@@ -60,6 +63,7 @@ class Service:
             "STRIDER_ALLOW_PRIVATE": "true",
             "STRIDER_CONTACT": "bot@example.org",
             "STRIDER_GRACE": "6s",
+            **more,
         }
         with self.log.open("wb") as stderr:
             self.process = subprocess.Popen(
@@ -90,7 +94,7 @@ class Ring:
 
     async def request(self, *urls: str) -> list[FetchRequested]:
         """Lease URLs and ask for them."""
-        wanted = await self._leasing.lease(*urls)
+        wanted = await self._leasing.lease(*urls, lease_ms=600_000)
         await self.write(*wanted)
         return wanted
 
@@ -129,13 +133,13 @@ class Ring:
 
 
 @pytest.fixture
-def start(stack: Stack, redis_url: str, tmp_path: Path) -> Iterator[Callable[[], Service]]:
+def start(stack: Stack, redis_url: str, tmp_path: Path) -> Iterator[Callable[..., Service]]:
     connection = KafkaConnection(bootstrap_servers=(stack.kafka.address,))
     asyncio.run(apply_topics(connection, TOPICS, shards=SHARDS))
     services: list[Service] = []
 
-    def launch() -> Service:
-        services.append(Service(stack, tmp_path))
+    def launch(**more: str) -> Service:
+        services.append(Service(stack, tmp_path, **more))
         return services[-1]
 
     yield launch
@@ -158,7 +162,7 @@ async def _serve(act: Callable[[Hostile], Coroutine[Any, Any, None]]) -> None:
 
 
 @pytest.mark.req("S1.2.24", "S3.7.3", "S3.7.4")
-def test_pages_come_and_a_stop_leaves_nothing_unsaid(stack: Stack, start: Callable[[], Service]) -> None:
+def test_pages_come_and_a_stop_leaves_nothing_unsaid(stack: Stack, start: Callable[..., Service]) -> None:
     """What was begun has its outcome when the process is gone, and its successor asks for nothing again."""
 
     async def act(server: Hostile) -> None:
@@ -194,6 +198,66 @@ def test_pages_come_and_a_stop_leaves_nothing_unsaid(stack: Stack, start: Callab
         assert await ring.pages(fine) == {each.url for each in fine}
         assert await asyncio.to_thread(successor.stop) == 0
         assert (len(server.asked), server.asked.count("/slow")) == (25, 3)
+        await ring.close()
+
+    asyncio.run(_serve(act))
+
+
+AT_A_TIME = 16
+IN_FLIGHT = loop_settings(concurrency=AT_A_TIME, max_deadline_seconds=120).window_messages
+"""Asked, or answered and still being spoken: what one process may have in flight."""
+
+
+async def _lingers(_reader: Reader, writer: Writer) -> None:
+    """Answer after a while, so that there is always something in hand."""
+    await asyncio.sleep(0.2)
+    writer.write(answer())
+    await writer.drain()
+
+
+@pytest.mark.req("S3.4.3")
+@pytest.mark.parametrize(
+    "kills", [pytest.param(1, id="once"), pytest.param(4, id="often", marks=pytest.mark.slow)]
+)
+def test_a_kill_under_load_costs_what_was_in_hand_and_nothing_is_asked_twice(
+    stack: Stack, start: Callable[..., Service], kills: int
+) -> None:
+    """By the site's own log: kill -9, again and again, and a successor that reads everything once more."""
+
+    async def act(server: Hostile) -> None:
+        server.plays["/lingers"] = _lingers
+        mark, ring = uuid.uuid4().hex[:6], Ring(stack)
+        witness = Broker(stack.kafka.address, shards=SHARDS)
+        await witness.open(FETCH_REQUESTS)
+        urls = [server.url(f"/lingers?{n}", host=f"k{n}-{mark}.localhost") for n in range(100 + 50 * kills)]
+        wanted = await ring.request(*urls)
+        in_hand: list[int] = []
+        for kill in range(kills):
+            before, service = len(server.asked), start(FETCHER_CONCURRENCY=str(AT_A_TIME))
+
+            async def is_busy(before: int = before) -> bool:
+                return len(server.asked) >= before + 3 * AT_A_TIME
+
+            await _until(is_busy, service)
+            service.close()
+            ends = await ring.ends(wanted)
+            in_hand.append(len(server.asked) - len(ends) - sum(in_hand[:kill]))
+        last = start(FETCHER_CONCURRENCY=str(AT_A_TIME))
+
+        async def is_drained() -> bool:
+            return await witness.committed("fetcher", FETCH_REQUESTS) == await witness.ends(FETCH_REQUESTS)
+
+        await _until(is_drained, last)
+        ends, pages = await ring.ends(wanted), await ring.pages(wanted)
+        left = [each.url for each in wanted if each.lease_id not in ends]
+        asked = Counter(server.asked)
+        assert await asyncio.to_thread(last.stop) == 0
+        assert set(asked.values()) == {1}, "nothing is fetched again for a redelivery"
+        assert set(ends.values()) == {"fetched"}
+        assert pages >= {each.url for each in wanted if each.lease_id in ends}
+        assert len(left) <= kills * IN_FLIGHT, "only what was marked is left to its lease's own end"
+        assert all(0 <= count <= IN_FLIGHT for count in in_hand)
+        await witness.close()
         await ring.close()
 
     asyncio.run(_serve(act))

@@ -27,7 +27,7 @@ LONGEST_SECONDS: Final = 400 * 86_400.0
 SESSION_SECONDS: Final = 7 * 86_400.0
 """What names no end lives as long as its run, and no longer than this."""
 
-_UNFIT: Final = re.compile(r"[\x00-\x1f\x7f;]")
+_UNFIT: Final = re.compile(r"[\x00-\x1f\x7f;\ud800-\udfff]")
 _NUMBER: Final = re.compile(r"-?\d{1,18}")
 
 
@@ -93,7 +93,7 @@ def _cookie(line: str, *, url: str, now: float) -> Cookie | None:
     first, *rest = line.split(";")
     name, equals, value = first.partition("=")
     name, value = (name.strip(), value.strip()) if equals else ("", name.strip())
-    if not (name or value) or len(f"{name}{value}".encode()) > MOST_BYTES or _UNFIT.search(name + value):
+    if not (name or value) or _UNFIT.search(name + value) or len(f"{name}{value}".encode()) > MOST_BYTES:
         return None
     said = {key.strip().lower(): told.strip() for key, _, told in (part.partition("=") for part in rest)}
     owner = _owner(said.get("domain", ""), host(url))
