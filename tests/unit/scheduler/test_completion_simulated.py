@@ -13,9 +13,9 @@ from strider.contracts.partitioning import shard_of_host
 from strider.runtime.effects import Say
 from strider.runtime.inprocess import simulate
 
+from .checks import check_politeness, check_visits
 from .ring import SHARDS
 from .seeds import seeds
-from .test_simulation import check_politeness, check_visits
 from .web import Host, Page, Web, a_web
 from .wishes import a_wish
 from .world import Instance, World

@@ -11,8 +11,8 @@ from strider.scheduler.topology import Options
 from strider.scheduler.topology.appetite import is_wanted, parts, rest_seconds
 from strider.stores.frontier.ports import Figures, Room
 
+from .checks import see_through
 from .seeds import seeds
-from .test_simulation import check_politeness, check_visits
 from .web import a_web
 from .world import SHARDS, World
 
@@ -47,12 +47,8 @@ def test_a_crawl_that_waits_in_the_log_comes_to_its_end(seed: int) -> None:
         await world.begin()
         scheduler = world.start()
         watch = asyncio.create_task(most_parked(world))
-        await world.until_complete(scheduler)
+        await see_through(world, scheduler)
         watch.cancel()
-        await scheduler.stop()
-
-        check_visits(world)
-        check_politeness(world.web)
         return await watch
 
     assert simulate(scenario()) > 3
@@ -71,13 +67,8 @@ def test_what_waits_in_the_log_survives_a_kill(seed: int, is_lost: bool) -> None
         await scheduler.kill()
         if is_lost:
             world.lose_frontier()
-        scheduler = world.start()
-        await world.until_complete(scheduler)
-        await scheduler.stop()
-
         # What was under way and is parked by the rebuild is asked for again.
-        check_visits(world, spare=len(world.web.hosts) if is_lost else 0)
-        check_politeness(world.web)
+        await see_through(world, world.start(), spare=len(world.web.hosts) if is_lost else 0)
 
     simulate(scenario())
 

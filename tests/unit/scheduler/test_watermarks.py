@@ -15,8 +15,8 @@ from strider.runtime.inprocess import simulate
 from strider.scheduler.core.watermarks import MARGIN_MS, RING, Passage, Sounding, lost, places
 
 from .builders import an_entry
+from .checks import check_lives, check_politeness
 from .seeds import seeds
-from .test_simulation import check_lives, check_politeness
 from .test_standstill import hosts_of
 from .web import a_web
 from .world import World

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -61,10 +60,7 @@ class Application:
             logging.getLogger(name).setLevel(level)
         self._on_progress = on_progress
         self._exit_now = exit_now
-        self._directory = tempfile.TemporaryDirectory(prefix="strider-insights-")
-        self._app = _open_app(
-            connection, shards=shards, session_seconds=session_seconds, folder=self._directory.name
-        )
+        self._app = _open_app(connection, shards=shards, session_seconds=session_seconds)
         self._app.transport.Consumer = partial(ContiguousConsumer, on_taken=on_taken)
         self._failed: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         self._leaving: list[Callable[[], Awaitable[None]]] = []
@@ -132,7 +128,6 @@ class Application:
             await self._app.stop()
         finally:
             guard.cancel()
-            self._directory.cleanup()
 
     def waits(self) -> Iterator[str]:
         """Say what it waits for before it can count."""
@@ -171,12 +166,18 @@ class Application:
 
     def _give_up(self) -> None:
         _log.critical("Faust Does Not Stop", why="ending without it", seconds=CLOSE_SECONDS)
-        self._directory.cleanup()
         self._exit_now(int(ExitCode.TERMINATED))
 
 
-def _open_app(connection: KafkaConnection, *, shards: int, session_seconds: float, folder: str) -> Any:
-    return faust.App(
+class _InMemory(faust.App):
+    """Faust without the folders that it makes at each start, for tables that have no files."""
+
+    def _create_directories(self) -> None:
+        """Make none: a process that is killed would leave them behind."""
+
+
+def _open_app(connection: KafkaConnection, *, shards: int, session_seconds: float) -> Any:
+    return _InMemory(
         APP,
         env={},
         broker=[f"kafka://{server}" for server in connection.bootstrap_servers],
@@ -188,7 +189,6 @@ def _open_app(connection: KafkaConnection, *, shards: int, session_seconds: floa
         # Where retention was faster, counts have a hole: nothing that is worth to stop for.
         consumer_auto_offset_reset="earliest",
         store="memory://",
-        datadir=folder,
         loop=asyncio.get_running_loop(),
         stream_buffer_maxsize=BUFFER_MESSAGES,
         topic_partitions=shards,
