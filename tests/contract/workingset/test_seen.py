@@ -105,9 +105,9 @@ async def test_what_was_seen_is_forgotten_after_its_time(frontier: FrontierWorld
     await frontier.accept(page("x", seed_token="seeds-submitted/0/9"))
     await frontier.conclude_entry(page("x"), Fate.CLOSE)
 
-    await frontier.pass_ms(990)
+    await frontier.pass_ms(800)
     kept = await frontier.look(page("x"))
-    await frontier.pass_ms(1_200)
+    await frontier.pass_ms(1_400)
 
     assert kept == Known(Standing.SEEN, None, "seeds-submitted/0/9")
     assert await frontier.look(page("x")) == Known(Standing.UNKNOWN)

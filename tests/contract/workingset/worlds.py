@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
+from redis.asyncio.cluster import RedisCluster
+
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id, key_fingerprint
 from strider.stores.frontier.memory import MemoryFrontier
@@ -237,3 +239,14 @@ class RedisWorld(FrontierWorld):
     async def _now_us(self) -> int:
         seconds, microseconds = await self.redis.command("TIME")
         return int(seconds) * 1_000_000 + int(microseconds)
+
+
+class ClusterWorld(RedisWorld):
+    """Several servers, each with a part of the keys."""
+
+    def __init__(self, redis: Redis, client: RedisCluster) -> None:
+        super().__init__(redis)
+        self._cluster = client
+
+    async def lose(self) -> None:
+        await self._cluster.flushall(target_nodes=RedisCluster.PRIMARIES)
