@@ -22,6 +22,7 @@ from strider.fetcher.adapters.transport import Body
 from strider.testing.hostile import answer
 from tests.integration.fetcher.asking import asking, request
 
+from . import fetch_many
 from .measure import Row
 
 BODY = gzip.compress(b"<html>" + b"some words of text here " * 1_250, mtime=0)
@@ -48,13 +49,13 @@ async def _serve() -> None:
 
 
 def measure(*, short: bool) -> list[Row]:
-    """Measure requests at 100 and 400 connections."""
+    """Measure requests at 100 and 400 connections, at a thousand, and over TLS."""
     server = subprocess.Popen((sys.executable, "-m", "tests.bench.fetch"), stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
         url = f"http://127.0.0.1:{int(server.stdout.readline())}/a"
         count = 500 if short else 1_500
-        return [
+        rows = [
             row
             for connections in BARS
             for row in uvloop.run(_rows(url, connections=connections, count=count))
@@ -63,6 +64,7 @@ def measure(*, short: bool) -> list[Row]:
         server.kill()
         server.wait()
         server.stdout.close()
+    return [*rows, *fetch_many.measure(short=short)]
 
 
 async def _rows(url: str, *, connections: int, count: int) -> list[Row]:

@@ -163,6 +163,28 @@ async def test_certificates_are_verified(certificate: str, host: str, trusted: b
     assert (insecure.completed.outcome, insecure.completed.tls_verified) == ("fetched", False)
 
 
+@pytest.mark.parametrize(
+    ("version", "errors"),
+    [
+        # Some servers say why they hang up, and some do not.
+        pytest.param(ssl.TLSVersion.TLSv1, {"tls_failed", "connection_reset"}, id="1.0"),
+        pytest.param(ssl.TLSVersion.TLSv1_1, {"tls_failed", "connection_reset"}, id="1.1"),
+        pytest.param(ssl.TLSVersion.TLSv1_2, {""}, id="1.2"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
+async def test_old_versions_of_tls_are_not_spoken(version: ssl.TLSVersion, errors: set[str]) -> None:
+    """Not even where any certificate will do."""
+    context = _tls("good.pem")
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.minimum_version, context.maximum_version = version, version
+    async with running({"/": says(answer())}, tls=context) as server, asking() as asker:
+        url = server.url("/", host="good.localhost", scheme="https")
+        completed = (await asker.ask(request(url, insecure_tls=True))).completed
+
+    assert (completed.error_class in errors, completed.started_at_us > 0) == (True, errors == {""})
+
+
 async def test_a_server_that_speaks_no_tls_fails_the_handshake() -> None:
     async with running({"/": says(answer())}) as server, asking() as asker:
         completed = (await asker.ask(request(server.url("/", scheme="https"), deadline_ms=1_000))).completed
