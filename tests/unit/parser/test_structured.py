@@ -62,6 +62,29 @@ def test_broken_json_is_repaired_where_that_is_safe(text: str, is_read: bool) ->
     assert len(page.structured_errors) == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"a": 1 ' + "/* " * 80_000, id="comments"),
+        pytest.param('{"a": 1 ' + "<!-- " * 50_000, id="markup-comments"),
+        pytest.param('{"a": "' + '\\"' * 120_000, id="quotes"),
+        pytest.param('{"a": [,' * 30_000, id="commas"),
+    ],
+)
+def test_repairs_take_time_by_the_length_of_the_text(text: str) -> None:
+    """What has no end must not be looked for again from each of its beginnings."""
+    page = records(f'<script type="application/ld+json">{text}</script>')
+
+    assert page.structured_errors
+    assert page.parse_us < 1_500_000
+
+
+def test_blocks_within_a_property_stand_apart() -> None:
+    page = records('<div itemscope><div itemprop="description">one<p>t<b>w</b>o</p><script>x</script>three')
+
+    assert json.loads(page.structured_json)[0]["items"] == [{"properties": {"description": "one two three"}}]
+
+
 def test_microdata_without_an_end_is_bounded() -> None:
     page = records('<div itemscope itemprop="a">' * 1_500)
 

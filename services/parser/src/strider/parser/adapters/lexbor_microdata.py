@@ -55,7 +55,10 @@ class _Reader:
             value = self.item(element, depth=depth + 1) if is_item else self._value(element, own)
             for name in names:
                 properties.setdefault(name, []).append(value)
-        told = {"type": (said.get("itemtype") or "").strip(), "id": (said.get("itemid") or "").strip()}
+        told = {
+            "type": " ".join((said.get("itemtype") or "").split()),
+            "id": (said.get("itemid") or "").strip(),
+        }
         values = {name: found[0] if len(found) == 1 else found for name, found in properties.items()}
         return {**{name: text for name, text in told.items() if text}, "properties": values}
 
@@ -90,8 +93,31 @@ class _Reader:
 
 
 def _seen(node: LexborNode) -> str:
-    """Give the text of an element, without what is no text to a reader."""
-    text = node.text()
-    for silent in node.css("script,style"):
-        text = text.replace(silent.text(), "", 1)
-    return text
+    """Give the text of an element, without what is no text to a reader; blocks stand apart."""
+    if node.css_first(_BLOCKS) is None:
+        text = node.text()
+        for silent in node.css("script,style"):
+            text = text.replace(silent.text(), "", 1)
+        return text
+    pieces: list[str] = []
+    left = 4 * MAX_VALUE_CHARS
+    for element in node.traverse(include_text=True):
+        tag = element.tag or ""
+        if tag != "-text":
+            pieces += [" "] * (tag in _BLOCK_TAGS)
+        elif element.parent is None or element.parent.tag not in _SILENT:
+            before = element.prev
+            pieces += [" "] * (before is not None and before.tag in _PARTING)
+            pieces.append(element.text_content or "")
+            left -= len(pieces[-1])
+        if left <= 0:
+            break
+    return "".join(pieces)
+
+
+_SILENT: Final = frozenset({"script", "style"})
+_BLOCK_TAGS: Final = frozenset(
+    ["p", "br", "li", "ul", "ol", "div", "td", "tr", "dt", "dd", "h1", "h2", "h3", "h4", "section", "table"]
+)
+_PARTING: Final = _BLOCK_TAGS | _SILENT
+_BLOCKS: Final = ",".join(sorted(_BLOCK_TAGS))

@@ -41,16 +41,12 @@ class FoundAmount:
 def text_of(node: LexborNode, max_chars: int) -> str:
     """Give the text of an element, no more than so many characters of it, whatever its size."""
     pieces: list[str] = []
-    left, is_silent = max_chars, False
+    left = max_chars
     for number, element in enumerate(node.traverse(include_text=True)):
-        tag = element.tag or ""
-        if tag == "-text":
-            if not is_silent:
-                pieces.append((element.text_content or "")[:left])
-                left -= len(pieces[-1])
-            is_silent = False
-        else:
-            is_silent = tag in _SILENT
+        above = element.parent if element.tag == "-text" else None
+        if above is not None and above.tag not in _SILENT:
+            pieces.append((element.text_content or "")[:left])
+            left -= len(pieces[-1])
         if left <= 0 or number >= MAX_NODES:
             break
     return " ".join(" ".join(pieces).split())[:max_chars]

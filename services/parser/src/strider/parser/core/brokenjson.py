@@ -19,10 +19,12 @@ _WRAPPING: Final = re.compile(
     r"^\ufeff?\s*(?:<!--|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[)"
     r"|(?:-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>)\s*;?\s*$"
 )
-_STRING: Final = r'"(?>[^"\\]|\\.)*"'
+# What has no end goes on to the end of the text: to look for its end again and again would take for ever.
+_STRING: Final = r'"(?>[^"\\]|\\.)*(?P<end>"|\\?\Z)'
 _STRING_OR_SPOILT: Final = re.compile(
     rf"(?P<string>{_STRING})"
-    r"|(?P<line>//[^\n]*)|(?P<markup><!--(?>[^-]|-(?!->))*-->)|(?P<block>/\*(?>[^*]|\*(?!/))*\*/)"
+    r"|(?P<line>//[^\n]*)|(?P<markup><!--(?>[^-]|-(?!->))*(?:-->|\Z))"
+    r"|(?P<block>/\*(?>[^*]|\*(?!/))*(?:\*/|\Z))"
     r"|(?P<comma>,(?=\s*[,}\]]))",
     re.DOTALL,
 )
@@ -95,6 +97,8 @@ def _closed(text: str) -> str:
     waiting: list[str] = []
     for match in _TOKEN.finditer(text):
         mark = match[0]
+        if match["end"] == "":
+            return ""  # it breaks off within a word
         if mark in _ENDS:
             waiting.append(_ENDS[mark])
         elif mark in "}]" and (not waiting or waiting.pop() != mark):
