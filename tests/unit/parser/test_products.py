@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+from typing import Any
 
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
 from strider.contracts.generated.events import PageParsed
+from strider.contracts.generated.topics import PAGES_PARSED
 from strider.parser.core import Limits
 from strider.parser.core.prices import read_price
 
 from .pages import read
 
+CODEC = Codec(SchemaBook.embedded())
+NAMES = (
+    *("@id", "name", "price", "offers", "priceSpecification", "lowPrice", "highPrice", "aggregateRating"),
+    *(
+        "ratingValue",
+        "bestRating",
+        "reviewCount",
+        "brand",
+        "image",
+        "sku",
+        "gtin13",
+        "category",
+        "hasVariant",
+    ),
+    *("isRelatedTo", "availability", "priceCurrency", "url", "description", "model", "@type"),
+)
 JSON_LD = """<script type="application/ld+json">{"@context": "https://schema.org",
 "@graph": [{"@type": "Product",
 "name": "Anvil", "brand": {"@type": "Brand", "name": "ACME"},
@@ -44,6 +68,23 @@ def test_attributes_are_merged_and_each_names_its_source() -> None:
     assert (product.image_kinds, product.image_positions) == (("primary", "gallery"), (0, 1))
     assert (product.sources["price"], product.sources["sku"]) == ("json_ld", "microdata")
     assert product.confidences["price"] > product.confidences["sku"] > 0
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8) | st.just("9,99 €"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(said=st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8))
+def test_whatever_a_product_says_there_is_an_event_that_can_be_written(said: dict[str, Any]) -> None:
+    """Shops put lists where texts belong, and numbers that are none."""
+    text = json.dumps([{"@type": "Product", "name": "Kettle", **said}, {"@type": "Product", "name": "Pot"}])
+    page = records(f'<script type="application/ld+json">{text.replace("<", " ")}</script>')
+
+    assert CODEC.encode(PAGES_PARSED, page).value
 
 
 @pytest.mark.req("S4.14.6")

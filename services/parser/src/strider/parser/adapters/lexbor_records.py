@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from selectolax.lexbor import LexborNode
 
@@ -10,7 +11,24 @@ from .lexbor_microdata import read_microdata
 from .lexbor_rdfa import read_rdfa
 from .lexbor_shop import read_shop
 
+MAX_SCRIPTS: Final = 300
+MAX_SCRIPT_CHARS: Final = 1024 * 1024
+
+_SCRIPTS: Final = 'script:not([src]):not([type="application/ld+json"])'
+
 
 def read_records(root: LexborNode, body: LexborNode) -> dict[str, Any]:
     """Read all of it."""
-    return {"microdata": read_microdata(root), "rdfa": read_rdfa(root), "shop": read_shop(body)}
+    return {
+        "microdata": read_microdata(root),
+        "rdfa": read_rdfa(root),
+        "shop": read_shop(body),
+        "shop_scripts": tuple(_shop_scripts(root)),
+    }
+
+
+def _shop_scripts(root: LexborNode) -> Iterator[str]:
+    for node in root.css(_SCRIPTS)[:MAX_SCRIPTS]:
+        text = node.text()
+        if len(text) <= MAX_SCRIPT_CHARS and ("price" in text or "Price" in text):
+            yield text

@@ -20,6 +20,7 @@ MAX_IMAGES: Final = 50
 MAX_TEXT_CHARS: Final = 4_000
 MAX_OFFERS: Final = 500
 MAX_DEPTH: Final = 4
+MAX_AMOUNT: Final = 1e15
 BEST_RATING: Final = 5.0
 
 _NUMBERS: Final = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "isbn", "ean")
@@ -82,6 +83,8 @@ def state_named(text: str) -> str:
 def amount_of(value: Any) -> str:
     """Give an amount as a decimal number; numbers are taken as they are, whatever a land's habits."""
     if isinstance(value, int | float) and not isinstance(value, bool):
+        if not -MAX_AMOUNT < value < MAX_AMOUNT:
+            return ""  # nor is what is no number at all
         return f"{value:.2f}" if isinstance(value, float) and value != round(value, 2) else str(value)
     price = read_price(text_of(value))
     return price.amount if price else ""

@@ -21,6 +21,7 @@ from .pictures import place_pictures
 from .prices import country_of
 from .rdfa import resolve_subjects
 from .readings import HtmlReading
+from .shopdata import read_shop_data
 from .shopfront import Front, find_offer
 from .sitefields import SiteReading, product_of
 from .structured import JSON_LD, MICRODATA, RDFA, Structured, read_json_ld, types_of
@@ -112,6 +113,8 @@ def find_products(
     offer = find_offer(front)
     beside.append((AttributeSource.HEURISTIC, offer))
     main = _main(products, title, offer)
+    if main is None or not _WANTED.issubset(main.told):
+        beside.append((AttributeSource.HEURISTIC, _of_scripts(reading, offer, title)))
     if main is None and not products and any(known.get("name") for _, known in beside):
         main = _Known(title)
         products.append(main)
@@ -120,6 +123,16 @@ def find_products(
             main.hear(source, known)
     products.sort(key=lambda known: known is not main)
     return tuple(_product(known, reading, base) for known in products[:MAX_PRODUCTS] if "name" in known.told)
+
+
+_WANTED: Final = frozenset({"price", "currency", "availability", "sku"})
+"""Without one of these scripts are asked as well."""
+
+
+def _of_scripts(reading: HtmlReading, offer: dict[str, Any], title: str) -> dict[str, Any]:
+    names = dict.fromkeys(filter(None, (offer.get("name"), reading.heading, title)))
+    found = (read_shop_data(reading.shop_scripts, name) for name in names)
+    return next((said for said in found if said), {})
 
 
 def _said(structured: Structured, base: str) -> Iterator[tuple[AttributeSource, dict[str, Any]]]:
@@ -131,7 +144,7 @@ def _said(structured: Structured, base: str) -> Iterator[tuple[AttributeSource, 
         if not _TYPES.intersection(name.lower() for name in types_of(node)):
             continue
         within = [*variants_of(node), *(one for name in _ELSEWHERE for one in _listed(node.get(name)))]
-        beside.update(id(by_id.get(one.get("@id"), one)) for one in within if isinstance(one, dict))
+        beside.update(id(by_id.get(str(one.get("@id")), one)) for one in within if isinstance(one, dict))
         beside.update(id(one) for one in within)
         if id(node) not in beside:
             yield _SOURCES[form], read_product(node, base, by_id)

@@ -93,6 +93,8 @@ class HtmlReading:
     rdfa: tuple[dict[str, Any], ...] = ()
     shop: Shop = NO_SHOP
     """What of the page looks like a shop; only where records are wanted."""
+    shop_scripts: tuple[str, ...] = ()
+    """Scripts that speak of prices."""
     times: tuple[str, ...] = ()
     """The dates of time elements."""
     item_types: tuple[str, ...] = ()

@@ -1,0 +1,93 @@
+"""What scripts say of the product that a page shows: as JSON of its own, or within code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strider.parser.core import Limits
+from strider.parser.core.shopdata import read_shop_data
+
+from .pages import read
+
+STATE = (
+    '{"page": {"product": {"title": "Tea Kettle", "price": {"amount": "12.50", "currencyCode": "EUR"},'
+    ' "sku": "TK-1", "available": false, "brand": {"name": "Hearth"}},'
+    ' "more": [{"title": "Pot", "price": 3}]}}'
+)
+CODE = (
+    'var x = {a: 1}; track.push({"ecommerce": {"detail": [{"name": "Tea \\u004bettle", "price": 12.5,'
+    ' "currency": "EUR"}]}}); render("price");'
+)
+CENTS = (
+    'window.meta = {"product": {"title": "Tea Kettle", "vendor": "Hearth", "price_varies": false,'
+    ' "variants": [{"price": 1250, "public_title": null, "sku": "TK-1", "available": true}]}};'
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        pytest.param(
+            STATE,
+            {
+                "price": "12.50",
+                "currency": "EUR",
+                "sku": "TK-1",
+                "availability": "out_of_stock",
+                "brand": "Hearth",
+            },
+            id="state",
+        ),
+        pytest.param(CODE, {"price": "12.5", "currency": "EUR"}, id="code"),
+        pytest.param(
+            CENTS,
+            {"price": "12.50", "sku": "TK-1", "availability": "in_stock", "brand": "Hearth"},
+            id="cents",
+        ),
+        pytest.param('{"title": "Pot", "price": 3}', {}, id="another-thing"),
+        pytest.param('{"title": "Tea Kettle", "price": 0}', {}, id="no-price"),
+        pytest.param('x = {"name": "Tea Kettle", price: 3}', {}, id="no-json"),
+    ],
+)
+def test_the_object_of_the_pages_name_is_read(script: str, expected: dict[str, Any]) -> None:
+    found = read_shop_data([script], "Tea kettle")
+
+    assert {name: value for name, value in found.items() if value} == (
+        {"name": "Tea Kettle", **expected} if expected else {}
+    )
+
+
+def test_scripts_fill_what_the_page_does_not_show() -> None:
+    page = read(f"<h1>Tea Kettle</h1><script>{CENTS}</script>", limits=Limits(extraction="records"))
+    (product,) = page.products
+
+    assert (product.name, product.price, product.sku) == ("Tea Kettle", "12.50", "TK-1")
+    assert set(product.sources.values()) == {"heuristic"}
+
+
+def test_what_is_said_elsewhere_is_not_looked_for_in_scripts() -> None:
+    data = (
+        '<script type="application/ld+json">{"@type": "Product", "name": "Tea Kettle", "sku": "A", "offers":'
+        '{"price": "9.00", "priceCurrency": "EUR", "availability": "InStock"}}</script>'
+    )
+    page = read(f"{data}<h1>Tea Kettle</h1><script>{CENTS}</script>", limits=Limits(extraction="records"))
+
+    assert (page.products[0].price, set(page.products[0].sources.values())) == ("9.00", {"json_ld"})
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param('{"name":"Tea Kettle",' * 20_000, id="open-objects"),
+        pytest.param("[" * 200_000, id="deep"),
+        pytest.param('x={"name": "' + "a" * 300_000, id="open-string"),
+        pytest.param("x=" + "{" * 19_000 + '"name":"Tea Kettle"', id="far-away"),
+    ],
+)
+def test_hostile_scripts_are_bounded(script: str) -> None:
+    page = read(f"<h1>Tea Kettle</h1><script>{script} price</script>", limits=Limits(extraction="records"))
+
+    assert (page.outcome, page.products) == ("parsed", ())
+    assert page.parse_us < 1_500_000
