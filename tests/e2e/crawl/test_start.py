@@ -5,12 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 SERVERS = ("aiokafka", "asyncpg", "redis", "aiohttp.web", "opentelemetry.sdk")
 
 
-@pytest.mark.req("S0.1.11")
 def test_a_crawl_loads_no_library_of_servers() -> None:
     """Each of them takes a tenth of a second or more, and a first crawl takes a few seconds."""
     program = f"import sys; import strider.cli.crawl_order; print([n for n in {SERVERS} if n in sys.modules])"

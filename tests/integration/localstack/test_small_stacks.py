@@ -95,6 +95,35 @@ def test_a_broken_state_file_costs_nothing_but_the_addresses(place: Path, text: 
         assert command.living() == ["redis"]
 
 
+def test_a_state_file_that_is_spoilt_under_a_living_supervisor_is_written_anew(place: Path) -> None:
+    """Whoever spoils it must not take away what it takes to see the stack, and to end it."""
+    with a_stack(place, "--only", "redis") as command:
+        supervisor = command.supervisor()
+        command.home.state.write_text("garbage")
+
+        assert [each["state"] for each in command.status()["processes"]] == ["ready"]
+        command.home.state.write_text("garbage")
+        assert "stopped" in command.must("down")
+        assert not is_alive(supervisor)
+
+
+def test_what_runs_is_seen_and_ended_also_without_supervisor_and_state(place: Path) -> None:
+    """Each process has written down its own number."""
+    with a_stack(place, "--only", "redis") as command:
+        supervisor, pid = command.supervisor(), command.pids()["redis"]
+        os.kill(supervisor.pid, signal.SIGKILL)
+        assert wait_for(lambda: not is_alive(supervisor))
+        command.home.state.write_text("garbage")
+
+        told = command.status()
+
+        assert told["state"] == "orphaned"
+        assert [(each["name"], each["pid"]) for each in told["processes"]] == [("redis", pid)]
+        assert told["endpoints"] == dict.fromkeys(("kafka", "postgres", "redis", "api"))
+        command.must("down")
+        assert command.status()["processes"] == []
+
+
 def test_a_service_with_wrong_settings_is_named_and_not_started_for_ever(place: Path) -> None:
     command = Command(place, {"ECHO_MAX_TEXT_CHARS": "none"})
     try:

@@ -7,7 +7,8 @@ import pytest
 
 from strider.localstack.cache import cache_directory
 from strider.localstack.errors import Busy, SetupFailure
-from strider.localstack.home import Home, find_home, hold, is_held
+from strider.localstack.home import Home, find_home, hold, holder, is_held
+from strider.localstack.identity import identify
 
 
 def test_the_named_home_is_taken(tmp_path: Path) -> None:
@@ -39,6 +40,20 @@ def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     assert not is_held(lock)
     with hold(lock):
         assert is_held(lock)
+
+
+def test_who_holds_a_lock_has_said_so_in_it(tmp_path: Path) -> None:
+    """The only way to end a supervisor whose other files are gone."""
+    lock = tmp_path / "run" / "supervisor.lock"
+    assert holder(lock) is None
+
+    with hold(lock):
+        assert holder(lock) == identify(os.getpid())
+
+    lock.write_text(f"{os.getpid()} somebody-before-us\n")
+    assert holder(lock) is None
+    lock.write_text("garbage")
+    assert holder(lock) is None
 
 
 def test_a_place_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:

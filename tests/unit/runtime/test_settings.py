@@ -70,7 +70,7 @@ def test_the_shortest_stall_threshold_is_taken() -> None:
     ("values", "names"),
     [
         pytest.param({"security_protocol": "SASL_SSL"}, "KAFKA_SASL_PASSWORD", id="login-without-password"),
-        pytest.param({"ssl_key_file": "k.pem"}, "KAFKA_SSL_CERT_FILE", id="key-without-certificate"),
+        pytest.param({"ssl_key_file": __file__}, "KAFKA_SSL_CERT_FILE", id="key-without-certificate"),
     ],
 )
 def test_half_a_login_is_refused_with_the_missing_name(values: dict[str, str], names: str) -> None:

@@ -22,11 +22,19 @@ from rich.table import Table
 from rich.text import Text
 
 from strider.localstack.catalogue import find_services
-from strider.localstack.commands import Asked, Raised, StackStopped, bring_up, take_down, wait_ready
+from strider.localstack.commands import (
+    LOOK_SECONDS,
+    Asked,
+    Raised,
+    StackStopped,
+    bring_up,
+    take_down,
+    wait_ready,
+)
 from strider.localstack.errors import Busy, NotReady, SetupFailure
 from strider.localstack.home import Home, find_home, is_held
 from strider.localstack.logs import Line, follow, last_lines, readable
-from strider.localstack.orphans import what_is_left
+from strider.localstack.orphans import what_is_found, what_is_left
 from strider.localstack.state import (
     FAILING,
     NOT_READY,
@@ -56,6 +64,8 @@ COLOURS: Final = (
     "bright_green",
     "bright_magenta",
 )
+REWRITING_SECONDS: Final = 3.0
+"""More than the turns of a supervisor take."""
 NOWHERE: Final = dict.fromkeys((*PARTS, "api"))
 """The endpoints of a stack that does not run."""
 LOUD: Final = {READY: "green", NOT_READY: "yellow", FAILING: "bold red", REFUSED: "bold red"}
@@ -112,10 +122,10 @@ def status(
 ) -> None:
     """Show where everything is, and how every part and service does."""
     home = _home()
-    state = read_state(home.state)
     running = is_held(home.supervisor_lock)
-    if state is not None and not running:
-        state = what_is_left(state)
+    state = _readable_state(home) if running else read_state(home.state)
+    if not running:
+        state = what_is_found(home) if state is None else what_is_left(state)
     if as_json:
         print(json.dumps(_as_json(state, running=running), indent=1))
     elif state is None or (not running and not _survivors(state)):
@@ -234,9 +244,18 @@ def _as_json(state: StackState | None, *, running: bool) -> dict[str, Any]:
     if state is None:
         return {"state": STOPPED, "supervisor": None, "endpoints": NOWHERE, "processes": []}
     whole = state.state if running else ("orphaned" if _survivors(state) else STOPPED)
-    told = asdict(state) | ({"endpoints": NOWHERE} if whole == STOPPED else {})
+    told = asdict(state)
+    told["endpoints"] = NOWHERE if whole == STOPPED else {**NOWHERE, **told["endpoints"]}
     keep = ("supervisor", "since", "message", "endpoints", "processes")
     return {"state": whole, **{name: told[name] for name in keep}}
+
+
+def _readable_state(home: Home) -> StackState | None:
+    """Read what a living supervisor says; a file that somebody else has spoilt it writes anew in a moment."""
+    until = time.monotonic() + REWRITING_SECONDS
+    while (state := read_state(home.state)) is None and time.monotonic() < until:
+        time.sleep(LOOK_SECONDS)
+    return state
 
 
 def _survivors(state: StackState) -> bool:

@@ -22,7 +22,7 @@ from .cache import cache_directory
 from .connections import common_settings
 from .endpoints import check_reachable, named_by_environment
 from .errors import NotReady, StackFailure
-from .home import Home, hold, is_held
+from .home import Home, hold, holder, is_held
 from .identity import is_alive
 from .jars import ensure_jars
 from .orphans import end_orphans, find_orphans, forget
@@ -45,8 +45,8 @@ from .wish import PARTS, Wish, merge, read_wish, write_wish
 LOOK_SECONDS: Final = 0.1
 COMMAND_WAIT_SECONDS: Final = 150.0
 """The command before us may be fetching 45 MB."""
-COMING_UP_SECONDS: Final = 15.0
-"""Until a new supervisor holds its lock."""
+COMING_UP_SECONDS: Final = 45.0
+"""Until a new supervisor holds its lock; on a machine that has much else to do, Python alone starts slowly."""
 GOING_DOWN_SECONDS: Final = 60.0
 """More than the graces of all services and then of all servers."""
 
@@ -196,11 +196,12 @@ def _end_supervisor(home: Home) -> bool:
         return False
     until = time.monotonic() + GOING_DOWN_SECONDS
     while is_held(home.supervisor_lock):
-        state = read_state(home.state)
-        if state and state.supervisor:
-            supervisor = Child(state.supervisor)
+        if (identity := holder(home.supervisor_lock)) is not None:
+            supervisor = Child(identity)
             supervisor.signal(signal.SIGTERM if time.monotonic() < until else signal.SIGKILL)
             supervisor.wait(max(until - time.monotonic(), LOOK_SECONDS))
+        elif time.monotonic() >= until:
+            raise NotReady("the supervisor", f"holds {home.supervisor_lock} and cannot be told from others")
         # A supervisor that has only just begun has not said its name yet.
         time.sleep(LOOK_SECONDS)
     return True

@@ -3,6 +3,7 @@
     StackFailure
     ├── SetupFailure      something is missing that no retry brings (a wheel, a jar, disk, rights)
     ├── NotReady          a part does not answer yet, or does not answer any more; worth another try
+    │   └── Refused       … and no try will change that, before a person does
     └── Busy              another command works on the same stack right now
 
 The message of each is a whole sentence for a person: what is missing and how to get it.
@@ -36,6 +37,10 @@ class NotReady(StackFailure):
         super().__init__(f"{part} is not ready: {reason}")
         self.part = part
         self.reason = reason
+
+
+class Refused(NotReady):
+    """What is there is not what is declared, and only a person can choose between them."""
 
 
 class Busy(StackFailure):

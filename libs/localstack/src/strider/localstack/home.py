@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from .errors import Busy, SetupFailure
+from .identity import ProcessIdentity, identify, is_alive
 
 FOLDER: Final = ".strider"
 STATE: Final = "stack.json"
@@ -86,7 +87,7 @@ def find_home(environment: Mapping[str, str], directory: Path) -> Home:
 
 @contextmanager
 def hold(lock: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
-    """Hold a lock file; Busy when somebody else holds it to the end of the wait."""
+    """Hold a lock file, with our name in it; Busy when somebody else holds it to the end of the wait."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + wait_seconds
     with lock.open("a") as file:
@@ -98,7 +99,25 @@ def hold(lock: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
                 if time.monotonic() >= until:
                     raise Busy("another strider command is at work on this stack; wait for it") from None
             time.sleep(LOOK_AGAIN_SECONDS)
+        _sign(file)
         yield
+
+
+def _sign(file: TextIO) -> None:
+    if (ours := identify(os.getpid())) is not None:
+        file.truncate(0)
+        file.write(f"{ours.pid} {ours.started}\n")
+        file.flush()
+
+
+def holder(lock: Path) -> ProcessIdentity | None:
+    """Say which living process signed the lock last; None where it has not said its name (yet)."""
+    try:
+        pid, _, started = lock.read_text("utf-8").strip().partition(" ")
+        signed = ProcessIdentity(int(pid), started)
+    except (OSError, ValueError):
+        return None
+    return signed if is_alive(signed) else None
 
 
 def is_held(lock: Path) -> bool:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from .home import Home
-from .identity import is_alive
+from .identity import ProcessIdentity, is_alive
 from .process import Child, read_number, stop_all
-from .state import DONE, EXTERNAL, STOPPED, ProcessStatus, StackState
+from .state import DEGRADED, DONE, EXTERNAL, NOT_READY, STOPPED, ProcessStatus, StackState
 from .wish import PARTS
 
 SUFFIX = ".pid"
@@ -54,6 +55,20 @@ def what_is_left(state: StackState) -> StackState:
     ended = {each.name for each in processes if each.state == STOPPED}
     endpoints = {name: None if name in ended else address for name, address in state.endpoints.items()}
     return replace(state, supervisor=None, processes=processes, endpoints=endpoints)
+
+
+def what_is_found(home: Home) -> StackState | None:
+    """Say what runs without a supervisor and without a state that can be read; None where nothing does."""
+    since = datetime.now(UTC).isoformat(timespec="milliseconds")
+    found = sorted(find_orphans(home, None).items())
+    lines = tuple(_told_of(name, child.identity, since=since) for name, child in found)
+    return StackState(DEGRADED, since, processes=lines) if lines else None
+
+
+def _told_of(name: str, identity: ProcessIdentity, *, since: str) -> ProcessStatus:
+    kind = "part" if name in PARTS else "service"
+    reason = "found by its number file; the state of the stack cannot be read"
+    return ProcessStatus(name, kind, NOT_READY, since, identity.pid, identity.started, reason=reason)
 
 
 def _as_found(status: ProcessStatus) -> ProcessStatus:

@@ -15,13 +15,13 @@ from strider.stores.errors import StoreFailure
 from strider.stores.migrations import upgrade
 
 from .connections import common_settings, kafka_connection
-from .errors import NotReady
+from .errors import NotReady, Refused
 
 EXAMPLE: Final = "example"
 
 
 async def apply_topics(servers: str, *, examples: bool, environment: Mapping[str, str]) -> None:
-    """Create what is declared and missing; NotReady says what was refused."""
+    """Create what is declared and missing; Refused says what must stay as it is."""
     topics = [topic for topic in TOPICS.values() if examples or topic.profile != EXAMPLE]
     try:
         connection = kafka_connection(servers, environment)
@@ -30,7 +30,7 @@ async def apply_topics(servers: str, *, examples: bool, environment: Mapping[str
         raise NotReady("topics", str(failure)) from failure
     if report.plan.refused:
         told = "; ".join(f"{refused.topic} {refused.why}" for refused in report.plan.refused)
-        raise NotReady("topics", told)
+        raise Refused("topics", told)
 
 
 async def apply_migrations(dsn: str) -> None:

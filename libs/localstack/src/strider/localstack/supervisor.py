@@ -15,10 +15,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from .composition import Composition
-from .errors import NotReady
+from .errors import NotReady, Refused
 from .home import Home
 from .identity import identify
 from .keeper import Keeper, Unit
@@ -30,6 +31,7 @@ from .state import (
     EXTERNAL,
     FAILING,
     READY,
+    REFUSED,
     RESTARTING,
     SETTLED,
     STARTING,
@@ -59,8 +61,10 @@ class Supervisor:
         self._steps: dict[str, ProcessStatus] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stop = asyncio.Event()
+        self._again = asyncio.Event()
         self._changed = True
         self._was_ready = False
+        self._written: tuple[int, int, int] | None = None
         self._since = _now()
         self._services_may_start = asyncio.Event()
 
@@ -125,6 +129,9 @@ class Supervisor:
         while True:
             try:
                 await work()
+            except Refused as failure:
+                self._tell_step(name, REFUSED, failure.reason)
+                await self._again.wait()
             except NotReady as failure:
                 self._tell_step(name, RESTARTING, failure.reason)
                 await asyncio.sleep(STEP_PAUSE_SECONDS)
@@ -207,6 +214,8 @@ class Supervisor:
             await asyncio.gather(task, return_exceptions=True)
 
     def _try_again(self) -> None:
+        again, self._again = self._again, asyncio.Event()
+        again.set()
         for keeper in self._keepers.values():
             keeper.try_again()
 
@@ -232,7 +241,7 @@ class Supervisor:
             rotate(log)
 
     def _publish(self, *, state: str | None = None) -> None:
-        if not self._changed and state is None:
+        if not self._changed and state is None and self._written == _mark(self._home.state):
             return
         self._changed = False
         named = [
@@ -260,10 +269,20 @@ class Supervisor:
         )
         try:
             write_state(self._home.state, told)
+            self._written = _mark(self._home.state)
         except OSError as failure:
             # A full disk must not end the servers; the next change tries again.
             self._changed = True
             _log(f"cannot write {self._home.state}: {failure}")
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    """Tell a file from what anybody else makes of it, without reading it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _without_secret(address: str) -> str:

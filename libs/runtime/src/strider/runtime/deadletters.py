@@ -166,8 +166,7 @@ def _message_of(failure: BaseException) -> str:
 
 
 def _stack_of(failure: BaseException) -> str:
-    # Bytes that are no event are not our fault: where we noticed tells nobody anything.
-    return "" if isinstance(failure, DecodeError) else "".join(traceback.format_exception(failure))
+    return "".join(traceback.format_exception(failure))
 
 
 def _text(headers: Sequence[Header], wanted: str) -> str:

@@ -22,6 +22,7 @@ from .settings_types import (
     ObjectsUrl,
     PositiveSeconds,
     PostgresUrl,
+    ReadableFile,
     RedisUrl,
     Seconds,
     SecretUrl,
@@ -83,11 +84,11 @@ class KafkaSettings(Area):
     """Who logs in."""
     sasl_password: SecretStr = SecretStr("")
     """The password of that user."""
-    ssl_ca_file: str = ""
+    ssl_ca_file: ReadableFile = ""
     """Certificates of the authorities to trust (PEM); the system's where empty."""
-    ssl_cert_file: str = ""
+    ssl_cert_file: ReadableFile = ""
     """Own certificate (PEM), where the broker asks for one."""
-    ssl_key_file: str = ""
+    ssl_key_file: ReadableFile = ""
     """Key of the own certificate (PEM)."""
     ssl_key_password: SecretStr = SecretStr("")
     """Password of that key."""
@@ -119,7 +120,7 @@ class RegistrySettings(Area):
     """Who logs in to the registry."""
     password: SecretStr = SecretStr("")
     """The password of that user."""
-    ca_file: str = ""
+    ca_file: ReadableFile = ""
     """Certificates of the authorities to trust (PEM); the system's where empty."""
 
 
@@ -190,7 +191,7 @@ class TelemetrySettings(Area):
 
     trace_sample: float = Field(default=0.01, ge=0, le=1)
     """Share of new traces that are recorded, 0 to 1; a trace that began elsewhere keeps its own decision."""
-    otlp_endpoint: Annotated[SecretUrl, Variable("OTEL_EXPORTER_OTLP_ENDPOINT")] = SecretUrl("")
+    otlp_endpoint: Annotated[WebUrl, Variable("OTEL_EXPORTER_OTLP_ENDPOINT")] = SecretUrl("")
     """Collector to send traces to over HTTP; empty: trace ids travel, but nothing is recorded."""
 
 

@@ -7,6 +7,7 @@ wrong with an address is said without quoting it, since it may carry a password.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, Final, NamedTuple
@@ -138,6 +139,13 @@ def _is_host(host: str) -> bool:
     return is_port and _HOST_AND_PORT.fullmatch(f"{name}:1") is not None
 
 
+def require_file(path: str) -> str:
+    """Refuse the name of a file that cannot be read: later its library would only say that something is."""
+    if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):  # noqa: PTH113  # no path is made of it
+        raise ValueError(f"there is no file {path} that can be read here")
+    return path
+
+
 def require_contact(contact: str) -> str:
     """Refuse what site owners could not reach: a contact is a web or a mail address."""
     require_printable(contact)
@@ -193,6 +201,9 @@ Endpoints = Annotated[Words, AfterValidator(require_endpoints)]
 
 Contact = Annotated[str, AfterValidator(require_contact)]
 """A URL or mail address, or nothing."""
+
+ReadableFile = Annotated[str, AfterValidator(require_file)]
+"""The name of a file that is there, or nothing."""
 
 HeaderText = Annotated[str, AfterValidator(require_printable)]
 """Text that can be sent in a header line."""

@@ -10,6 +10,7 @@ from strider.runtime.settings import ServiceSettings
 from strider.runtime.settings_types import (
     Endpoints,
     PositiveSeconds,
+    ReadableFile,
     Seconds,
     SecretUrl,
     Variable,
@@ -65,7 +66,7 @@ class FetcherSettings(ServiceSettings):
     """Ports on which pages are asked for, parted by commas; empty or STRIDER_ALLOW_PRIVATE: all of them."""
     allow_networks: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(split_words)] = ()
     """Private networks (CIDR) that may be asked, parted by commas; metadata addresses never are."""
-    ca_file: str = ""
+    ca_file: ReadableFile = ""
     """Certificates of the authorities to trust (PEM); the system's where empty."""
     dns_ttl_seconds: Annotated[PositiveSeconds, Variable("FETCHER_DNS_TTL")] = 60.0
     """How long a resolved name serves; the system's resolver tells no lifetimes."""

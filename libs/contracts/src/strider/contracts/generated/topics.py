@@ -353,7 +353,7 @@ ECHO_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=(),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -365,9 +365,6 @@ ECHO_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
     transactional=False,
     key_name="key",
 )
@@ -1221,7 +1218,7 @@ TALLY_DLQ: Final[Topic[DeadLetter]] = Topic(
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
-    readers=("indexer",),
+    readers=(),
     max_bytes=524_288,
     partitions=1,
     compression="zstd",
@@ -1233,9 +1230,6 @@ TALLY_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
     transactional=False,
     key_name="key",
 )

@@ -87,7 +87,8 @@ def _topic(document: Document, name: str, service: str, services: Services) -> T
         transactional=document.take("transactional", bool, default=False),
         why_many_writers=document.take("why_many_writers", str, default=""),
         writers=_services(document.texts("writers"), services),
-        readers=_readers(document, services),
+        # Where only examples run nobody keeps their letters: people read them from the topic.
+        readers=() if service in services.example else _readers(document, services),
         headers=_headers(document),
         accepts_json=document.take("accepts_json", bool, default=False),
         max_bytes=max_bytes,

@@ -125,5 +125,6 @@ def _refusal(wanted: Declared, found: Found) -> RefusedChange | None:
     return RefusedChange(
         wanted.name,
         f"has {found.partitions} partitions, {wanted.partitions} are declared; a partition count is fixed "
-        "for the life of a topic (set STRIDER_SHARDS to what it has, or move to new topics)",
+        "for the life of a topic (set STRIDER_SHARDS to what it has, where it has one for each shard; else "
+        "move to a new topic)",
     )
