@@ -227,9 +227,7 @@ CONTACT = "must be a URL or a mail address"
         pytest.param("KAFKA_BOOTSTRAP_SERVERS", "a:1,b", f"{BROKERS}; 'b' is not", id="broker-no-port"),
         pytest.param("KAFKA_BOOTSTRAP_SERVERS", "a:70000", f"{BROKERS}; 'a:70000'", id="broker-port"),
         pytest.param("KAFKA_SSL_CA_FILE", "/nope", "there is no file /nope", id="no-such-file"),
-        pytest.param(
-            "OTEL_EXPORTER_OTLP_ENDPOINT", "zz", "begins with http://", id="collector"
-        ),
+        pytest.param("OTEL_EXPORTER_OTLP_ENDPOINT", "zz", "begins with http://", id="collector"),
         pytest.param("KAFKA_BOOTSTRAP_SERVERS", "::1:9092", f"{BROKERS}; '::1:9092'", id="broker-ipv6-bare"),
         pytest.param("KAFKA_BOOTSTRAP_SERVERS", "u:s3cret@h:1", f"{BROKERS}; item 1 is", id="broker-login"),
         pytest.param("KAFKA_BOOTSTRAP_SERVERS", "u:s3cret x@h:1", f"{BROKERS}; item 1 is", id="broker-cut"),

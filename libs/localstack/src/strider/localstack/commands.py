@@ -46,7 +46,7 @@ LOOK_SECONDS: Final = 0.1
 COMMAND_WAIT_SECONDS: Final = 150.0
 """The command before us may be fetching 45 MB."""
 COMING_UP_SECONDS: Final = 45.0
-"""Until a new supervisor holds its lock; on a machine that has much else to do, Python alone starts slowly."""
+"""Until a new supervisor holds its lock; beside much else even Python starts slowly."""
 GOING_DOWN_SECONDS: Final = 60.0
 """More than the graces of all services and then of all servers."""
 
