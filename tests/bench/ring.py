@@ -27,6 +27,9 @@ LONG: Final = Shape(
 SHORT: Final = replace(LONG, hosts=500)
 """Enough pages that starting is a small part of a run, ours and theirs."""
 WARM_UP: Final = replace(LONG, hosts=30)
+BROKER_WARM_UP: Final = replace(LONG, hosts=500)
+"""Of the pipeline alone: until it has carried some ten thousand messages, compiling its hot code is half of
+what the broker's Java machine does."""
 SCRAPY_PAGES: Final = 800
 """It is not asked for the whole site: its speed does not depend on it, and patience has an end."""
 CRAWL_BAR, PIPELINE_BAR, CPU_BAR = 10.0, 8.0, 10.0
@@ -82,6 +85,7 @@ def _warm_up(pipeline: Pipeline, crawlers: list[Crawler], place: Path) -> None:
     with serve_site(0, WARM_UP, own_addresses=True) as site:
         for crawler in crawlers:
             crawler.run(site.plan.seeds[0], place / "pages.jsonl", pages=len(site.plan.pages))
+    with serve_site(0, BROKER_WARM_UP, own_addresses=True) as site:
         pipeline.crawl(site, "warm-up")
 
 
