@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
@@ -34,3 +37,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A single lane keeps its order: unit tests last would be no help to somebody who waits for them."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: rank(item.nodeid))
+
+
+@pytest.fixture
+def logging_restored() -> Iterator[None]:
+    """Leave logging as it was, for a test that sets it up as a process does."""
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    yield
+    root.handlers, root.level = before, level
+    logging.captureWarnings(capture=False)
+    structlog.reset_defaults()

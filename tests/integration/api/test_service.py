@@ -25,8 +25,7 @@ from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import TopicPartition
 from strider.runtime.tables import TableReader
 from strider.runtime.topics import apply_topics
-from strider.stores.migrations import upgrade
-from strider.stores.postgres import Postgres, PostgresOptions
+from strider.stores.postgres import Postgres
 from strider.testing.stack import Stack
 from strider.testing.wire import wire_to
 from tests.integration.examples.processes import SHARDS, Running
@@ -45,19 +44,6 @@ async def topics(stack: Stack) -> str:
     connection = KafkaConnection((stack.kafka.address,))
     await apply_topics(connection, [TOPICS["seeds-submitted"], SCHEMAS], shards=SHARDS)
     return stack.kafka.address
-
-
-@pytest.fixture
-async def database(postgres_dsn: str) -> str:
-    await upgrade(postgres_dsn)
-    return postgres_dsn
-
-
-@pytest.fixture
-async def postgres(database: str) -> AsyncIterator[Postgres]:
-    opened = Postgres(PostgresOptions(database, max_connections=2))
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

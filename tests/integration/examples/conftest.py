@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
-import structlog
 
 
 @pytest.fixture(autouse=True)
-def _logging_restored() -> Iterator[None]:
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    yield
-    root.handlers, root.level = before, level
-    logging.captureWarnings(capture=False)
-    structlog.reset_defaults()
+def _as_before(logging_restored: None) -> None:
+    """Their processes live within the test, and set logging up as every process does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,14 +17,6 @@ TOLERANCE_SECONDS = 0.05
 """The test's clock starts a little after the mark that the delay is counted from."""
 
 Start = Callable[[], Process]
-
-
-@pytest.fixture
-async def place(kafka_bootstrap: str, redis_url: str) -> AsyncIterator[Place]:
-    place = Place(kafka_bootstrap, redis_url, seed=3)
-    await place.begin()
-    yield place
-    await place.close()
 
 
 @pytest.fixture

@@ -22,14 +22,6 @@ from .test_process import check, until_asked
 
 
 @pytest.fixture
-async def place(kafka_bootstrap: str, redis_url: str) -> AsyncIterator[Place]:
-    place = Place(kafka_bootstrap, redis_url, seed=3)
-    await place.begin()
-    yield place
-    await place.close()
-
-
-@pytest.fixture
 async def broker(kafka_bootstrap: str, place: Place) -> AsyncIterator[Broker]:
     """Open once the topics are there."""
     broker = Broker(kafka_bootstrap, shards=SHARDS)

@@ -5,24 +5,15 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import structlog
 
 from strider.runtime.logs import LogCapture, Scrubber, configure_logs, log_context, logger
 from strider.runtime.tracing_context import current_traceparent
 
-
-@pytest.fixture(autouse=True)
-def _logging_restored() -> Iterator[None]:
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    yield
-    root.handlers, root.level = before, level
-    logging.captureWarnings(capture=False)
-    structlog.reset_defaults()
+pytestmark = pytest.mark.usefixtures("logging_restored")
 
 
 def written(stream: io.StringIO) -> list[dict[str, Any]]:
