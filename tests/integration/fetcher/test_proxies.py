@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ssl
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from strider.fetcher.core import Standing, proxy_of
 from strider.testing.hostile import PAGE, answer, running, says
@@ -150,6 +152,48 @@ async def test_requests_are_spread_evenly_and_a_dead_proxy_costs_no_page() -> No
     assert sorted(end.outcome for end in ring.ends) == [*["fetched"] * 14, "proxy_failed"]
     failed = next(end for end in ring.ends if end.outcome == "proxy_failed")
     assert (failed.proxy, "too" in str(failed.error_message)) == (f"socks5://127.0.0.1:{two.port}", False)
+
+
+@pytest.mark.parametrize("protocol", ["http", "socks5", "https"])
+def test_the_loop_of_the_services_tunnels_too(protocol: str) -> None:
+    """Uvloop's transports are none of asyncio's kind, and services run on it."""
+
+    async def act() -> list[str]:
+        proxy = TestProxy(protocol)
+        outer = _tls() if protocol == "https" else None
+        async with (
+            running({"/": says(answer())}) as plain,
+            running({"/": says(answer())}, tls=_tls()) as secure,
+            proxying(proxy, tls=outer),
+            asking(ca_file=AUTHORITY) as asker,
+        ):
+            via = proxy.url.replace("127.0.0.1", "good.localhost")
+            urls = [
+                plain.url("/", host="good.localhost"),
+                secure.url("/", host="good.localhost", scheme="https"),
+            ]
+            return [(await asker.ask(request(url), via=via)).completed.outcome for url in urls]
+
+    assert uvloop.run(act()) == ["fetched", "fetched"]
+
+
+@pytest.mark.req("S0.3.9")
+async def test_what_one_proxy_failed_at_is_tried_by_way_of_another() -> None:
+    async with (
+        running({"/": says(answer())}) as server,
+        proxying(TestProxy("socks5", refuses=2)) as ill,
+        proxying(TestProxy("socks5")) as well,
+        house(max_in_flight=2, proxies_enabled=True, proxy_urls=(ill.url, well.url)) as ring,
+    ):
+        first, second = await ring.leasing.lease(
+            *(server.url(f"/?{number}", host="a.localhost") for number in range(2))
+        )
+        ring.write(first)
+        await ring.drained()
+        ring.write(replace(second, try_number=2))
+        await ring.drained()
+
+    assert [(end.try_number, end.outcome) for end in ring.ends] == [(1, "proxy_failed"), (2, "fetched")]
 
 
 async def test_without_a_proxy_in_use_nothing_is_asked() -> None:

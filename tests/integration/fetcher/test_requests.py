@@ -66,6 +66,7 @@ async def test_a_page_tells_how_it_was_fetched() -> None:
     assert "Cookie" not in server.heads[1], "cookies are off"
 
 
+@pytest.mark.req("S3.7.1")
 @pytest.mark.parametrize(
     ("location", "target", "refused"),
     [
@@ -175,7 +176,7 @@ async def test_a_slow_body_that_nobody_wants_is_given_up_soon() -> None:
 @pytest.mark.parametrize(
     ("etag", "outcome", "has_page"),
     [
-        pytest.param('"v1"', "not_modified", True, id="with-validator"),
+        pytest.param('"v1"', "not_modified", True, id="with-validator", marks=pytest.mark.req("S0.6.3")),
         pytest.param("", "odd_status", False, id="without-validator"),
     ],
 )

@@ -34,8 +34,13 @@ from strider.runtime.ports import Outgoing, TopicPartition
 from strider.runtime.tables import TableReader
 from strider.runtime.topics import apply_topics
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
+from strider.stores.migrations import upgrade
+from strider.stores.postgres import Postgres, PostgresOptions
+from strider.stores.proxies import ProxyRow, ProxyTable
 from strider.stores.redis import RedisOptions, connect
+from strider.stores.sealing import Seals, new_key
 from strider.testing.hostile import Hostile, Reader, Writer, answer, running, says, silent
+from strider.testing.proxies import TestProxy, proxying
 from strider.testing.stack import Stack
 from tests.faults.broker import Broker
 
@@ -51,7 +56,9 @@ class Service:
 
     def __init__(self, stack: Stack, folder: Path, **more: str) -> None:
         kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("STRIDER_", "FETCHER_"))
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("STRIDER_", "FETCHER_", "CRAWLER_"))
         }
         self.log = folder / f"fetcher-{uuid.uuid4().hex[:6]}.log"
         variables = kept | {
@@ -199,6 +206,38 @@ def test_pages_come_and_a_stop_leaves_nothing_unsaid(stack: Stack, start: Callab
         assert await asyncio.to_thread(successor.stop) == 0
         assert (len(server.asked), server.asked.count("/slow")) == (25, 3)
         await ring.close()
+
+    asyncio.run(_serve(act))
+
+
+def test_proxies_of_the_table_are_used(
+    stack: Stack, start: Callable[..., Service], postgres_dsn: str
+) -> None:
+    """The process as it is deployed reads the list, opens the passwords, and tells what became of them."""
+
+    async def act(server: Hostile) -> None:
+        await upgrade(postgres_dsn)
+        postgres, key = Postgres(PostgresOptions(postgres_dsn)), new_key()
+        async with proxying(TestProxy("socks5", "me:right")) as proxy:
+            sealed = Seals(key).seal("right")
+            await ProxyTable(postgres).add(ProxyRow("socks5", "127.0.0.1", proxy.port, "me", sealed))
+            service = start(CRAWLER_PROXIES_ENABLED="true", CRAWLER_PROXY_KEY=key, POSTGRES_DSN=postgres_dsn)
+            ring = Ring(stack)
+            mark = uuid.uuid4().hex[:6]
+            wanted = await ring.request(*(server.url("/ok", host=f"p{n}-{mark}.localhost") for n in range(8)))
+
+            async def is_done() -> bool:
+                return len(await ring.ends(wanted)) == len(wanted)
+
+            await _until(is_done, service)
+            fetched = list((await ring.ends(wanted)).values()).count("fetched")
+            assert await asyncio.to_thread(service.stop) == 0
+            (row,) = await ProxyTable(postgres).load()
+            assert row.success_count == fetched > 0, "on a busy machine some connect too late"
+            assert set(proxy.targets) == {f"127.0.0.1:{server.port}"}
+            assert "right" not in service.log.read_text()
+        await ring.close()
+        await postgres.close()
 
     asyncio.run(_serve(act))
 

@@ -37,6 +37,7 @@ async def _addresses(names: Names, host: str) -> list[str]:
     return [place["host"] for place in await names.resolve(host, 80)]
 
 
+@pytest.mark.req("S3.21.9")
 async def test_an_answer_serves_for_its_time() -> None:
     clock, table = Hand(), Table(a=("1.2.3.4", "2606::1", "1.2.3.4"))
     names = Names(OPEN, clock=clock, lookup=table, options=NameOptions(keep_seconds=60))
@@ -78,6 +79,7 @@ async def test_a_failure_serves_for_a_shorter_time(failure: Exception | Sequence
     await names.close()
 
 
+@pytest.mark.req("S3.21.9")
 async def test_many_who_want_a_name_ask_once() -> None:
     go, asked = threading.Event(), []
 
@@ -96,6 +98,22 @@ async def test_many_who_want_a_name_ask_once() -> None:
     assert await asyncio.gather(*waiting[1:]) == [["1.2.3.4"]] * 19
     assert asked == ["a"]
     await names.close()
+
+
+async def test_failures_are_forgotten_when_the_network_has_changed() -> None:
+    """What could not be resolved while we were offline says nothing about the name."""
+    clock, table = Hand(), Table(a=OSError(-3, "try again"), b=("1.2.3.4",))
+    names = Names(OPEN, clock=clock, lookup=table, options=NameOptions(keep_failures_seconds=600))
+    with pytest.raises(Failure):
+        await names.resolve("a", 80)
+    await names.resolve("b", 80)
+
+    names.forget_failures()
+    with pytest.raises(Failure):
+        await names.resolve("a", 80)
+    await names.resolve("b", 80)
+
+    assert table.asked == ["a", "b", "a"]
 
 
 async def test_only_so_many_names_are_remembered() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, cast
 
 from strider.contracts.generated.words import ErrorClass
 from strider.fetcher.core import Proxy
@@ -50,8 +50,7 @@ class Talk(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's are like it, and no such class
 
     def data_received(self, data: bytes) -> None:
         """Keep what has come."""

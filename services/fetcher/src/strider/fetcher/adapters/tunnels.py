@@ -12,7 +12,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import aiohttp
 from aiohttp import ClientRequest, ClientTimeout
@@ -150,8 +150,7 @@ class Lines(aiohttp.TCPConnector):
             protocol.connection_made(transport)
             return transport, protocol
         inner, protocol = await self._start_tls_connection(transport, req, timeout)
-        assert isinstance(inner, asyncio.Transport)
-        return inner, protocol
+        return cast("asyncio.Transport", inner), protocol
 
     async def _by_way_of(self, proxy: Proxy, req: ClientRequest) -> tuple[asyncio.Transport, bool]:
         host, port, is_ssl = req.url.raw_host or "", req.port or 0, req.is_ssl()
