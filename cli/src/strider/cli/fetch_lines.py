@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from strider.contracts.generated.words import ErrorClass, FetchOutcome
-from strider.fetcher.adapters import engine
+from strider.fetcher.adapters import talking
 from strider.fetcher.adapters.course import START_SECONDS
 from strider.fetcher.core.reading import MAX_ENCODINGS, encodings
 from strider.fetcher.settings import FetcherSettings
@@ -24,7 +24,7 @@ from .fetching import Attempt, Wanted
 GOOD: Final = frozenset({FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED})
 
 _HEAD_LIMIT: Final = (
-    f"head {engine.MAX_HEAD_BYTES} bytes, line {engine.MAX_LINE_BYTES} bytes, {engine.MAX_HEADERS} fields"
+    f"head {talking.MAX_HEAD_BYTES} bytes, line {talking.MAX_LINE_BYTES} bytes, {talking.MAX_HEADERS} fields"
 )
 
 
@@ -137,7 +137,7 @@ def _limits(error: str, wanted: Wanted, settings: FetcherSettings) -> list[str]:
         ErrorClass.TLS_TIMEOUT: f"connection within {connect:g} s",
         ErrorClass.DNS_TIMEOUT: f"name within {settings.dns_timeout_seconds:g} s",
         ErrorClass.HEAD_TOO_LARGE: _HEAD_LIMIT,
-        ErrorClass.TOO_MANY_INFORMATIONAL: f"{engine.MAX_INFORMATIONAL} answers of 1xx",
+        ErrorClass.TOO_MANY_INFORMATIONAL: f"{talking.MAX_INFORMATIONAL} answers of 1xx",
         ErrorClass.TOO_MANY_ENCODINGS: f"{MAX_ENCODINGS} encodings",
     }
     return [limits[ErrorClass(error)]] if error in limits else []

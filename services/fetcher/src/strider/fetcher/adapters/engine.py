@@ -1,9 +1,9 @@
-"""The connections: aiohttp, told to do one thing and nothing besides.
+"""The connections: aiohttp's connector and its parser, and of all that it has around them nothing.
 
 No redirects, no cookies, no environment, no unpacking, no second try but one: where a server has
 closed a connection that was kept, before it answered anything, the request is made once more on a new
-one. The hooks are the public ones where there are any; `Wire` and the connector's factory are not,
-and a test holds the library to what they rely on.
+one. The hooks are the public ones where there are any; the connector's factory is not, and tests hold
+the library to what is relied on.
 """
 
 from __future__ import annotations
@@ -13,34 +13,21 @@ import socket
 import ssl
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 from weakref import WeakSet
 
 import aiohttp
-from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ConnectionKey
-from aiohttp.connector import AddrInfoType, Connection
-from aiohttp.streams import StreamReader
+from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 from strider.contracts.generated.words import ErrorClass
-from strider.fetcher.core import Proxy
 
 from .encryption import context_of
 from .exchange import CURRENT, Exchange
 from .failures import Failure, failure_of
-from .handshakes import account_of
 from .names import Guard, Names
-from .tunnels import Lines, Tunnels, goes_through
-
-MAX_LINE_BYTES: Final = 16 * 1024
-MAX_HEADERS: Final = 256
-MAX_HEAD_BYTES: Final = 256 * 1024
-"""The whole head, 1xx answers included, and what of the body came with it."""
-MAX_INFORMATIONAL: Final = 20
-READ_BYTES: Final = 64 * 1024
-"""What is buffered of a body before its sender has to wait."""
+from .talking import Asked, Reply, Wire, reply_to
+from .tunnels import Lines, Tunnels
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +59,8 @@ class Engine:
             context=context_of(self._options.ca_file, is_verified=True, is_noted=False),
             timeout_seconds=self._options.connect_timeout_seconds,
         )
-        self._session: aiohttp.ClientSession | None = None
+        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._options.connect_timeout_seconds)
+        self._lines: Lines | None = None
         self._running = 0
         self._is_closed = False
 
@@ -84,21 +72,16 @@ class Engine:
         is_insecure: bool = False,
         method: str = "GET",
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109  # the library's, for parts of a request
-    ) -> ClientResponse:
+    ) -> Reply:
         """Give the answer's head, with its body still to come; raises Failure."""
         if self._is_closed:
             raise Failure(ErrorClass.CANCELLED, "the connections are closed")
-        session = self._session or self._open()
+        lines = self._lines or self._open()
         self._running += 1
         try:
-            return await session.request(
-                method,
-                URL(url, encoded=True),
-                headers=headers,
-                allow_redirects=False,
-                ssl=self._context_of(is_insecure=is_insecure),
-                timeout=timeout or session.timeout,
-            )
+            context = self._context_of(is_insecure=is_insecure)
+            asked = Asked(method, URL(url, encoded=True), headers, context=context)
+            return await self._once(asked, lines, timeout or self._timeout)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise failure_of(error) from error
         finally:
@@ -107,53 +90,43 @@ class Engine:
     async def close(self) -> None:
         """Close every connection; requests that run fail."""
         self._is_closed = True
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        lines, self._lines = self._lines, None
+        if lines is not None:
+            await lines.close()
         await self._names.close()
 
-    def _open(self) -> aiohttp.ClientSession:
-        options = self._options
-        connector = Lines(
+    def _open(self) -> Lines:
+        lines = self._lines = Lines(
             resolver=self._names,
             use_dns_cache=False,
             limit=0,
-            keepalive_timeout=options.keep_seconds,
+            keepalive_timeout=self._options.keep_seconds,
             socket_factory=self._socket,
         )
-        connector.tunnels = self.tunnels
+        lines.tunnels = self.tunnels
         factory: Any = partial(Wire, loop=asyncio.get_running_loop())
-        connector._factory = factory  # noqa: SLF001  # told above
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=options.connect_timeout_seconds),
-            auto_decompress=False,
-            trust_env=False,
-            max_line_size=MAX_LINE_BYTES,
-            max_field_size=MAX_LINE_BYTES,
-            max_headers=MAX_HEADERS,
-            read_bufsize=READ_BYTES,
-            request_class=Asked,
-            middlewares=(self._once,),
-            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-        )
-        return self._session
+        lines._factory = factory  # noqa: SLF001  # told above
+        return lines
 
-    async def _once(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    async def _once(
+        self,
+        asked: Asked,
+        lines: Lines,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # the library's, for parts of a request
+    ) -> Reply:
         """Make a request, once more where a kept connection was gone; whatever is raised is a Failure."""
         exchange = CURRENT.get()
         if exchange is not None and len(self._sockets) - self._running > self._options.max_idle:
-            request.headers["Connection"] = "close"
+            asked.headers["Connection"] = "close"
         try:
-            return await handler(request)
+            return await reply_to(asked, lines, timeout)
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             if exchange is None or not _was_gone(error, exchange):
                 raise _translated(error, exchange) from error
         except Exception as error:
             raise _translated(error, exchange) from error
         try:
-            return await handler(request)
+            return await reply_to(asked, lines, timeout)
         except Exception as error:
             raise _translated(error, exchange) from error
 
@@ -183,100 +156,6 @@ class Engine:
         return context
 
 
-class Asked(ClientRequest):
-    """A request that notes when its head is written, and on which connection."""
-
-    @property
-    def connection_key(self) -> ConnectionKey:
-        """Say which connections will do: those by way of a proxy are that proxy's."""
-        key, exchange = super().connection_key, CURRENT.get()
-        if exchange is None or exchange.via is None:
-            return key
-        return key._replace(proxy_headers_hash=hash(exchange.via))
-
-    async def send(self, conn: Connection) -> ClientResponse:
-        """Write the head, unless it is too late for that."""
-        exchange = CURRENT.get()
-        if exchange is not None:
-            protocol, transport = conn.protocol, conn.transport
-            peer = None if transport is None else transport.get_extra_info("peername")
-            try:
-                exchange.on_head(_spelled(peer))
-            except Failure:
-                conn.release()  # nothing was said on it: whoever asks next need not connect again
-                raise
-            if isinstance(protocol, Wire):
-                protocol.begin(exchange)
-            if exchange.via is not None and not goes_through(exchange.via, is_ssl=self.is_ssl()):
-                return await self._send_to(exchange.via, conn)
-        return await super().send(conn)
-
-    async def _send_to(self, proxy: Proxy, conn: Connection) -> ClientResponse:
-        """Ask a proxy that is no tunnel: for the whole URL, and with its account."""
-        if account := account_of(proxy):
-            self.headers["Proxy-Authorization"] = account
-        self.proxy = self.url  # that there is one makes the library write the whole URL
-        try:
-            return await super().send(conn)
-        finally:
-            self.proxy = None
-
-
-class Wire(ResponseHandler):
-    """A connection that counts what comes before an answer: a head without end is no head."""
-
-    _exchange: Exchange | None = None
-    _head_bytes = 0
-    _informational = 0
-    _body: StreamReader | None = None
-
-    def begin(self, exchange: Exchange) -> None:
-        """Watch the next answer."""
-        self._exchange, self._body = exchange, None
-        self._head_bytes = self._informational = 0
-
-    def data_received(self, data: bytes) -> None:
-        """Take bytes; beyond the limit of a head they end the connection."""
-        exchange = self._exchange
-        if exchange is None:
-            super().data_received(data)
-            return
-        if not exchange.answered_at:
-            exchange.answered_at = exchange.now()
-        self._head_bytes += len(data)
-        super().data_received(data)
-        if self._exchange is not None and self._head_bytes > MAX_HEAD_BYTES:
-            self._refuse(ErrorClass.HEAD_TOO_LARGE, f"a head of more than {MAX_HEAD_BYTES} bytes")
-
-    def feed_data(self, data: Any, size: int = 0) -> None:
-        """Take a parsed head; only so many may say that the answer is still to come."""
-        status = data[0].code
-        if status >= 200 or status == 101:  # noqa: PLR2004  # HTTP's own numbers
-            self._exchange, self._body = None, data[1]
-        else:
-            self._informational += 1
-            if self._informational > MAX_INFORMATIONAL:
-                self._refuse(
-                    ErrorClass.TOO_MANY_INFORMATIONAL, f"more than {MAX_INFORMATIONAL} answers of 1xx"
-                )
-                return
-        super().feed_data(data, size)
-
-    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
-        """Note that the connection has failed; whoever reads a body of it must hear so too."""
-        super().set_exception(exc, *cause)
-        body = self._body
-        if body is not None and not body.is_eof() and body.exception() is None:
-            body.set_exception(exc, *cause)
-
-    def _refuse(self, error: ErrorClass, message: str) -> None:
-        exchange, self._exchange = self._exchange, None
-        if exchange is not None:
-            self.set_exception(exchange.refuse(error, message))
-        if self.transport is not None:
-            self.transport.abort()
-
-
 def _was_gone(error: BaseException, exchange: Exchange) -> bool:
     """Say whether a kept connection had been closed while nobody looked: the server has seen nothing."""
     if isinstance(error, aiohttp.ClientConnectorError) or not exchange.is_reused:
@@ -290,11 +169,3 @@ def _translated(error: Exception, exchange: Exchange | None) -> Failure:
     if exchange.failure is not None:
         return exchange.failure
     return failure_of(error, exchange.phase)
-
-
-def _spelled(peer: Any) -> str:
-    """Write an address and its port as URLs do."""
-    if not peer:
-        return ""
-    host, port = str(peer[0]), peer[1]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -16,13 +16,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 import aiohttp
-from aiohttp import ClientResponse
 from aiohttp.http_exceptions import HttpProcessingError
 
 from .engine import Engine
 from .exchange import CURRENT, Exchange
 from .failures import Failure, Phase, failure_of
 from .interface import AsyncBaseTransport, AsyncByteStream, Request, Response
+from .talking import Reply
 
 
 class EngineTransport(AsyncBaseTransport):
@@ -51,7 +51,7 @@ class EngineTransport(AsyncBaseTransport):
             CURRENT.reset(token)
         exchange.has_head = True
         version = answer.version
-        is_old = version is not None and version[1] == 0
+        is_old = version[1] == 0
         return Answered(answer.status, answer.raw_headers, "1.0" if is_old else "1.1", Body(answer, exchange))
 
     async def handle_async_request(self, request: Request) -> Response:
@@ -90,11 +90,10 @@ class Answered(NamedTuple):
 class Body(AsyncByteStream, AsyncIterator[bytes]):
     """A body on its way."""
 
-    def __init__(self, answer: ClientResponse, exchange: Exchange) -> None:
+    def __init__(self, answer: Reply, exchange: Exchange) -> None:
         self._answer = answer
         self._exchange = exchange
-        connection = answer.connection
-        self._wire = None if connection is None else connection.protocol
+        self._wire = answer.wire
 
     def __aiter__(self) -> Self:
         """Begin; a body can be read once."""
