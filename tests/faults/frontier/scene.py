@@ -31,10 +31,9 @@ from strider.testing.site import Site
 from strider.testing.stack import RunningPart
 from strider.testing.wire import FarWire
 from tests.e2e.checks import LATE_SECONDS, asked_too_often
-
-from .broker import Broker
-from .services import Service, Yard
-from .waiting import until
+from tests.faults.broker import Broker
+from tests.faults.services import Service, Yard
+from tests.faults.waiting import until
 
 SHARDS = 12
 DELAY_SECONDS = 1.0

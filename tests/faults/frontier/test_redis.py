@@ -27,10 +27,10 @@ from strider.testing.site import Shape, serve_site
 from strider.testing.stack import RunningPart, start_valkey
 from strider.testing.wire import wire_beside
 from tests.e2e.checks import LATE_SECONDS
+from tests.faults.scene import SHORT, Scale
+from tests.faults.waiting import until
 
-from .frontier import CONNECT_SECONDS, SHARDS, Crawl, Frontier
-from .scene import SHORT, Scale
-from .waiting import until
+from .scene import CONNECT_SECONDS, SHARDS, Crawl, Frontier
 
 OUTAGE_SECONDS = 4.0
 """Longer than a mark may be old when its request begins: what begins after that was begun without one."""
