@@ -34,6 +34,7 @@ async def test_a_group_may_have_more_places(frontier: FrontierWorld) -> None:
     assert (words(first), second) == (["0", "1", "2"], ["3"])
 
 
+@pytest.mark.req("S3.12.2")
 async def test_the_next_request_comes_after_the_delay_and_after_the_outcome(frontier: FrontierWorld) -> None:
     await frontier.open(GroupState("a.test", delay_ms=DELAY_MS))
     await frontier.accept(page("1"), page("2"))
