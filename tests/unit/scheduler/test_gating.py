@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from structlog.testing import capture_logs
+
 from strider.runtime.errors import Unavailable
 from strider.runtime.inprocess import LoopClock, simulate
 from strider.scheduler.core.gates import Gate, Spent
@@ -68,3 +70,21 @@ def test_who_cannot_be_counted_gets_no_more_than_the_last_count_left() -> None:
 def test_without_a_limit_or_a_broker_the_gate_is_open() -> None:
     assert a_gating(None).left(0, Spent()) is None
     assert a_gating(Counted(10**9), most=0).left(0, Spent()) is None
+
+
+def test_it_is_said_once_who_holds_the_release_back_and_once_that_it_goes_on() -> None:
+    async def scenario() -> None:
+        counted = Counted(0)
+        counting = asyncio.create_task(a_gating(counted).run())
+        with capture_logs() as logs:
+            for unread in (99, 100, 250, 7, 3):
+                counted.now = unread
+                await asyncio.sleep(3)
+        counting.cancel()
+
+        assert [(line["event"], line["unread"], line.get("group")) for line in logs] == [
+            ("Release Held", 100, "parser"),
+            ("Release Goes On", 7, None),
+        ]
+
+    simulate(scenario())

@@ -54,6 +54,13 @@ class Backlog:
                 slowest[gate.topic] = max(slowest.get(gate.topic, 0), sum(waiting))
         return sum(slowest.values())
 
+    @property
+    def slowest(self) -> Gate:
+        """Name who holds every shard back most."""
+        return max(
+            (gate for gate in self.waiting if not gate.is_own), key=lambda gate: sum(self.waiting[gate])
+        )
+
     def of_shard(self, shard: int) -> int:
         """Count what holds one shard back."""
         own = (waiting for gate, waiting in self.waiting.items() if gate.is_own)

@@ -34,6 +34,7 @@ class Gating:
         self._meter = meter
         self._clock = clock
         self._backlog: Backlog | None = None
+        self._is_held = False
 
     async def run(self) -> None:
         """Count again and again. Runs for ever."""
@@ -42,9 +43,20 @@ class Gating:
             try:
                 self._backlog = Backlog(await self._backlogs.waiting(), began)
                 self._meter.waiting(self._backlog)
+                self._tell(self._backlog)
             except Unavailable as failure:
                 _log.warning("Backlog Unknown", why=str(failure))
             await self._clock.sleep(COUNT_SECONDS)
+
+    def _tell(self, backlog: Backlog) -> None:
+        """Say once that nothing is released, and because of whom; and that it goes on."""
+        is_held = 0 < self._most <= backlog.of_ring
+        if is_held and not self._is_held:
+            group, topic, _ = backlog.slowest
+            _log.warning("Release Held", unread=backlog.of_ring, most=self._most, group=group, topic=topic)
+        elif self._is_held and not is_held:
+            _log.info("Release Goes On", unread=backlog.of_ring)
+        self._is_held = is_held
 
     def left(self, shard: int, spent: Spent) -> int | None:
         """Give the credits that a shard has left; None where there is no gate."""
