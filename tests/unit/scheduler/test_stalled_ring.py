@@ -12,8 +12,8 @@ from strider.contracts.generated.topics import FETCH_REQUESTS
 from strider.runtime.inprocess import simulate
 from strider.scheduler.core.gates import Gate
 
+from .checks import check_politeness, check_visits
 from .ring import SHARDS
-from .test_simulation import check_politeness, check_visits
 from .web import a_web
 from .world import World
 
