@@ -20,6 +20,7 @@ from .measure import Row, interleaved
 
 LINKS: Final = 80
 PARAGRAPHS: Final = 40
+SITEMAP_URLS: Final = 500
 GOLDEN: Final = Path(__file__).parents[1] / "golden" / "pages"
 
 
@@ -42,6 +43,17 @@ def _reading(content: bytes, level: str) -> Callable[[], object]:
     return lambda: read(page, content)
 
 
+def a_sitemap(count: int) -> bytes:
+    """Make a sitemap with all that the protocol has for an entry."""
+    entries = "".join(
+        f"<url>\n  <loc>https://site.test/shop/product-{number}.html</loc>\n"
+        f"  <lastmod>2026-11-{1 + number % 28:02}T08:15:00+00:00</lastmod>\n"
+        f"  <changefreq>weekly</changefreq>\n  <priority>0.{number % 10}</priority>\n</url>\n"
+        for number in range(count)
+    )
+    return f"<?xml version='1.0'?>\n<urlset>\n{entries}</urlset>".encode()
+
+
 def measure(*, rounds: int) -> list[Row]:
     """All rows of this file."""
     content = synthetic()
@@ -50,6 +62,7 @@ def measure(*, rounds: int) -> list[Row]:
         "basic": _reading(content, ExtractionLevel.BASIC),
         "main": _reading(content, ExtractionLevel.MAIN),
         "simhash": lambda: simhash(text),
+        "sitemap": _reading(a_sitemap(SITEMAP_URLS), ExtractionLevel.BASIC),
         "tree": lambda: read_html(content),
         "tree and blocks": lambda: read_html(content, Depth(has_blocks=True)),
     }
@@ -67,4 +80,5 @@ def measure(*, rounds: int) -> list[Row]:
             1_000,
         ),
         Row(f"SimHash, {what}", found["simhash"], "µs CPU", 150),
+        Row("a sitemap, for each URL", found["sitemap"] / SITEMAP_URLS, "µs CPU", 12),
     ]

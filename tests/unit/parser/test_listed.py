@@ -48,6 +48,41 @@ def test_a_sitemap_is_read_however_it_comes(body: bytes) -> None:
     assert (page.links_found, page.links_dropped, page.text) == (2, 0, "")
 
 
+PLAIN = (
+    "<urlset><url><loc>https://site.test/a</loc>{}</url>\n <url><loc>/b?x=1&amp;y=&lt;</loc></url></urlset>"
+)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param("", id="nothing more"),
+        pytest.param("<lastmod> 2024-03-01T10:00:00+02:00 </lastmod>", id="a moment"),
+        pytest.param("<lastmod>1970-01-01T00:00:00+05:00</lastmod>", id="before all time"),
+        pytest.param("<lastmod>2024-02-30</lastmod><priority>0,5</priority>", id="no day"),
+        pytest.param("<lastmod>2024-03-01T24:00:00Z</lastmod>", id="the end of a day"),
+        pytest.param("<lastmod></lastmod><changefreq> NEVER\n</changefreq>", id="an empty field"),
+        pytest.param(
+            "<changefreq>sometimes</changefreq><priority>7</priority>", id="no words of the protocol"
+        ),
+        pytest.param("<priority>0.1</priority><lastmod>2024</lastmod>", id="another order"),
+        pytest.param("<image:image><image:loc>https://site.test/i.png</image:loc></image:image>", id="more"),
+    ],
+)
+def test_a_plain_sitemap_says_the_same_as_one_that_is_read_tag_by_tag(fields: str) -> None:
+    """What has only the fields of the protocol goes a shorter way; a remark makes it the longer one."""
+    body = PLAIN.format(fields)
+
+    short = listed(body).to_record()
+    long = listed(body.replace("</urlset>", "<!-- end --></urlset>")).to_record()
+
+    own = {"raw_hash", "decoded_bytes", "body_bytes", "parse_us"}
+    assert {name: short[name] for name in short.keys() - own} == {
+        name: long[name] for name in long.keys() - own
+    }
+    assert short["entry_urls"] == ("https://site.test/a", "https://site.test/b?x=1&y=%3C")
+
+
 def test_an_index_lists_sitemaps() -> None:
     page = listed("<sitemapindex><sitemap><loc>https://site.test/1.xml</loc></sitemap></sitemapindex>")
 

@@ -51,6 +51,9 @@ LOOK_EVERY_PAGES: Final = 64
 SHARE_TO_REST: Final = 0.6
 """Of the memory limit: a worker that has grown so far between pages ends and is replaced."""
 
+REST_AT_MB: Final = 200
+"""What none may keep between pages, however much one page may need."""
+
 PR_SET_PDEATHSIG: Final = 1
 
 
@@ -145,7 +148,7 @@ class Worker:
             resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
         except (OSError, ValueError, IndexError):
             return False  # no such file on this system: the kernel's limit remains
-        return resident > SHARE_TO_REST * self._orders.memory_mb * MIB
+        return resident > min(SHARE_TO_REST * self._orders.memory_mb, REST_AT_MB) * MIB
 
 
 def _follow_into_death(parent: int) -> bool:

@@ -17,6 +17,9 @@ _ISO: Final = re.compile(
     r"(\d{4})(?:-?(\d\d)(?:-?(\d\d)(?:[Tt ]\s*(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?)?"
     r"\s*([Zz]|UTC|GMT|[+-]\d\d:?(?:\d\d)?)?)?)?)?$"
 )
+_PLAIN: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2}))?"
+)
 _ORDINAL: Final = re.compile(r"(\d{4})-?(\d{3})$")
 _CLOCK: Final = r"(?:,?[T\s]+(?:at\s+)?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?)"
 _ZONE: Final = r"(?:\s*(?P<zone>[+-]\d\d:?\d\d|[A-Za-z]{1,4}))?"
@@ -65,6 +68,14 @@ MAX_DATE_CHARS: Final = 80
 
 def to_ms(text: str) -> int:
     """Give milliseconds since 1970; -1 for what is no date."""
+    if _PLAIN.fullmatch(text):  # nearly all of a sitemap's, and ten times as fast
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            pass
+        else:
+            seconds = int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+            return 1_000 * seconds if seconds >= 0 else NO_MOMENT
     moment = read_moment(text)
     if moment is None:
         return NO_MOMENT

@@ -7,6 +7,7 @@ memory grows with what is listed and not with what is said about it.
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any, Final
 
 from strider.urls import links
@@ -45,6 +46,8 @@ MAX_DETAILS: Final = 50
 
 def read_sitemap(text: str, url: str, *, with_details: bool) -> Listing:
     """Read a sitemap or an index; relative addresses are resolved against `url`."""
+    if (plain := _plain_rows(text)) is not None:
+        return _of_plain(plain, url)
     gathered = _Rows(with_details=with_details)
     gathered.read(text)
     rows = gathered.rows
@@ -54,6 +57,52 @@ def read_sitemap(text: str, url: str, *, with_details: bool) -> Listing:
         found=gathered.found,
         is_index=2 * gathered.indexes > gathered.found,
     )
+
+
+_PLAIN: Final = re.compile(
+    r"<url>\s*<loc>\s*([^<>\s]+)\s*</loc>\s*(?:<lastmod>([^<>&]*)</lastmod>\s*)?"
+    r"(?:<changefreq>([^<>&]*)</changefreq>\s*)?(?:<priority>([^<>&]*)</priority>\s*)?</url>\s*"
+)
+"""An entry as the protocol shows it, with nothing beside its own fields."""
+
+_Plain = tuple[str, str | None, str | None, str | None]
+
+
+def _plain_rows(text: str) -> list[_Plain] | None:
+    """Read a sitemap of plain entries only, which most are; None for any other, which is read tag by tag."""
+    at = text.find("<url>")
+    if at < 0 or "<loc" in text[:at]:
+        return None
+    rows: list[_Plain] = []
+    for match in _PLAIN.finditer(text, at):
+        if match.start() != at:
+            return None
+        at = match.end()
+        rows.append(match.group(1, 2, 3, 4))
+    return rows if text[at:].strip() == "</urlset>" else None
+
+
+def _of_plain(rows: list[_Plain], url: str) -> Listing:
+    kept = rows[:MAX_ENTRIES]
+    locs = [unescape(row[0])[:MAX_FIELD_CHARS] if "&" in row[0] else row[0][:MAX_FIELD_CHARS] for row in kept]
+    resolved = links(url, locs, allow_private=True).urls
+    return Listing(
+        entries=[
+            Entry(
+                url=there,
+                lastmod_ms=to_ms(lastmod.strip()) if lastmod else -1,
+                changefreq=_frequency(frequency.strip()) if frequency else "",
+                priority=_priority(priority.strip()) if priority else -1.0,
+            )
+            for there, (_, lastmod, frequency, priority) in zip(resolved, kept, strict=True)
+        ],
+        found=len(rows),
+    )
+
+
+def _frequency(text: str) -> str:
+    lower = text.lower()
+    return lower if lower in _FREQUENCIES else ""
 
 
 def read_lines(text: str, url: str) -> Listing:
@@ -144,7 +193,6 @@ def _keep(row: dict[str, Any], name: str, text: str) -> None:
 
 
 def _entry(row: dict[str, Any], url: str) -> Entry:
-    frequency = row.get("changefreq", "").lower()
     lastmod = row.get("lastmod", "")
     details: dict[str, Any] = {
         key: [one for one in value if one] for key, value in row.items() if isinstance(value, list)
@@ -156,7 +204,7 @@ def _entry(row: dict[str, Any], url: str) -> Entry:
         url=url,
         title=news.get("title", ""),
         lastmod_ms=to_ms(lastmod) if lastmod else -1,
-        changefreq=frequency if frequency in _FREQUENCIES else "",
+        changefreq=_frequency(row.get("changefreq", "")),
         priority=_priority(row.get("priority", "")),
         details=details,
     )
