@@ -78,7 +78,7 @@ def _plain_rows(text: str) -> list[_Plain] | None:
         if match.start() != at:
             return None
         at = match.end()
-        rows.append(match.group(1, 2, 3, 4))
+        rows.append((match[1], match[2], match[3], match[4]))
     return rows if text[at:].strip() == "</urlset>" else None
 
 
