@@ -79,7 +79,8 @@ def test_dead_processes_of_a_killed_supervisor_are_stopped(home: Path) -> None:
     code, table, _ = run("status")
 
     assert shown["state"] == "orphaned"
-    assert shown["endpoints"] == {"kafka": "127.0.0.1:20001", "redis": None}
+    nowhere = dict.fromkeys(("postgres", "redis", "api"))
+    assert shown["endpoints"] == {"kafka": "127.0.0.1:20001", **nowhere}
     assert {each["name"]: (each["state"], each["pid"]) for each in shown["processes"]} == {
         "kafka": ("ready", lives.pid),
         "redis": ("stopped", None),
