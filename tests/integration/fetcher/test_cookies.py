@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from strider.fetcher.adapters import Jars, RedisJars
+from strider.fetcher.adapters import Jars
+from strider.fetcher.adapters.redisjars import RedisJars
 from strider.runtime.clocks import SystemClock
 from strider.stores.keys import COOKIES
 from strider.stores.redis import RedisOptions, connect

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strider.fetcher.adapters import Heartbeats, Tally
+from strider.fetcher.adapters.heartbeats import Heartbeats
+from strider.fetcher.adapters.tally import Tally
 from strider.runtime.inprocess.virtualtime import EPOCH
 from strider.runtime.metrics import Metrics
 from strider.stores.keys import FETCHER_WORKERS, WORKER_HEARTBEAT

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.words import ErrorClass
-from strider.fetcher.adapters import ProxyBook, Rotation
+from strider.fetcher.adapters import Rotation
+from strider.fetcher.adapters.proxybook import ProxyBook
 from strider.fetcher.core import Answer, Failed, Head, Proxy
 from strider.politeness.windows import Windows
 from strider.runtime.clocks import SystemClock

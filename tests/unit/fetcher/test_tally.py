@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strider.contracts.generated.words import ErrorClass
-from strider.fetcher.adapters import Tally
+from strider.fetcher.adapters.tally import Tally
 from strider.fetcher.core import Answer, Failed, RedirectRules, interpret
 from strider.runtime.metrics import Metrics
 from strider.stores.workers import Counts

@@ -14,7 +14,8 @@ from time import perf_counter
 from typing import Any
 
 from strider.contracts.generated.words import FetchOutcome
-from strider.fetcher.adapters import Failure, row_of
+from strider.fetcher.adapters import Failure
+from strider.fetcher.adapters.proxybook import row_of
 from strider.fetcher.core import Proxy, Standing, proxy_of
 from strider.fetcher.settings import FetcherSettings
 from strider.localstack.endpoints import read_endpoints

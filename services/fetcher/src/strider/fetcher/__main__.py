@@ -21,7 +21,11 @@ from strider.stores.redis import RedisOptions, connect
 from strider.stores.sealing import Seals
 from strider.stores.workers import RedisWorkers
 
-from .adapters import Asker, Heartbeats, ProxyBook, RedisJars, Tally, allow_connections, open_asker, rules_of
+from .adapters import Asker, allow_connections, open_asker, rules_of
+from .adapters.heartbeats import Heartbeats
+from .adapters.proxybook import ProxyBook
+from .adapters.redisjars import RedisJars
+from .adapters.tally import Tally
 from .settings import FetcherSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Fetcher, loop_settings
 

@@ -20,6 +20,9 @@ asker      all of it, in order
 tally      what is in hand and was done, as metrics
 heartbeats signs of life
 files      how many connections the system allows
+
+What keeps things on servers (proxybook, redisjars) and counts for them (tally, heartbeats) is imported from
+its own module: a crawl in one process needs no library of servers.
 """
 
 from .asker import Asker, open_asker, rules_of
@@ -29,19 +32,15 @@ from .engine import Engine, EngineOptions
 from .exchange import Exchange
 from .failures import Failure
 from .files import allow_connections
-from .heartbeats import Heartbeats
-from .jars import Jars, MemoryJars, RedisJars
+from .jars import Jars, MemoryJars
 from .leases import Leases, Started
 from .names import Guard, NameOptions, Names
-from .proxybook import ProxyBook, row_of, standing_of
 from .requests import Fetched, Requests
 from .rotation import Rotation, Seat
-from .tally import FETCHER_METRICS, Tally
 from .transport import EngineTransport
 from .uplink import Uplink, UplinkOptions
 
 __all__ = [
-    "FETCHER_METRICS",
     "Asker",
     "Budget",
     "Engine",
@@ -51,26 +50,20 @@ __all__ = [
     "Failure",
     "Fetched",
     "Guard",
-    "Heartbeats",
     "Holding",
     "Jars",
     "Leases",
     "MemoryJars",
     "NameOptions",
     "Names",
-    "ProxyBook",
-    "RedisJars",
     "RequestOptions",
     "Requests",
     "Rotation",
     "Seat",
     "Started",
-    "Tally",
     "Uplink",
     "UplinkOptions",
     "allow_connections",
     "open_asker",
-    "row_of",
     "rules_of",
-    "standing_of",
 ]

@@ -6,19 +6,16 @@ each other. Requests without a jar, which is the rule, cost nothing.
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any, Final, Protocol
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, Protocol
 
 from strider.contracts.generated.events import FetchRequested
 from strider.fetcher.core import Answer, Cookie, Failed, cookie_header, cookies_of, jar_with
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
-from strider.stores.keys import COOKIES
-from strider.stores.redis import Redis
 from strider.urls import domain
 
 MOST_JARS: Final = 10_000
@@ -97,33 +94,3 @@ class MemoryJars:
         cookies.update((cookie.key, cookie) for cookie in added)
         while len(self._jars) > MOST_JARS:
             self._jars.popitem(last=False)
-
-
-class RedisJars:
-    """Jars that outlive a process: a session goes on when another one takes over."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-
-    async def read(self, jar: str, domain: str) -> Sequence[Cookie]:
-        """Give a jar's cookies of a domain; raises Unavailable."""
-        told = await self._redis.command("HVALS", COOKIES(jar, domain))
-        return tuple(Cookie(**json.loads(each)) for each in told)
-
-    async def change(self, jar: str, domain: str, *, added: Sequence[Cookie], gone: Sequence[Cookie]) -> None:
-        """Add some, take others away; raises Unavailable."""
-        key = COOKIES(jar, domain)
-        if gone:
-            await self._redis.command("HDEL", key, *map(_field, gone))
-        if added:
-            fields = {_field(cookie): json.dumps(asdict(cookie)) for cookie in added}
-            await self._redis.command("HSET", key, *_flat(fields))
-        await self._redis.command("EXPIRE", key, COOKIES.lifetime_seconds)
-
-
-def _field(cookie: Cookie) -> str:
-    return json.dumps(cookie.key)
-
-
-def _flat(fields: Mapping[str, str]) -> list[Any]:
-    return [word for pair in fields.items() for word in pair]
