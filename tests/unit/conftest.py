@@ -16,3 +16,8 @@ def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
 def _no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("connect", "connect_ex", "bind", "listen"):
         monkeypatch.setattr(socket.socket, name, _refuse)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before(logging_restored: None) -> None:
+    """A command that was run here has set logging up as for a process: the next test starts without."""
