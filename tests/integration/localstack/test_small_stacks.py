@@ -107,6 +107,19 @@ def test_a_state_file_that_is_spoilt_under_a_living_supervisor_is_written_anew(p
         assert not is_alive(supervisor)
 
 
+def test_a_stack_whose_directory_was_removed_ends(place: Path) -> None:
+    """No command could find it any more, and it would keep its ports for ever."""
+    with a_stack(place, "--only", "redis") as command:
+        supervisor = command.supervisor()
+        (redis,) = [each.identity for each in command.state().processes if each.name == "redis"]
+        assert redis is not None
+
+        shutil.rmtree(command.home.root)
+
+        assert wait_for(lambda: not is_alive(supervisor) and not is_alive(redis))
+        assert not command.home.root.exists()
+
+
 def test_what_runs_is_seen_and_ended_also_without_supervisor_and_state(place: Path) -> None:
     """Each process has written down its own number."""
     with a_stack(place, "--only", "redis") as command:

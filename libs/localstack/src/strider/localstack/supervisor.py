@@ -85,6 +85,9 @@ class Supervisor:
     async def _turn(self) -> None:
         rotate_at = 0.0
         while not self._stop.is_set():
+            if not self._home.supervisor_lock.exists():
+                _log(f"{self._home.root} was removed: without it no command would ever find this stack again")
+                return
             wish = read_wish(self._home.wish)
             if wish is not None and wish.number != self._wish.number:
                 await self._change(wish)
@@ -243,6 +246,8 @@ class Supervisor:
     def _publish(self, *, state: str | None = None) -> None:
         if not self._changed and state is None and self._written == _mark(self._home.state):
             return
+        if not self._home.supervisor_lock.exists():
+            return  # whoever removed it does not want it back
         self._changed = False
         named = [
             ProcessStatus(name, "part", EXTERNAL, self._since, address=_without_secret(address))
