@@ -79,5 +79,23 @@ def test_what_was_there_when_a_shard_opened_is_caught_up_with_soon() -> None:
     simulate(scenario())
 
 
+def test_where_nothing_is_unread_that_is_known_at_once() -> None:
+    """A new crawl would else begin with a wait for messages that nobody has sent."""
+
+    async def scenario() -> None:
+        world = World(partitions=1)
+        told: list[TopicPartition] = []
+        loop = world.loop(Reads(NOTES, _handle), on_caught_up=lambda name, _as_of: told.append(name))
+        task = world.start(loop)
+        await asyncio.sleep(1)
+        at_once = list(told)
+        loop.request_stop()
+        await task
+
+        assert at_once == [ONLY]
+
+    simulate(scenario())
+
+
 async def _handle(_note: Note, _record: Record) -> Effects:
     return NOTHING

@@ -95,6 +95,7 @@ class Commits:
                     continue
                 if partition.sought is None or (partition.is_new and not partition.holds):
                     partition.sought = now, ends[name]
+                    await _learn_committed(partition, consumer)
                 partition.is_new = partition.is_new and bool(partition.holds)
                 position = await consumer.position(name)
                 first_open = partition.done.first_open
@@ -104,6 +105,7 @@ class Commits:
         except (Unavailable, NotOwned, OffsetMissing, OffsetLost):
             return  # polling meets the same and says so
         self.lags = lags
+        self._tell_caught_up(held)
 
     def _tell_caught_up(self, held: Mapping[TopicPartition, Partition]) -> None:
         for name, partition in held.items():
@@ -116,6 +118,12 @@ class Commits:
                 self._ports.on_caught_up(name, as_of)
 
 
+async def _learn_committed(partition: Partition, consumer: Consumer) -> None:
+    """Where nothing was done here yet, what was committed is all that is done: on an idle topic the end."""
+    if partition.done.position is None and partition.committed is None:
+        partition.committed = await consumer.committed(partition.name)
+
+
 async def _pass_over(partition: Partition, position: int, consumer: Consumer) -> None:
     """Let the offset follow a position that no message carried it to, or the partition would lag for ever.
 
@@ -125,8 +133,7 @@ async def _pass_over(partition: Partition, position: int, consumer: Consumer) ->
     partition.quiet_at = position if done.first_open is None else None
     if done.first_open is not None or quiet_at != position:
         return
-    if done.position is None and partition.committed is None:
-        partition.committed = await consumer.committed(partition.name)
+    await _learn_committed(partition, consumer)
     known = done.position if done.position is not None else partition.committed
     if known is not None and position > known:
         done.skip_to(position)
