@@ -57,7 +57,8 @@ class Pipeline:
     async def _crawl(self, site: Site, job_id: str) -> tuple[Run, Mapping[str, float]]:
         pages = len(site.plan.pages)
         before, began = self._cpu(site), time.monotonic()
-        self._ring.sow(site, job_id=job_id, exclude=[])
+        # As far as the others read a page: title, description, text and links.
+        self._ring.sow(site, job_id=job_id, exclude=[], extraction="basic")
         await self._until_stored(job_id, pages)
         wall_seconds = time.monotonic() - began
         spent = {name: after - before[name] for name, after in self._cpu(site).items()}
