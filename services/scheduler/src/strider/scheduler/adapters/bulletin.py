@@ -72,5 +72,5 @@ class TopicBulletin:
             try:
                 events.append(self._codec.decode(JOB_EVENTS, record.value or b"", record.headers))
             except DecodeError as failure:
-                _log.error("Wish Unreadable", offset=record.offset, why=str(failure))
+                _log.error("Wish Unreadable", topic=record.topic, offset=record.offset, why=str(failure))
         return events
