@@ -27,6 +27,8 @@ RUNNING = sorted(
 
 pytestmark = pytest.mark.timeout(300)
 
+SAYS_RUNNING = '"event": "Running"'
+
 
 def _environment(name: str, stack: Stack, dsn: str, place: Path) -> dict[str, str]:
     """The block's own variables, with the test's servers in the place of the containers."""
@@ -92,6 +94,8 @@ def _run_until_healthy(name: str, stack: Stack, dsn: str, place: Path) -> None:
         ) as running,
     ):
         try:
+            # Each check is a Python of its own: before there is anything to hear it only takes time away.
+            assert wait_for(lambda: running.poll() is not None or SAYS_RUNNING in log.read_text())
             healthy = wait_for(
                 lambda: (
                     running.poll() is not None
