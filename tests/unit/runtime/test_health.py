@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import make_mocked_request
 
 from strider.runtime.errors import Unavailable
 from strider.runtime.health import HealthServer
+from strider.runtime.health_asking import Answer, BadQuestion, read_question, written
 from strider.runtime.inprocess.virtualtime import LoopClock, simulate
 from strider.runtime.readiness import RUNNING, STOPPING, Dependency, Readiness, probe
 
@@ -29,9 +29,8 @@ def a_server(readiness: Readiness) -> HealthServer:
 
 
 async def ready_answer(readiness: Readiness) -> tuple[int, dict[str, Any]]:
-    response = await a_server(readiness).readyz(make_mocked_request("GET", "/readyz"))
-    assert response.text is not None
-    return response.status, json.loads(response.text)
+    answer = a_server(readiness).answer("GET", "/readyz")
+    return answer.status, json.loads(answer.body)
 
 
 async def test_a_process_is_not_ready_before_it_runs_and_says_what_it_waits_for() -> None:
@@ -119,17 +118,83 @@ async def test_alive_is_said_even_while_nothing_is_ready() -> None:
     """A process that waits for its broker must not be restarted for it."""
     server = a_server(Readiness(StillClock()))
 
-    response = await server.livez(make_mocked_request("GET", "/livez"))
+    answer = server.answer("GET", "/livez")
 
-    assert (response.status, response.text) == (200, "alive\n")
+    assert (answer.status, answer.body) == (200, b"alive\n")
 
 
 @pytest.mark.req("S1.2.28")
 async def test_metrics_are_answered_in_their_own_type() -> None:
-    response = await a_server(Readiness(StillClock())).metrics(make_mocked_request("GET", "/metrics"))
+    answer = a_server(Readiness(StillClock())).answer("GET", "/metrics")
 
-    assert response.body == b"up 1\n"
-    assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert answer.body == b"up 1\n"
+    assert answer.content_type.startswith("text/plain; version=0.0.4")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        pytest.param("GET", "/", 404, id="other-path"),
+        pytest.param("POST", "/livez", 405, id="other-method"),
+        pytest.param("HEAD", "/livez", 200, id="head"),
+    ],
+)
+def test_what_is_not_asked_here_is_refused_as_http_does(method: str, path: str, status: int) -> None:
+    assert a_server(Readiness(StillClock())).answer(method, path).status == status
+
+
+def test_a_report_that_cannot_be_made_is_answered_with_its_reason() -> None:
+    """A probe that is cut off says nothing to the person who looks."""
+
+    def broken() -> bytes:
+        raise RuntimeError("no counters")
+
+    server = HealthServer(service="echo", readiness=Readiness(StillClock()), metrics=broken)
+
+    assert server.answer("GET", "/metrics").status == 500
+    assert b"no counters" in server.answer("GET", "/metrics").body
+
+
+async def question(sent: bytes) -> tuple[str, str]:
+    reader = asyncio.StreamReader()
+    reader.feed_data(sent)
+    reader.feed_eof()
+    return await read_question(reader)
+
+
+async def test_a_question_is_its_first_line_without_its_query() -> None:
+    asked = await question(b"GET /metrics?name[]=up HTTP/1.1\r\nHost: a\r\n\r\n")
+
+    assert asked == ("GET", "/metrics")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        pytest.param(b"hello\r\n\r\n", 400, id="no-http"),
+        pytest.param(b"GET / HTTP/2\r\n\r\n", 400, id="other-version"),
+        pytest.param(b"GET / HTTP/1.1\r\nA: " + b"a" * 40_000, 431, id="endless-head"),
+    ],
+)
+async def test_what_is_no_question_is_told_so(sent: bytes, status: int) -> None:
+    with pytest.raises(BadQuestion) as refused:
+        await question(sent)
+
+    assert refused.value.status == status
+
+
+async def test_who_leaves_before_asking_is_no_question_at_all() -> None:
+    with pytest.raises(ConnectionError):
+        await question(b"GET /livez HT")
+
+
+def test_an_answer_ends_its_connection_and_a_head_has_no_body() -> None:
+    answer = Answer(503, "text/plain", b"no\n", (("Allow", "GET"),))
+    head = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n"
+    rest = b"Allow: GET\r\nConnection: close\r\n\r\n"
+
+    assert written(answer, has_body=True) == head + rest + b"no\n"
+    assert written(answer, has_body=False) == head + rest
 
 
 def test_a_change_is_news_once_and_its_time_is_kept() -> None:

@@ -16,12 +16,15 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from types import MappingProxyType
 from typing import Any, Final, TextIO
 
-import structlog
-from structlog.contextvars import bound_contextvars as log_context
-from structlog.tracebacks import ExceptionDictTransformer
-
+from .imports import left_out
 from .settings_types import hide_password
 from .tracing_context import current_trace_id
+
+# It would load rich for tracebacks in colour, a tenth of a service's start; ours are lines of JSON.
+with left_out("rich", "better_exceptions"):
+    import structlog
+    from structlog.contextvars import bound_contextvars as log_context
+    from structlog.tracebacks import ExceptionDictTransformer
 
 __all__ = ["LogCapture", "configure_logs", "log_context", "logger"]
 

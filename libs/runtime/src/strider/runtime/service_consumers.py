@@ -9,7 +9,7 @@ import os
 import socket
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from strider.contracts import Topic
 from strider.contracts.generated.topics import SCHEMAS
@@ -19,13 +19,15 @@ from .logs import Scrubber
 from .loop import ConsumerLoop
 from .loop_settings import LoopPorts
 from .metrics_meter import LoopMeter
-from .registry import RegistryClient
 from .schemas import SchemaFinder, SchemaPublisher
 from .service_consumption import Consumption
 from .service_patient import Ward
 from .service_wiring import Process, Wiring
 from .settings import RegistrySettings, secrets_of
 from .speaking import Speaker
+
+if TYPE_CHECKING:
+    from .registry import RegistryClient
 
 SHARE_OF_GRACE: Final = 0.8
 """Part of the grace for what is in hand; the rest is for the last commit and for closing."""
@@ -162,6 +164,9 @@ def open_registry(settings: RegistrySettings) -> RegistryClient | None:
     url = settings.url.get_secret_value()
     if not url:
         return None
+    # Its HTTP client is loaded by those only who have a registry.
+    from .registry import RegistryClient  # noqa: PLC0415
+
     return RegistryClient(
         url,
         username=settings.username,

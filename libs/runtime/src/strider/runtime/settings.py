@@ -42,7 +42,6 @@ class Area(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        use_attribute_docstrings=True,
         hide_input_in_errors=True,
         coerce_numbers_to_str=True,
     )
@@ -218,7 +217,6 @@ class ServiceSettings(BaseSettings):
     model_config = SettingsConfigDict(
         frozen=True,
         extra="forbid",
-        use_attribute_docstrings=True,
         hide_input_in_errors=True,
         coerce_numbers_to_str=True,
     )

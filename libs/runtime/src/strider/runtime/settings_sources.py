@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from .settings import Area, ServiceSettings
+from .settings_sentences import sentence_of
 from .settings_types import Variable
 
 S = TypeVar("S", bound=ServiceSettings)
@@ -77,7 +78,7 @@ class Knob:
     @property
     def sentence(self) -> str:
         """Its description on one line."""
-        return " ".join((self.info.description or "").split())
+        return sentence_of(self.owner, self.field)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,20 @@ transport; the engine behind is another library's.
 
 from __future__ import annotations
 
-from httpx import (
-    URL,
-    AsyncBaseTransport,
-    AsyncByteStream,
-    InvalidURL,
-    Request,
-    Response,
-    TransportError,
-    UnsupportedProtocol,
-)
+from strider.runtime.imports import left_out
+
+# It would load its own command, with all that this prints in colour with.
+with left_out("rich", "pygments"):
+    from httpx import (
+        URL,
+        AsyncBaseTransport,
+        AsyncByteStream,
+        InvalidURL,
+        Request,
+        Response,
+        TransportError,
+        UnsupportedProtocol,
+    )
 
 __all__ = [
     "URL",
