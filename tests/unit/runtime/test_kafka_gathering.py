@@ -83,6 +83,27 @@ def test_a_fetch_waits_and_nothing_else_does(pace: Pace) -> None:
     assert patience == pytest.approx(0.005)
 
 
+def test_during_a_rest_partitions_are_not_looked_through_again(pace: Pace, watch: Watch) -> None:
+    """With dozens of partitions that was a fifteenth of a service; a new assignment is looked at."""
+    looked: list[str] = []
+
+    def plan(assignment: str) -> Any:
+        looked.append(assignment)
+        return ["fetch"], {}, 0.2, False, []
+
+    fetcher = SimpleNamespace(_get_actions_per_node=plan)
+    pace_fetches(SimpleNamespace(_fetcher=fetcher), pace)
+    assert fetcher._get_actions_per_node("first")[0] == ["fetch"]
+    pace.carried(2)
+
+    for assignment in ("first", "first", "second"):
+        assert fetcher._get_actions_per_node(assignment)[:2] == ([], {})
+    watch.now += 1.0
+
+    assert fetcher._get_actions_per_node("second")[0] == ["fetch"]
+    assert looked == ["first", "second", "second"]
+
+
 class Accumulator:
     """As much of the library's accumulator as is paced: batches by node, and who waits for them."""
 

@@ -51,13 +51,22 @@ def pace_fetches(consumer: Any, pace: Pace) -> None:
     """Have a started consumer of the library send no fetch while it is to rest.
 
     What is to be fetched is looked up anew after the rest, so positions and assignment are those of then.
+    The library looks through all partitions whenever something was read of one: during a rest it is
+    spared that, unless the last look has found something else to be done.
     """
     fetcher = consumer._fetcher
     plan = fetcher._get_actions_per_node
+    nothing = planned = object()
+    """The assignment that had nothing but fetches to be made when it was last looked through."""
 
     def plan_unless_resting(assignment: Any) -> Any:
+        nonlocal planned
+        left = pace.left_seconds
+        if left and assignment is planned:
+            return [], {}, left, False, []
         fetches, resets, patience, is_stale, resumes = plan(assignment)
-        if fetches and (left := pace.left_seconds):
+        planned = nothing if resets or is_stale or resumes else assignment
+        if fetches and left:
             return [], resets, min(patience, left), is_stale, resumes
         return fetches, resets, patience, is_stale, resumes
 
