@@ -82,9 +82,10 @@ def stale() -> dict[Path, str]:
 def main() -> int:
     """Write or check."""
     if "--check" in sys.argv[1:]:
-        for path, difference in stale().items():
+        found = stale()
+        for path, difference in found.items():
             print(f"{path.relative_to(ROOT)} is not current; run: make contracts\n{difference[:2000]}")
-        return 1 if stale() else 0
+        return 1 if found else 0
     for render in RENDERERS:
         for path, text in render().items():
             path.parent.mkdir(parents=True, exist_ok=True)

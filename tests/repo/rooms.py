@@ -44,6 +44,16 @@ PURE_STDLIB = frozenset(
 )
 """Standard library modules that neither wait nor look at clock, chance, files or network."""
 
+PURE_LIBS = frozenset({"urls", "politeness"})
+
+PURE_ENGINES = frozenset({"can_ada", "re2"})
+"""What the pure libraries may have of others: values in, values out, in C++."""
+
+IMPURE_NAMES = frozenset({"open", "print", "input", "breakpoint", "exec", "eval", "__import__"})
+
+IMPURE_METHODS = frozenset({"now", "utcnow", "today"})
+"""Clocks that come with modules which are pure otherwise: `datetime.now()`."""
+
 CLIENTS = {
     "aiokafka": ("libs/runtime/src/strider/runtime/kafka/", "libs/runtime/src/strider/runtime/topics/"),
     "asyncpg": ("libs/stores/",),
@@ -144,19 +154,42 @@ def _is_core(path: Path) -> bool:
     return path.name == "core.py" or "core" in path.parts[:-1]
 
 
+def _is_pure(path: Path, root: Path) -> bool:
+    """Whether a file decides and never waits: a core, or one of the libraries that cores are made of."""
+    kind, name = room(path, root)
+    return name in PURE_LIBS if kind == "libs" else kind in {"services", "examples"} and _is_core(path)
+
+
 def impure_cores(root: Path) -> list[str]:
-    """Imports of a core that are neither pure standard library nor one of the pure libraries."""
+    """Imports of a core, or of a pure library, that are neither pure standard library nor pure libraries."""
     found = []
     for path in sources(root):
-        if not _is_core(path) or room(path, root)[0] not in {"services", "examples"}:
+        if not _is_pure(path, root):
             continue
-        own = room(path, root)[1]
+        kind, own = room(path, root)
+        engines = PURE_ENGINES if kind == "libs" else frozenset()
         for line, module in imports(path):
             parts = module.split(".")
-            pure = parts[0] in PURE_STDLIB
+            pure = parts[0] in PURE_STDLIB | engines
             inner = parts[0] == "strider" and (parts[1] in CORE_MAY_IMPORT or parts[1:3] == [own, "core"])
             if not pure and not inner:
                 found.append(f"{path.relative_to(root)}:{line}: a core may not import {module}")
+    return found
+
+
+def impure_calls(root: Path) -> list[str]:
+    """Calls in a core, or in a pure library, that need no import to look at the clock, a file or a person."""
+    found = []
+    for path in sources(root):
+        if not _is_pure(path, root):
+            continue
+        for node in ast.walk(parsed(path)):
+            if not isinstance(node, ast.Call):
+                continue
+            name = ast.unparse(node.func)
+            clock = isinstance(node.func, ast.Attribute) and node.func.attr in IMPURE_METHODS
+            if name in IMPURE_NAMES or clock:
+                found.append(f"{path.relative_to(root)}:{node.lineno}: a core may not call {name}")
     return found
 
 

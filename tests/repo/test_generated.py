@@ -21,6 +21,25 @@ def test_generated_files_are_current() -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+def test_a_file_that_is_not_current_is_named() -> None:
+    """A check that cannot fail checks nothing."""
+    program = (
+        "import generated; readme = generated.ROOT / 'README.md'; "
+        "generated.RENDERERS = (lambda: {readme: 'as it would be now'},); "
+        "raise SystemExit(generated.main())"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program, "--check"],
+        cwd=ROOT / "tools",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 1
+    assert run.stdout.startswith("README.md is not current; run: make contracts")
+
+
 def test_a_page_without_its_place_is_refused() -> None:
     """A table that silently vanishes from the README would never be missed."""
     run = subprocess.run(

@@ -25,6 +25,7 @@ RULES: dict[Rule, dict[str, str]] = {
         "services/a/src/strider/a/topology.py": "from strider.b.core import decide",
     },
     rooms.impure_cores: {"services/a/src/strider/a/core.py": "import time"},
+    rooms.impure_calls: {"services/a/src/strider/a/core.py": "moment = datetime.now(UTC)"},
     rooms.stray_clients: {"services/a/src/strider/a/adapters.py": "import aiokafka"},
     rooms.missing_service_files: {
         "services/a/pyproject.toml": "",
@@ -83,6 +84,32 @@ def test_every_wrong_direction_is_seen(where: str, text: str, tmp_path: Path) ->
     path.write_text(text)
 
     assert len(rooms.wrong_directions(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        pytest.param("services/a/src/strider/a/core/x.py", "from strider import runtime", id="runtime"),
+        pytest.param("services/a/src/strider/a/core/x.py", "from ..adapters import store", id="adapters"),
+        pytest.param("libs/urls/src/strider/urls/x.py", "import asyncio", id="a-pure-library"),
+        pytest.param("examples/a/src/strider/a/core.py", "def f():\n    import socket", id="within"),
+    ],
+)
+def test_every_impure_import_is_seen(where: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / where
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+
+    assert len(rooms.impure_cores(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("text", ["open('x')", "date.today()", "print(1)", "datetime.datetime.utcnow()"])
+def test_every_impure_call_is_seen(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "libs/politeness/src/strider/politeness/x.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+
+    assert len(rooms.impure_calls(tmp_path)) == 1
 
 
 def test_no_foreign_lock_file_is_kept() -> None:
