@@ -76,18 +76,26 @@ class Audit:
     """Whether every tally ever kept is what the echoes say, and the last ones say all of it."""
 
     kept: int
+    said_again: int
+    """Tallies that came a second time, word for word, right after the first."""
     wrong: tuple[str, ...]
     counted: Mapping[str, tuple[int, int]]
     """By host, in the last tally: echoed and refused."""
     expected: Mapping[str, tuple[int, int]]
 
 
-def audit(echoes: Iterable[tuple[Any, Echoed]], tallies: Iterable[tuple[Any, TallyKept]]) -> Audit:
+def audit(
+    echoes: Iterable[tuple[Any, Echoed]],
+    tallies: Iterable[tuple[Any, TallyKept]],
+    *,
+    may_say_again: bool = False,
+) -> Audit:
     """Check the ledger against its source, record by record.
 
     A tally names the offset up to which it counts: its counts must be those of exactly that prefix,
     and the offsets of a host must rise. A writer that was not alone, one that repeated, and one that
-    forgot would each break that.
+    forgot would each break that. `may_say_again`: a broker that dies in the middle of a commit leaves
+    its writer without the outcome, and the same words are said once more; anything else stays wrong.
     """
     prefixes: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
     totals: Counter[tuple[str, bool]] = Counter()
@@ -96,18 +104,25 @@ def audit(echoes: Iterable[tuple[Any, Echoed]], tallies: Iterable[tuple[Any, Tal
         prefixes[echoed.host][record.offset] = (totals[echoed.host, True], totals[echoed.host, False])
     last: dict[str, TallyKept] = {}
     wrong: list[str] = []
-    kept = 0
+    kept = said_again = 0
     for record, tally in tallies:
         kept += 1
         expected = prefixes[tally.host].get(tally.counted_offset)
         before = last.get(tally.host)
         if expected != (tally.count, tally.refused):
             wrong.append(f"{tally} at {record.offset}: the echoes say {expected}")
-        if before is not None and tally.counted_offset <= before.counted_offset:
+        is_same = tally == before
+        said_again += is_same
+        if (
+            before is not None
+            and tally.counted_offset <= before.counted_offset
+            and not (is_same and may_say_again)
+        ):
             wrong.append(f"{tally} at {record.offset} comes after {before}")
         last[tally.host] = tally
     return Audit(
         kept,
+        said_again,
         tuple(wrong),
         counted={host: (tally.count, tally.refused) for host, tally in last.items()},
         expected={host: (totals[host, True], totals[host, False]) for host in prefixes},

@@ -119,9 +119,9 @@ class Scene:
         """Account for what was asked."""
         return account(asker.sent, await self.echoes(), blows=blows)
 
-    async def audit(self) -> Audit:
+    async def audit(self, *, may_say_again: bool = False) -> Audit:
         """Audit the whole ledger of this test's hosts."""
-        return audit(await self.echoes(), await self.tallies())
+        return audit(await self.echoes(), await self.tallies(), may_say_again=may_say_again)
 
     async def letters(self, topic: Topic[Any] = ECHO_DLQ) -> list[DeadLetter]:
         """Dead letters since the test began."""

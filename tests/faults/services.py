@@ -107,7 +107,10 @@ class Service:
         reasons: list[str] = []
 
         async def is_red() -> bool:
-            status, report = await self.readiness()
+            try:
+                status, report = await self.readiness()
+            except OSError:
+                return False  # too busy to say anything
             reasons[:] = [reason for reason in report["reasons"] if word in reason]
             return status == 503 and bool(reasons)
 
@@ -151,8 +154,11 @@ class Service:
                 self.kill()
 
     async def is_ready(self) -> bool:
-        """Whether it listens, and says that it is ready."""
-        return bool(self.events("Listening")) and (await self.readiness())[0] == 200
+        """Whether it listens, and says that it is ready; who is too busy to answer is not."""
+        try:
+            return bool(self.events("Listening")) and (await self.readiness())[0] == 200
+        except OSError:
+            return False
 
     def _get(self, path: str) -> tuple[int, bytes]:
         url = self.events("Listening")[-1]["url"] + path

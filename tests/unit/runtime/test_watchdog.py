@@ -173,6 +173,28 @@ def test_a_stall_may_come_again_after_a_recovery(kennel: Kennel) -> None:
     assert kennel.process.ended == [ExitCode.STALLED]
 
 
+def test_a_loop_that_is_silent_when_the_stall_is_due_is_told_as_blocked(kennel: Kennel) -> None:
+    """It was still a little longer than it was silent; to ask it or reconnect it would only cost time."""
+    kennel.watch(20)
+    kennel.process.turn = kennel.clock.seconds
+    kennel.watch(THRESHOLD + 10)
+
+    assert (kennel.stalls, kennel.process.calls) == (["blocked"], ["diagnose"])
+    assert kennel.process.ended == [ExitCode.STALLED]
+
+
+def test_a_silent_loop_that_turns_again_is_treated_as_stalled(kennel: Kennel) -> None:
+    kennel.watch(20)
+    kennel.process.turn = kennel.clock.seconds
+    kennel.watch(THRESHOLD - 20)
+    assert kennel.stalls == []
+
+    kennel.process.turn = None
+    kennel.watch(10)
+
+    assert (kennel.stalls, kennel.process.calls) == (["stalled"], ["diagnose", "reconnect"])
+
+
 def test_a_process_without_a_loop_that_answers_ends_at_once(kennel: Kennel) -> None:
     """What cannot be reached cannot be treated, and is not waited for again."""
     kennel.process.turn = kennel.clock.seconds

@@ -159,9 +159,13 @@ class Watchdog:
             self._quiet_since = sight.now
         if self._deadline is not None:
             self._await_recovery(sight, verdict)
-        elif verdict in {Verdict.STALLED, Verdict.BLOCKED}:
+        elif verdict is Verdict.BLOCKED or (verdict is Verdict.STALLED and self._can_be_asked(sight)):
             self._treat(sight, verdict)
         return verdict
+
+    def _can_be_asked(self, sight: Sight) -> bool:
+        """Whether the loop turned lately; a silent one is waited for until it turns, or counts as blocked."""
+        return sight.now - sight.last_turn < self._threshold_seconds / 2
 
     def _treat(self, sight: Sight, verdict: Verdict) -> None:
         self._on_stall(verdict.value)
