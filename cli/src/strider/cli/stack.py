@@ -81,7 +81,7 @@ def up(  # noqa: PLR0917  # typer reads the options from here
         list[str] | None, typer.Option(help="Run N of a service: fetcher=2", metavar="NAME=N")
     ] = None,
     examples: Annotated[bool, typer.Option("--examples", help="Run the example services, too.")] = False,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait until all of it answers.")] = 90.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait until all of it answers.", min=1)] = 90.0,
     wait: Annotated[bool, typer.Option(help="Wait until all of it answers.")] = True,
     attach: Annotated[
         bool, typer.Option("--attach", help="Stay, show the logs, stop all on Ctrl-C.")
