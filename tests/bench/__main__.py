@@ -18,7 +18,7 @@ from pathlib import Path
 
 from strider.testing.stack import RunningPart, own_directory, start_kafka
 
-from . import contracts, fetch, frontier, parsing, rebuild, ring, runtime, shards, urls
+from . import contracts, fetch, fetch_service, frontier, parsing, rebuild, ring, runtime, shards, urls
 from .measure import Row
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -83,6 +83,11 @@ def _runtime(bench: Bench) -> list[Row]:
     return runtime.measure(bench.kafka.address, rounds=bench.rounds, count=5_000 if bench.short else 20_000)
 
 
+def _fetch(bench: Bench) -> list[Row]:
+    rows = fetch.measure(short=bench.short)
+    return rows + fetch_service.measure(bench.kafka, bench.directory, rounds=bench.rounds, short=bench.short)
+
+
 PARTS: Mapping[str, Callable[[Bench], list[Row]]] = {
     "contracts": lambda bench: contracts.measure(rounds=bench.rounds),
     "urls": lambda bench: urls.measure(rounds=bench.rounds),
@@ -90,7 +95,7 @@ PARTS: Mapping[str, Callable[[Bench], list[Row]]] = {
     "rebuild": _rebuild,
     "runtime": _runtime,
     "shards": lambda bench: shards.measure(bench.kafka, rounds=bench.rounds, short=bench.short),
-    "fetch": lambda bench: fetch.measure(short=bench.short),
+    "fetch": _fetch,
     "frontier": lambda bench: frontier.measure(rounds=bench.rounds, short=bench.short),
     "ring": lambda bench: ring.measure(rounds=1 if bench.short else 3, short=bench.short),
 }

@@ -11,7 +11,8 @@ import gzip
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -20,7 +21,7 @@ import uvloop
 from strider.fetcher.adapters.interface import URL, Request
 from strider.fetcher.adapters.transport import Body
 from strider.testing.hostile import answer
-from tests.integration.fetcher.asking import asking, request
+from tests.integration.fetcher.asking import Asking, asking, request
 
 from . import fetch_many
 from .measure import Row
@@ -35,36 +36,64 @@ BARS = {100: 6.0, 400: 10.0}
 class _Server(asyncio.Protocol):
     """Gives one page to everybody."""
 
+    def __init__(self, page: bytes) -> None:
+        self._page = page
+
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self._transport.write(ANSWER * data.count(b"\r\n\r\n"))
+        self._transport.write(self._page * data.count(b"\r\n\r\n"))
 
 
-async def _serve() -> None:
-    server = await asyncio.get_running_loop().create_server(_Server, "127.0.0.1", 0, backlog=1024)
+async def _serve(size_bytes: int) -> None:
+    page = answer(b"x" * size_bytes) if size_bytes else ANSWER
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: _Server(page), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started us waits for it
     await server.serve_forever()
 
 
-def measure(*, short: bool) -> list[Row]:
-    """Measure requests at 100 and 400 connections, at a thousand, and over TLS."""
-    server = subprocess.Popen((sys.executable, "-m", "tests.bench.fetch"), stdout=subprocess.PIPE, text=True)
+@contextmanager
+def serving(size_bytes: int = 0) -> Iterator[int]:
+    """Give the port of a server with one page, of that size or with the page of this file."""
+    server = subprocess.Popen(
+        (sys.executable, "-m", "tests.bench.fetch", str(size_bytes)), stdout=subprocess.PIPE, text=True
+    )
     assert server.stdout is not None
     try:
-        url = f"http://127.0.0.1:{int(server.stdout.readline())}/a"
-        count = 500 if short else 1_500
+        yield int(server.stdout.readline())
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
+def measure(*, short: bool) -> list[Row]:
+    """Measure requests at 100 and 400 connections, at a thousand, and over TLS."""
+    with serving() as port:
+        url, count = f"http://127.0.0.1:{port}/a", 500 if short else 1_500
         rows = [
             row
             for connections in BARS
             for row in uvloop.run(_rows(url, connections=connections, count=count))
         ]
-    finally:
-        server.kill()
-        server.wait()
-        server.stdout.close()
     return [*rows, *fetch_many.measure(short=short)]
+
+
+async def bare_cost(url: str, *, connections: int, count: int) -> float:
+    """CPU seconds a request of our transport alone."""
+    async with asking() as asker:
+        return await _cost(lambda: _bare(asker, URL(url)), connections=connections, count=count)
+
+
+async def _bare(asker: Asking, target: URL) -> None:
+    found = await asker.transport.handle_async_request(Request("GET", target))
+    body = found.stream
+    assert isinstance(body, Body)
+    async for _ in body:
+        pass
+    body.close_now(is_whole=True)
 
 
 async def _rows(url: str, *, connections: int, count: int) -> list[Row]:
@@ -76,12 +105,7 @@ async def _rows(url: str, *, connections: int, count: int) -> list[Row]:
             await client.get(url)
 
         async def ours() -> None:
-            found = await asker.transport.handle_async_request(Request("GET", target))
-            body = found.stream
-            assert isinstance(body, Body)
-            async for _ in body:
-                pass
-            body.close_now(is_whole=True)
+            await _bare(asker, target)
 
         async def whole() -> None:
             await asker.ask(request(url, deadline_ms=60_000))
@@ -116,4 +140,4 @@ async def _cost(once: Callable[[], Awaitable[None]], *, connections: int, count:
 
 
 if __name__ == "__main__":
-    uvloop.run(_serve())
+    uvloop.run(_serve(int(sys.argv[1])))

@@ -36,6 +36,8 @@ _OWN_PREFIXES: Final = (
     "KAFKA_",
     "ECHO_",
     "TALLY_",
+    "FETCHER_",
+    "CRAWLER_",
     "SCHEMA_REGISTRY_",
     "OTEL_",
     "STALL_",
