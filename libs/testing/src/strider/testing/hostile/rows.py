@@ -169,6 +169,12 @@ FAILING: Final[dict[str, Misdeed]] = {
         "timed_out",
         "total_timeout",
     ),
+    "/tiny-chunks": Misdeed(
+        "chunks of a byte each, without end",
+        for_ever(CHUNKED, b"1\r\nx\r\n" * 10_000),
+        "protocol_error",
+        "bad_framing",
+    ),
     "/gigabyte": Misdeed(
         "announces a gigabyte", says(answer(b"", length=10**9)), "too_large", "body_too_large"
     ),

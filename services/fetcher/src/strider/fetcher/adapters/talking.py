@@ -38,6 +38,11 @@ MAX_HEAD_BYTES: Final = 256 * 1024
 MAX_INFORMATIONAL: Final = 20
 READ_BYTES: Final = 64 * 1024
 """What is buffered of a body before its sender has to wait."""
+FRAMING_BYTES: Final = 64 * 1024
+"""What may come around a body in chunks, where that is more than half of the body itself: chunks of a few
+bytes are read at a hundredth of the usual pace, and keep the whole process from its work."""
+SLICE_BYTES: Final = 16 * 1024
+"""Of such a body, between two looks at that."""
 
 _NO_TIMER: Final = TimerNoop()
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -183,17 +188,19 @@ class Wire(ResponseHandler):
     _head_bytes = 0
     _informational = 0
     _body: StreamReader | None = None
+    _chunked_bytes: int | None = None
+    """What has come of a body in chunks, with all that is around them; None for any other body."""
 
     def begin(self, exchange: Exchange) -> None:
         """Watch the next answer."""
-        self._exchange, self._body = exchange, None
+        self._exchange, self._body, self._chunked_bytes = exchange, None, None
         self._head_bytes = self._informational = 0
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; beyond the limit of a head they end the connection."""
         exchange = self._exchange
         if exchange is None:
-            super().data_received(data)
+            self._take_body(data)
             return
         if not exchange.answered_at:
             exchange.answered_at = exchange.now()
@@ -207,6 +214,7 @@ class Wire(ResponseHandler):
         status = data[0].code
         if status >= 200 or status == 101:  # noqa: PLR2004  # HTTP's own numbers
             self._exchange, self._body = None, data[1]
+            self._chunked_bytes = 0 if data[0].chunked else None
         else:
             self._informational += 1
             if self._informational > MAX_INFORMATIONAL:
@@ -223,10 +231,29 @@ class Wire(ResponseHandler):
         if body is not None and not body.is_eof() and body.exception() is None:
             body.set_exception(exc, *cause)
 
+    def _take_body(self, data: bytes) -> None:
+        """Take bytes of a body; one in chunks may not consist of their heads and ends."""
+        body, taken = self._body, self._chunked_bytes
+        if taken is None or body is None:
+            super().data_received(data)
+            return
+        for at in range(0, len(data), SLICE_BYTES):
+            part = data[at : at + SLICE_BYTES]
+            super().data_received(part)
+            self._chunked_bytes = taken = taken + len(part)
+            framing_bytes = taken - body.total_bytes
+            if framing_bytes > FRAMING_BYTES and 2 * framing_bytes > body.total_bytes:
+                self._end(Failure(ErrorClass.BAD_FRAMING, "chunks of a few bytes each, without end"))
+            if self.exception() is not None:
+                return
+
     def _refuse(self, error: ErrorClass, message: str) -> None:
         exchange, self._exchange = self._exchange, None
-        if exchange is not None:
-            self.set_exception(exchange.refuse(error, message))
+        self._end(exchange.refuse(error, message) if exchange is not None else None)
+
+    def _end(self, failure: Failure | None) -> None:
+        if failure is not None:
+            self.set_exception(failure)
         if self.transport is not None:
             self.transport.abort()
 
