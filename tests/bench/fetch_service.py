@@ -7,6 +7,7 @@ busy scheduler, and once they trickle in at the pace of a crawl, which makes eve
 
 from __future__ import annotations
 
+import random
 import statistics
 from contextlib import ExitStack
 from pathlib import Path
@@ -58,6 +59,7 @@ class Bench:
         self._number += count
         wanted = await self._ring.lease(*urls)
         assert len(wanted) == count
+        random.Random(count).shuffle(wanted)  # they come shard by shard, and go to all shards at once
         ends_at, began = await self._ends() + count, await self._cpu_seconds()
         await self._ring.write(*wanted, per_second=per_second)
 

@@ -31,6 +31,20 @@ async def test_a_script_runs_by_its_hash_and_is_told_again_when_forgotten(redis:
     assert await redis.run(ECHO, keys=["strider:test:{1}:x"], args=[2]) == [b"strider:test:{1}:x", b"2"]
 
 
+async def test_several_calls_go_together_and_a_server_that_forgot_the_script_is_told(redis: Redis) -> None:
+    """Each gets its own answer, in their order."""
+    await redis.command("SCRIPT", "FLUSH")
+    calls = [((f"strider:test:{{{number}}}:x",), (number,)) for number in range(40)]
+
+    for _ in range(2):  # the second time the server knows the script
+        assert await redis.run_all(ECHO, calls) == [
+            [keys[0].encode(), b"%d" % args[0]] for keys, args in calls
+        ]
+    with pytest.raises(Rejected):
+        await redis.run_all(BROKEN, [((), ()), ((), ())])
+    assert await redis.run_all(ECHO, calls[:1]) == [[calls[0][0][0].encode(), b"0"]]
+
+
 async def test_a_faulty_script_is_a_bug(redis: Redis) -> None:
     """It must show up, not be waited for."""
     with pytest.raises(Rejected):
@@ -76,7 +90,10 @@ async def test_a_cancelled_command_never_gives_its_answer_to_another(redis_url: 
         redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=2, max_connections=2))
         for number in range(25):
             wire.hold()
-            cancelled = asyncio.create_task(redis.command("ECHO", f"cancelled-{number}"))
+            work = redis.command("ECHO", f"cancelled-{number}")
+            if number % 2:
+                work = redis.run_all(ECHO, [(("x",), ("cancelled",))] * 3)
+            cancelled = asyncio.create_task(work)
             await asyncio.wait_for(wire.held.wait(), 5)
             cancelled.cancel()
             wire.release()

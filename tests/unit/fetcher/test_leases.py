@@ -11,6 +11,7 @@ import pytest
 
 from strider.contracts.generated.events import FetchRequested
 from strider.fetcher.adapters import Leases, Started
+from strider.fetcher.adapters.leases import GATHER_SECONDS
 from strider.runtime.errors import Unavailable
 from strider.stores.frontier.ports import Mark, Marked
 
@@ -71,6 +72,37 @@ async def test_what_comes_in_one_turn_goes_in_one_call() -> None:
 
     assert found == [Started(100.0, 5_000_000)] * 5
     assert store.calls == [(("0", "1", "2", "3", "4"), "w:1", 30_000)]
+
+
+async def _after(turns: int, leases: Leases) -> Started | None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return await leases.start(lease(str(turns)))
+
+
+async def test_what_begins_turn_by_turn_goes_together_until_a_turn_brings_nothing() -> None:
+    """Messages that were read together are taken up one a turn."""
+    store = Store()
+    leases = Leases(store, clock=Hand(), name="w")
+
+    await asyncio.gather(*(_after(turns, leases) for turns in (0, 1, 2, 3, 20)))
+
+    assert [call[0] for call in store.calls] == [("0", "1", "2", "3"), ("20",)]
+
+
+async def test_marks_that_come_and_come_are_not_held_up() -> None:
+    """The time of a request runs from its wish for a mark."""
+    store, clock = Store(), Hand()
+    leases = Leases(store, clock=clock, name="w")
+
+    async def dawdle() -> None:
+        for _ in range(12):
+            await clock.sleep(GATHER_SECONDS / 4)
+
+    await asyncio.gather(*(_after(turns, leases) for turns in range(12)), dawdle())
+
+    assert 2 < len(store.calls) < 12
+    assert max(len(call[0]) for call in store.calls) <= 5
 
 
 async def test_each_deadline_has_a_call_of_its_own_and_each_call_a_nonce() -> None:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool
 from redis.asyncio import Redis as Client
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -53,6 +54,10 @@ class RedisOptions:
     """Authorities to trust (PEM) with rediss://; the system's where empty."""
 
 
+Call = tuple[Sequence[str], Sequence[str | bytes | int]]
+"""Keys and arguments of a script."""
+
+
 class Redis:
     """A pool of connections. Every error of the library leaves as Unavailable or Rejected."""
 
@@ -74,6 +79,25 @@ class Redis:
         """Send one command as it would be typed."""
         async with translated():
             return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]  # the library's
+
+    async def run_all(self, script: Script, calls: Sequence[Call]) -> list[Any]:
+        """Run a script several times: one connection, one write, one wait for all of them.
+
+        A call that is answered by an error is made once more, by itself: that must change nothing.
+        """
+        pool = getattr(self._client, "connection_pool", None)
+        if pool is None:  # of a cluster each node has its own calls
+            return await asyncio.gather(*(self.run(script, keys=keys, args=args) for keys, args in calls))
+        async with translated():
+            answers = await _exchanged(
+                pool, [("EVALSHA", script.sha, len(keys), *keys, *args) for keys, args in calls]
+            )
+        return [
+            await self.run(script, keys=keys, args=args)
+            if isinstance(answer, exceptions.ResponseError)
+            else answer
+            for answer, (keys, args) in zip(answers, calls, strict=True)
+        ]
 
     async def refuse_eviction(self) -> None:
         """Raise StartRefused where the server is set to throw keys away when its memory is full."""
@@ -121,6 +145,24 @@ def connect(options: RedisOptions) -> Redis:
         # The library's words quote what it could not read, which may be a part of the password.
         raise StartRefused(f"REDIS_URL is no address ({ESCAPE_HINT})") from None
     return Redis(Client.from_pool(pool))
+
+
+async def _exchanged(pool: Any, commands: Sequence[Sequence[str | bytes | int]]) -> list[Any]:
+    """Send commands in one piece over one connection, and read their answers, errors among them."""
+    connection = await pool.get_connection()
+    try:
+        await connection.send_packed_command(connection.pack_commands(commands))
+        return [await _answer(connection) for _ in commands]
+    finally:
+        await pool.release(connection)
+
+
+async def _answer(connection: AbstractConnection) -> Any:
+    """Read an answer; whatever else goes wrong closes the connection, so that none is taken for another's."""
+    try:
+        return await connection.read_response()
+    except exceptions.ResponseError as refusal:
+        return refusal
 
 
 @asynccontextmanager

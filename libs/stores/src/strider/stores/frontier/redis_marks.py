@@ -1,13 +1,12 @@
-"""The fetcher's marks in Redis: one call for each shard, all shards at once."""
+"""The fetcher's marks in Redis: one call for each shard, all of them in one write."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 
 from strider.stores.keys import FRONTIER_HEADER
-from strider.stores.redis import Redis
+from strider.stores.redis import Call, Redis
 
 from .ports import Mark, Marked
 from .redis_records import lease_bytes
@@ -36,24 +35,25 @@ class RedisMarks:
         places: defaultdict[int, list[int]] = defaultdict(list)
         for place, (shard, _) in enumerate(leases):
             places[shard].append(place)
-        answers = await asyncio.gather(
-            *(
-                self._mark(shard, [leases[place][1] for place in at], nonce=nonce, deadline_ms=deadline_ms)
-                for shard, at in places.items()
-            )
-        )
+        calls = [
+            self._call(shard, [leases[place][1] for place in at], nonce=nonce, deadline_ms=deadline_ms)
+            for shard, at in places.items()
+        ]
+        answers = await self._redis.run_all(frontier_script("mark"), calls)
         marks = {
             place: mark
             for at, answer in zip(places.values(), answers, strict=True)
-            for place, mark in zip(at, answer, strict=True)
+            for place, mark in zip(at, _marks(answer), strict=True)
         }
         return [marks[place] for place in range(len(leases))]
 
-    async def _mark(self, shard: int, names: Sequence[str], *, nonce: str, deadline_ms: int) -> list[Mark]:
+    def _call(self, shard: int, names: Sequence[str], *, nonce: str, deadline_ms: int) -> Call:
         packed = b"".join(map(lease_bytes, names))
-        *marked, now_us = await self._redis.run(
-            frontier_script("mark"),
-            keys=[FRONTIER_HEADER(shard)],
-            args=["", nonce, self._default_delay_ms, VISITED_TTL_MS, deadline_ms + self._margin_ms, packed],
-        )
-        return [Mark(Marked.STARTED, at) if at else Mark(Marked.GONE, now_us) for at in marked]
+        lasts_ms = deadline_ms + self._margin_ms
+        arguments = ("", nonce, self._default_delay_ms, VISITED_TTL_MS, lasts_ms, packed)
+        return (FRONTIER_HEADER(shard),), arguments
+
+
+def _marks(answer: Sequence[int]) -> list[Mark]:
+    *marked, now_us = answer
+    return [Mark(Marked.STARTED, at) if at else Mark(Marked.GONE, now_us) for at in marked]

@@ -1,4 +1,7 @@
-"""Marks of leases: those of one turn of the event loop go together, and none is made twice.
+"""Marks of leases: those of loop turns that follow each other go together, and none is made twice.
+
+Requests that were read together are begun one a turn. So marks wait as long as each turn brings another,
+which is some microseconds; one that comes alone waits for a single turn.
 
 A mark whose answer was lost may have been made all the same. It is asked for again with the same
 nonce, and its time counts from when it was asked for first: so a request's clock never starts later than
@@ -19,6 +22,8 @@ from strider.stores.frontier.ports import Mark, Marked, Marks
 
 BATCH: Final = 256
 """Marks in one call."""
+GATHER_SECONDS: Final = 0.02
+"""How long a mark waits for others at most, where they come and come."""
 KEPT: Final = 10_000
 """Marks without an answer that are remembered; there are as many as messages in hand."""
 
@@ -67,6 +72,8 @@ class Leases:
         self._number = 0
         self._unanswered: OrderedDict[str, _Asked] = OrderedDict()
         self._gathering: list[_Waiting] = []
+        self._gathered = 0
+        """How many there were a turn ago."""
         self._calls: set[asyncio.Task[None]] = set()
 
     async def start(self, request: FetchRequested) -> Started | None:
@@ -86,6 +93,12 @@ class Leases:
         return Started(waiting.asked_at, mark.now_us) if mark.marked is Marked.STARTED else None
 
     def _flush(self) -> None:
+        count, waited_seconds = len(self._gathering), self._clock.monotonic() - self._gathering[0].asked_at
+        if self._gathered < count < BATCH and waited_seconds < GATHER_SECONDS:
+            self._gathered = count
+            asyncio.get_running_loop().call_soon(self._flush)
+            return
+        self._gathered = 0
         gathered, self._gathering = self._gathering, []
         calls: dict[tuple[str, int], list[_Waiting]] = {}
         for waiting in gathered:
