@@ -42,6 +42,10 @@ from strider.parser.core.readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN,
         pytest.param("<!-- c --><p>x<!-- d -->y</p>", "x\ny", id="comments"),
         pytest.param("a\0b", "ab", id="nul-is-dropped-as-the-standard-has-it"),
         pytest.param("<frameset><frame src=x></frameset>", "", id="frames-only"),
+        pytest.param("<p hidden>x</p>y", "y", id="hidden"),
+        pytest.param("<p style='COLOR:red;Display : NONE'>x</p>y", "y", id="hidden-by-style"),
+        pytest.param("<p style='display:block'>x</p>y", "x\ny", id="shown-by-style"),
+        pytest.param("<div hidden id=S:1>x</div>y", "x\ny", id="streamed-to-be-shown"),
         pytest.param("", "", id="nothing"),
     ],
 )
@@ -58,7 +62,7 @@ def test_anchors_have_words_flags_and_a_region() -> None:
         b"<map><area href=/area alt=Area></map><a href=/e>e</a>"
     )
 
-    assert reading.anchors == [
+    assert list(reading.anchors) == [
         Anchor("/h", "Home page", "", HEADER),
         Anchor("/n", "N", "nofollow", NAVIGATION),
         Anchor("/m", "i", "", MAIN),

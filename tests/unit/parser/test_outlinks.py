@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from strider.parser.core.outlinks import Outlinks, find_outlinks, flags_of
-from strider.parser.core.readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchor
+from strider.parser.core.readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchor, Anchors
 
 BASE = "https://site.test/folder/page.html"
 
 
 def find(*anchors: Anchor, base: str = BASE, max_links: int = 1_000) -> Outlinks:
-    return find_outlinks(anchors, base=base, max_links=max_links)
+    return find_outlinks(Anchors.of(anchors), base=base, max_links=max_links)
 
 
 def to(href: str, text: str = "", rel: str = "", region: int = ELSEWHERE) -> Anchor:

@@ -6,7 +6,7 @@ import pytest
 
 from strider.contracts.generated.words import PaginationStyle
 from strider.parser.core.pagination import Pagination, find_pagination
-from strider.parser.core.readings import ELSEWHERE, Anchor, LinkTag
+from strider.parser.core.readings import ELSEWHERE, Anchor, Anchors, LinkTag
 
 LIST = "https://site.test/news"
 
@@ -18,7 +18,7 @@ def found(
         url,
         base=url,
         links=() if link is None else (link,),
-        anchors=[Anchor(href, text, rel, ELSEWHERE) for text, href in anchors],
+        anchors=Anchors.of(Anchor(href, text, rel, ELSEWHERE) for text, href in anchors),
     )
 
 

@@ -64,6 +64,31 @@ def test_no_links_are_no_links() -> None:
 
 
 @pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param([], id="plain-ones-alone"),
+        pytest.param(["/c\n/d"], id="a-line-end-within-one"),
+        pytest.param(["/c/./d"], id="dots"),
+        pytest.param(["/c/"], id="a-last-slash"),
+        pytest.param(["/" + "c" * 1_024], id="a-long-one"),
+        pytest.param([""], id="an-empty-one"),
+        pytest.param(["mailto:x@y"], id="no-page"),
+    ],
+)
+def test_many_plain_links_are_read_as_each_alone(others: list[str]) -> None:
+    """One look that tells that all are plain must be wrong about none."""
+    hrefs = ["/a", "/b/c.html", *others, "/e=f"]
+
+    together = links(PAGE, hrefs)
+
+    assert list(zip(*together, strict=True)) == [
+        row for href in hrefs for row in zip(*links(PAGE, [href]), strict=True)
+    ]
+    assert together.keys[0] == key("/a", PAGE)
+    assert together.keys[2] == ("" if others == ["mailto:x@y"] else key(hrefs[2], PAGE))
+
+
+@pytest.mark.parametrize(
     "href", ["//a.test/", "//a.test//", "//a.test///b//", "//a.test//?x", "//a.test/b/?", "//a.test."]
 )
 def test_what_is_met_again_gives_the_same_answer(href: str) -> None:

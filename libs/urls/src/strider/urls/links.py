@@ -47,10 +47,15 @@ _NOT_PLAIN: Final = re.compile("[?" + re.escape(NOT_ALLOWED) + "]").search
 _STANDS: Final = re.compile(r"/(?!/)[A-Za-z0-9/_~.,;:@!$*()+=&?-]*\Z").match
 """Finds path and query that the parser would give back as they are, but for dot segments."""
 
-_PLAIN_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9/_~.,;:@!$*()+=&-]*(?<!/)").fullmatch
+MAX_PLAIN_CHARACTERS: Final = 1024
+
+_PLAIN: Final = r"/(?!/)[A-Za-z0-9/_~.,;:@!$*()+=&-]{0,1023}+(?<!/)"
+
+_PLAIN_PATH: Final = re.compile(_PLAIN).fullmatch
 """Finds a path that is its own key, but for dot segments: what most links are."""
 
-MAX_PLAIN_CHARACTERS: Final = 1024
+_PLAIN_PATHS: Final = re.compile(f"(?:{_PLAIN}\\n)*+").fullmatch
+"""The same for all links of a page, a line each; the first one that is none ends the look."""
 
 CACHED_AUTHORITIES: Final = 8192
 """About 3 MB when full. Pages of a site link to the same hosts, page after page."""
@@ -105,10 +110,14 @@ def links(
     looker = _Looker(base, allow_private=allow_private, rules=rules)
     origin, hosts = looker.origin, looker.plain_hosts
     home = hosts.get(origin)
+    hrefs = list(hrefs)
+    if not hrefs or (home is not None and _are_plain(hrefs)):
+        urls, empty = [origin + href for href in hrefs], [""] * len(hrefs)
+        return Links(urls, urls, [home or ""] * len(hrefs), empty, empty)
     met = _met(allow_private, rules)
     found: list[_Link] = []
     for href in hrefs:
-        if home is not None and len(href) <= MAX_PLAIN_CHARACTERS and _PLAIN_PATH(href) and "/." not in href:
+        if home is not None and _PLAIN_PATH(href) and "/." not in href:
             url = origin + href
             found.append((url, url, home, "", ""))
             continue
@@ -122,7 +131,14 @@ def links(
                     met.clear()
                 met[href] = link
         found.append(link)
-    return Links(*map(list, zip(*found, strict=True))) if found else Links([], [], [], [], [])
+    return Links(*map(list, zip(*found, strict=True)))
+
+
+def _are_plain(hrefs: list[str]) -> bool:
+    """Tell by one look whether all links are plain paths, as those of many a site are."""
+    lines = "\n".join([*hrefs, ""])
+    is_a_line_each = lines.count("\n") == len(hrefs)
+    return is_a_line_each and "/." not in lines and _PLAIN_PATHS(lines) is not None
 
 
 class _Looker:

@@ -5,6 +5,7 @@ Decides what parts text and which elements say nothing. What is main text is the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -173,11 +174,15 @@ _SMALL_PLACES: Final = frozenset({"li", "p"})
 
 
 def read_blocks(  # noqa: C901, PLR0912  # sees every node of every page: a call for each would double its cost
-    body: LexborNode, *, with_markdown: bool = False, with_noscript: bool = False
+    body: LexborNode,
+    hidden_nodes: Iterable[LexborNode],
+    *,
+    with_markdown: bool = False,
+    with_noscript: bool = False,
 ) -> Blocks:
     """Walk over the tree; not recursive, because pages nest as deep as they like."""
     walk, deeds = _Walk(), _deeds(with_markdown=with_markdown, with_noscript=with_noscript)
-    hidden = {node.mem_id for node in body.css(_MAYBE_HIDDEN) if _is_hidden(node.attributes)}
+    hidden = {node.mem_id for node in hidden_nodes}
     parts, written, text_number = walk.parts, walk.markdown, tag_numbers()[TEXT]
     open_elements: list[tuple[LexborNode, int, str, int, str]] = []
     node = body.first_child
@@ -240,9 +245,14 @@ _UNKNOWN: Final = (_BLOCK, "")
 _MAYBE_HIDDEN: Final = '[hidden],[style*="display" i]'
 
 
+def find_hidden(body: LexborNode) -> list[LexborNode]:
+    """Find the elements that are not shown, in the order of the page."""
+    return [node for node in body.css(_MAYBE_HIDDEN) if _is_hidden(node.attributes)]
+
+
 def _is_hidden(attributes: dict[str, str | None]) -> bool:
     if "hidden" in attributes:
         # Streamed pages are sent in such pieces, which a script shows in their place.
         return not (attributes.get("id") or "").startswith(STREAMED)
-    style = attributes.get("style") or ""
+    style = (attributes.get("style") or "").lower()
     return "display" in style and "none" in style.replace(" ", "").partition("display:")[2][:5]

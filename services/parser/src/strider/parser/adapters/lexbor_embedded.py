@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from strider.parser.core.blocks import Blocks
 
-from .lexbor_blocks import read_blocks
+from .lexbor_blocks import find_hidden, read_blocks
 from .lexbor_limits import find_limit
 
 LITTLE_CHARS: Final = 250
@@ -28,12 +28,14 @@ _TEXTS: Final = re.compile(
 )
 
 
-def read_embedded(body: LexborNode, seen: Blocks, *, with_markdown: bool) -> Blocks:
+def read_embedded(
+    body: LexborNode, seen: Blocks, hidden: Sequence[LexborNode], *, with_markdown: bool
+) -> Blocks:
     """Give the blocks that scripts would show, where they say more than what is seen."""
     said = _chars(seen)
     if said >= LITTLE_CHARS:
         return seen
-    instead = read_blocks(body, with_markdown=with_markdown, with_noscript=True)
+    instead = read_blocks(body, hidden, with_markdown=with_markdown, with_noscript=True)
     if _chars(instead) >= max(LITTLE_CHARS, 2 * said):
         return instead
     markup = _longest(_data_of(body))
@@ -43,7 +45,7 @@ def read_embedded(body: LexborNode, seen: Blocks, *, with_markdown: bool) -> Blo
     found = LexborHTMLParser(content[: find_limit(content)]).body
     if found is None:
         return seen
-    embedded = read_blocks(found, with_markdown=with_markdown)
+    embedded = read_blocks(found, find_hidden(found), with_markdown=with_markdown)
     return embedded if _chars(embedded) >= max(LITTLE_CHARS, 2 * said) else seen
 
 

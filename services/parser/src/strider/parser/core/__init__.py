@@ -2,13 +2,14 @@
 
 from .outcomes import PARSER, PARSER_VERSION, Unreadable, unreadable
 from .parsing import Limits, Tools, Unpacked, parse
-from .readings import Anchor, HtmlReading, LinkTag, MetaTag
+from .readings import Anchor, Anchors, HtmlReading, LinkTag, MetaTag
 from .sizing import Fitted, fit
 
 __all__ = [
     "PARSER",
     "PARSER_VERSION",
     "Anchor",
+    "Anchors",
     "Fitted",
     "HtmlReading",
     "Limits",

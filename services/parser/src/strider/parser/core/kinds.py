@@ -47,6 +47,9 @@ _XML_ROOTS: Final = (
     ),
 )
 _XHTML_ROOT: Final = re.compile(rb"<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
+_USUAL_PAGE: Final = re.compile(rb"\s*<!doctype html>\s*<html[\s>]", re.IGNORECASE)
+"""How most pages begin; labelled as pages, they need no closer look."""
+
 _WORDS_OF_TYPES: Final = (
     ("html", DocumentKind.HTML),
     ("json", DocumentKind.JSON),
@@ -66,18 +69,25 @@ MAX_SHARE_OF_CONTROL: Final = 0.02
 def find_kind(content: bytes, *, content_type: str, kind: str) -> str:
     """Decide what a document is; `kind` is what was expected behind its URL."""
     head = content[:HEAD_BYTES]
-    for magic, found in _MAGIC:
-        if head.startswith(magic) and (magic != b"BM" or is_binary(head)):
-            return found
-    if head.startswith(_RIFF) and head[8:12] == b"WEBP":
-        return DocumentKind.IMAGE
+    is_page = _USUAL_PAGE.match(head) is not None
+    if not is_page and (found := _kind_by_magic(head)):
+        return found
     if is_binary(head):
         return DocumentKind.OTHER
     if kind == RequestKind.ROBOTS:
         return DocumentKind.ROBOTS
+    if is_page and "html" in content_type.lower():
+        return DocumentKind.HTML
     if _LEADING.match(head.lstrip(_BEFORE)):
         head = content[:XML_HEAD_BYTES]
     return _kind_of_text(head.replace(b"\0", b"").lstrip(_BEFORE), content_type.lower())
+
+
+def _kind_by_magic(head: bytes) -> str:
+    for magic, found in _MAGIC:
+        if head.startswith(magic) and (magic != b"BM" or is_binary(head)):
+            return found
+    return DocumentKind.IMAGE if head.startswith(_RIFF) and head[8:12] == b"WEBP" else ""
 
 
 def is_binary(head: bytes) -> bool:

@@ -18,6 +18,7 @@ from .metadata import Properties
 from .pagekinds import Signs, find_page_kind, says_nothing
 from .pagination import find_pagination
 from .readings import HtmlReading
+from .wordcounts import count_words
 
 MAX_AUTHOR_CHARS: Final = 200
 _TYPES: Final = re.compile(r'"@type"\s*:\s*\[?\s*"([A-Za-z]{1,60})"')
@@ -48,7 +49,7 @@ def of_main(
         "main_text": text,
         "main_text_chars": len(text),
         "markdown": as_markdown(blocks) if any(block.markdown for block in blocks) else "",
-        "word_count": text.count(" ") + text.count("\n") + 1 if text else 0,
+        "word_count": count_words(text.encode("utf-8", "replace")),
         "simhash": simhash(text),
         "page_kind": kind,
         "page_kind_confidence": confidence,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import field
+from functools import lru_cache
 from typing import Final
 
 from strider.contracts.making import swift
@@ -61,19 +62,15 @@ class Properties:
     plain: dict[str, str] = field(default_factory=dict)
     open_graph: dict[str, str] = field(default_factory=dict)
     twitter: dict[str, str] = field(default_factory=dict)
+    every: dict[str, str] = field(default_factory=dict)
+    """All of them: a name belongs to one family only."""
 
     def say(self, *names: str) -> str:
         """Give the first of these that says something."""
         for name in names:
-            if value := self.family(name).get(name):
+            if value := self.every.get(name):
                 return value
         return ""
-
-    def family(self, name: str) -> dict[str, str]:
-        """Give the map that a name belongs to."""
-        if name.startswith(_OPEN_GRAPH):
-            return self.open_graph
-        return self.twitter if name.startswith("twitter:") else self.plain
 
     def further(self) -> dict[str, str]:
         """Give the plain ones that have no field of their own, clipped and bounded."""
@@ -83,10 +80,16 @@ class Properties:
 def read_properties(metas: Sequence[MetaTag]) -> Properties:
     """Sort meta elements by family."""
     properties = Properties()
+    every = properties.every
     for name, content in metas:
-        if not name or not content:
-            continue
-        properties.family(name).setdefault(name, content)
+        if name and content and name not in every:
+            every[name] = content
+            if name.startswith(_OPEN_GRAPH):
+                properties.open_graph[name] = content
+            elif name.startswith("twitter:"):
+                properties.twitter[name] = content
+            else:
+                properties.plain[name] = content
     return properties
 
 
@@ -127,6 +130,7 @@ def choose_language(reading: HtmlReading, properties: Properties, header: str) -
     return "", 0.0
 
 
+@lru_cache(maxsize=256)
 def as_bcp_47(tag: str) -> str:
     """Write a language tag as BCP 47 likes it: `en-GB`, `zh-Hant`."""
     first, *others = tag.replace("_", "-").split("-")
@@ -141,7 +145,9 @@ def as_bcp_47(tag: str) -> str:
 
 def keywords_of(properties: Properties) -> tuple[str, ...]:
     """Split the keywords."""
-    words = (word.strip() for word in properties.say("keywords").split(","))
+    if not (said := properties.say("keywords")):
+        return ()
+    words = (word.strip() for word in said.split(","))
     return tuple(dict.fromkeys(word[:MAX_NAME_CHARS] for word in words if word))[:MAX_KEYWORDS]
 
 

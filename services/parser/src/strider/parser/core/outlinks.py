@@ -8,14 +8,16 @@ is worth the frontier, or allowed, is decided elsewhere: private addresses stay 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import itemgetter
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
+from typing import Final, TypeVar
 
 from strider.contracts.making import swift
 from strider.urls import links
 
-from .readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchor
+from .readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchors
+
+T = TypeVar("T")
 
 NOFOLLOW: Final = 1
 
@@ -30,6 +32,7 @@ _FLAGS: Final = {
 }
 _RANK_OF_REGION: Final = {MAIN: 0, ELSEWHERE: 1, NAVIGATION: 2, HEADER: 3, ASIDE: 4, FOOTER: 5}
 _PAGINATION: Final = 16 | 32
+_LAST: Final = 100
 
 
 @swift(frozen=True, slots=True)
@@ -55,49 +58,61 @@ class Outlinks:
         )
 
 
-def find_outlinks(anchors: Sequence[Anchor], *, base: str, max_links: int) -> Outlinks:
+def find_outlinks(anchors: Anchors, *, base: str, max_links: int) -> Outlinks:
     """Resolve, sort out and rank what a page links to."""
-    leading = [
-        anchor for anchor in anchors if "#" not in anchor.href or not anchor.href.lstrip().startswith("#")
-    ]
-    if not leading:
+    leading = _leading(anchors)
+    resolved = links(base, leading.hrefs, allow_private=True)
+    keys = resolved.keys
+    # Backwards, so that the first link of each target is the one that stays.
+    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+    first.pop("", None)  # of what leads nowhere
+    if not first:
         return Outlinks()
-    resolved = links(base, [anchor.href for anchor in leading], allow_private=True)
-    kept: dict[str, tuple[str, Anchor]] = {}
-    repeated: dict[str, list[Anchor]] = {}
-    for anchor, url, key in zip(leading, resolved.urls, resolved.keys, strict=True):
-        if not url:
-            continue
-        if (first := kept.get(key)) is None:
-            kept[key] = url, anchor
-        else:
-            repeated.setdefault(key, [first[1]]).append(anchor)
-    merged = [
-        (url, *_merged(repeated[key]))
-        if key in repeated
-        else (url, anchor.text, flags_of(anchor.rel) if anchor.rel else 0, anchor.region)
-        for key, (url, anchor) in kept.items()
-    ]
-    if len(set(map(_RANKED_BY, merged))) > 1:
-        merged.sort(key=_rank)
-    return _in_parallel(merged, max_links)
+    texts, regions = list(leading.texts), list(leading.regions)
+    flags = [flags_of(rel) if rel else 0 for rel in leading.rels] if any(leading.rels) else [0] * len(keys)
+    if len(first) < len(keys):
+        _merge(keys, first, texts, flags, regions)
+    order = sorted(first.values())
+    told = list(zip(flags, regions, strict=True))
+    if len(kinds := set(told)) > 1:
+        rank_of = {kind: _rank(*kind) for kind in kinds}
+        order.sort(key=[rank_of[kind] for kind in told].__getitem__)
+    best = order[:max_links]
+    return Outlinks(
+        _picked(resolved.urls, best),
+        _picked(texts, best),
+        _picked(flags, best),
+        _picked(regions, best),
+        found=len(order),
+    )
 
 
-_RANKED_BY: Final = itemgetter(2, 3)
-_Merged = tuple[str, str, int, int]
-"""URL, anchor, flags, region."""
+def _picked(column: Sequence[T], places: Iterable[int]) -> tuple[T, ...]:
+    return tuple(map(column.__getitem__, places))
 
 
-def _merged(same: list[Anchor]) -> tuple[str, int, int]:
+def _leading(anchors: Anchors) -> Anchors:
+    """Leave out what leads to places of the page itself."""
+    is_leading = ["#" not in href or not href.lstrip().startswith("#") for href in anchors.hrefs]
+    return anchors if all(is_leading) else Anchors.of(compress(anchors, is_leading))
+
+
+def _merge(
+    keys: Sequence[str], first: Mapping[str, int], texts: list[str], flags: list[int], regions: list[int]
+) -> None:
     """Make one link of all that lead to one place: asked to be left only where each of them asks so."""
-    flags = [flags_of(anchor.rel) for anchor in same]
-    union, common = 0, ~0
-    for each in flags:
-        union |= each
-        common &= each
-    text = next((anchor.text for anchor in same if anchor.text), "")
-    region = min((anchor.region for anchor in same), key=lambda number: _RANK_OF_REGION[number])
-    return text, (union & _PAGINATION) | common, region
+    common: dict[int, int] = {}
+    for index, key in enumerate(keys):
+        own = first.get(key, index)
+        if own == index:
+            continue
+        said = flags[index]
+        common[own] = common.get(own, flags[own]) & said
+        flags[own] |= said
+        texts[own] = texts[own] or texts[index]
+        regions[own] = min(regions[own], regions[index], key=_RANK_OF_REGION.__getitem__)
+    for own, flag in common.items():
+        flags[own] = (flags[own] & _PAGINATION) | flag
 
 
 def flags_of(rel: str) -> int:
@@ -108,13 +123,6 @@ def flags_of(rel: str) -> int:
     return flags
 
 
-def _rank(link: _Merged) -> tuple[bool, int]:
-    _, _, flags, region = link
-    return bool(flags & NOFOLLOW), -1 if flags & _PAGINATION else _RANK_OF_REGION[region]
-
-
-def _in_parallel(merged: list[_Merged], max_links: int) -> Outlinks:
-    if not merged:
-        return Outlinks()
-    urls, anchors, rels, regions = zip(*merged[:max_links], strict=True)
-    return Outlinks(urls, anchors, rels, regions, found=len(merged))
+def _rank(flags: int, region: int) -> int:
+    """Give a number by which pages of a list come first, then regions, and last what the page disowns."""
+    return (_LAST if flags & NOFOLLOW else 0) + (-1 if flags & _PAGINATION else _RANK_OF_REGION[region])

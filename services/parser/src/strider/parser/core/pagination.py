@@ -18,7 +18,7 @@ from strider.contracts.generated.words import PaginationStyle
 from strider.urls import host
 
 from .metadata import resolve
-from .readings import Anchor, LinkTag
+from .readings import Anchors, LinkTag
 
 MAX_PAGES: Final = 100
 MAX_NUMBER: Final = 100_000
@@ -64,19 +64,16 @@ class Pagination:
     last: int = 0
 
 
-def find_pagination(
-    url: str, *, base: str, links: Sequence[LinkTag], anchors: Sequence[Anchor]
-) -> Pagination:
+def find_pagination(url: str, *, base: str, links: Sequence[LinkTag], anchors: Anchors) -> Pagination:
     """Decide where the list goes on."""
     home = host(url)
     following, preceding = _said_by_links(links, base)
     numbered: dict[str, int] = {}
-    for anchor in anchors:
-        label = anchor.text
-        if len(label) > MAX_LABEL_CHARS and not anchor.rel:
+    for href, label, rel in zip(anchors.hrefs, anchors.texts, anchors.rels, strict=True):
+        if len(label) > MAX_LABEL_CHARS and not rel:
             continue
-        kind = _kind_of(label, anchor.rel)
-        if kind == "" or not (target := _on_host(anchor.href, base, home)):
+        kind = _kind_of(label, rel)
+        if kind == "" or not (target := _on_host(href, base, home)):
             continue
         if kind == "next":
             following = following or (target if target != url else "")

@@ -41,6 +41,7 @@ from .outlinks import Outlinks, find_outlinks
 from .products import of_records
 from .readings import Depth, HtmlReading
 from .sitefields import ReadSite, no_site, of_site
+from .wordcounts import count_words
 
 GZIP: Final = b"\x1f\x8b"
 _TEXTS: Final = frozenset(
@@ -217,8 +218,7 @@ def _of_text(text: str) -> dict[str, Any]:
         "text": text,
         "text_chars": len(text),
         "text_hash": sha256(written).hexdigest() if text else "",
-        # Single spaces and line ends part the words; leaving both out is faster than counting each.
-        "word_count": len(written) - len(written.translate(None, b" \n")) + 1 if text else 0,
+        "word_count": count_words(written),
     }
 
 

@@ -6,7 +6,7 @@ in the document: nothing is resolved, chosen or clipped beyond what keeps it sma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from strider.contracts.making import swift
@@ -30,6 +30,31 @@ class Anchor(NamedTuple):
     rel: str
     region: int
     """Where on the page it stands, in the numbers of the contract."""
+
+
+@swift(frozen=True, slots=True)
+class Anchors:
+    """The anchors of a page, in their order, as columns: they are read, resolved and sent so."""
+
+    hrefs: Sequence[str] = ()
+    texts: Sequence[str] = ()
+    rels: Sequence[str] = ()
+    regions: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, anchors: Iterable[Anchor]) -> Anchors:
+        """Take anchors one by one."""
+        columns = tuple(zip(*anchors, strict=True))
+        return cls(*columns) if columns else cls()
+
+    def __iter__(self) -> Iterator[Anchor]:
+        return map(Anchor, self.hrefs, self.texts, self.rels, self.regions)
+
+    def __len__(self) -> int:
+        return len(self.hrefs)
+
+
+NO_ANCHORS: Final = Anchors()
 
 
 class LinkTag(NamedTuple):
@@ -74,7 +99,7 @@ class HtmlReading:
     text: str = ""
     """Visible text: a line for each block, single spaces within."""
     noscript: str = ""
-    anchors: Sequence[Anchor] = ()
+    anchors: Anchors = NO_ANCHORS
     links: Sequence[LinkTag] = ()
     metas: Sequence[MetaTag] = ()
     paragraphs: int = 0
