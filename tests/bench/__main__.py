@@ -18,7 +18,19 @@ from pathlib import Path
 
 from strider.testing.stack import RunningPart, own_directory, start_kafka
 
-from . import contracts, fetch, fetch_service, frontier, parsing, rebuild, ring, runtime, shards, urls
+from . import (
+    contracts,
+    fetch,
+    fetch_service,
+    frontier,
+    parsing,
+    parsing_service,
+    rebuild,
+    ring,
+    runtime,
+    shards,
+    urls,
+)
 from .measure import Row
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -88,10 +100,16 @@ def _fetch(bench: Bench) -> list[Row]:
     return rows + fetch_service.measure(bench.kafka, bench.directory, rounds=bench.rounds, short=bench.short)
 
 
+def _parser(bench: Bench) -> list[Row]:
+    count = 500 if bench.short else 2_000
+    return parsing_service.measure(bench.kafka.address, bench.directory, rounds=bench.rounds, count=count)
+
+
 PARTS: Mapping[str, Callable[[Bench], list[Row]]] = {
     "contracts": lambda bench: contracts.measure(rounds=bench.rounds),
     "urls": lambda bench: urls.measure(rounds=bench.rounds),
     "parsing": lambda bench: parsing.measure(rounds=bench.rounds),
+    "parser": _parser,
     "rebuild": _rebuild,
     "runtime": _runtime,
     "shards": lambda bench: shards.measure(bench.kafka, rounds=bench.rounds, short=bench.short),

@@ -54,6 +54,9 @@ SHARE_TO_REST: Final = 0.6
 REST_AT_MB: Final = 200
 """What none may keep between pages, however much one page may need."""
 
+NEW_OBJECTS_TO_COLLECT: Final = 50_000
+"""A page makes tens of thousands of objects and few circles: looking at each 700 costs a twentieth."""
+
 PR_SET_PDEATHSIG: Final = 1
 
 
@@ -97,6 +100,7 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
+    gc.set_threshold(NEW_OBJECTS_TO_COLLECT)
     with socket.socket(fileno=0) as connection:
         return worker.serve(connection)
 

@@ -1,0 +1,205 @@
+"""What the parser costs beyond the extraction itself: its worker's hand-over, and the service on a broker.
+
+CPU of every process that is ours: the service's and its worker's. The bare extraction is that of the same
+page, as sent, in a process that does nothing else; both are measured in turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import uvloop
+from aiokafka import AIOKafkaConsumer
+from aiokafka.structs import TopicPartition
+
+from strider.contracts import TOPICS
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
+from strider.contracts.generated.words import ExtractionLevel
+from strider.contracts.partitioning import shard_of_host
+from strider.parser.adapters.pages import make_reader
+from strider.parser.adapters.worker import WorkerOrders
+from strider.parser.adapters.workers import WorkerParsers
+from strider.parser.core import Limits
+from strider.runtime.clocks import SystemClock
+from strider.runtime.kafka import KafkaBus, KafkaConnection
+from strider.runtime.ports import Outgoing
+from strider.runtime.topics import apply_topics
+from tests.faults.services import Service, Yard
+from tests.faults.waiting import until
+from tests.unit.parser.pages import ARecord, a_page
+
+from .measure import Row
+from .parsing import synthetic
+
+SHARDS: Final = 4
+HOSTS: Final = 200
+AT_ONCE: Final = 16
+DEADLINE_SECONDS: Final = 120.0
+LEVEL: Final = ExtractionLevel.BASIC.value
+"""As far as other crawlers read a page."""
+
+_CODEC: Final = Codec(SchemaBook.embedded())
+
+
+def _page(host: str = "site.test") -> tuple[bytes, bytes]:
+    """Give a fetched page's body as sent, and its event."""
+    body = gzip.compress(synthetic())
+    page = a_page(
+        body,
+        url=f"https://{host}/folder/page.html",
+        origin=f"https://{host}",
+        group=host,
+        content_encoding="gzip",
+        body_bytes=len(body),
+    )
+    return body, _CODEC.encode(PAGES_FETCHED, page).value
+
+
+def _cpu_seconds(pid: int) -> float:
+    """CPU time of a process, to the nanosecond as the kernel's scheduler counts it."""
+    return sum(
+        int(Path(f"/proc/{pid}/task/{task.name}/schedstat").read_text().split()[0]) / 1e9
+        for task in Path(f"/proc/{pid}/task").iterdir()
+    )
+
+
+def _children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def bare(count: int) -> float:
+    """CPU seconds of extracting one page where it is."""
+    body, event = _page()
+    page, read = _CODEC.decode(PAGES_FETCHED, event), make_reader(Limits())
+    begin = time.process_time()
+    for _ in range(count):
+        read(page, body, LEVEL)
+    return (time.process_time() - begin) / count
+
+
+def _whole_worker(count: int) -> float:
+    """CPU seconds of all that a worker does with a page, in this process: event to event."""
+    _, event = _page()
+    read = make_reader(Limits())
+    begin = time.process_time()
+    for _ in range(count):
+        page = _CODEC.decode(PAGES_FETCHED, event)
+        _CODEC.encode(PAGES_PARSED, read(page, page.body, LEVEL))
+    return (time.process_time() - begin) / count
+
+
+async def _handed_over(rounds: int, count: int) -> list[float]:
+    """CPU seconds a page of both processes, beyond what the worker does with it."""
+    body, event = _page()
+    page, record = _CODEC.decode(PAGES_FETCHED, event), ARecord(event)
+    parsers = WorkerParsers(
+        WorkerOrders(parent=os.getpid()), _CODEC, workers=1, clock=SystemClock(), environ=os.environ
+    )
+    await parsers.start()
+
+    async def hand_over(numbers: range) -> None:
+        left = iter(numbers)
+
+        async def some() -> None:
+            for _ in left:
+                await parsers.parse(page, record, body, extraction=LEVEL)
+
+        await asyncio.gather(*(some() for _ in range(AT_ONCE)))
+
+    found = []
+    try:
+        await hand_over(range(count))
+        (worker,) = parsers.pids
+        for _ in range(rounds):
+            begin = time.process_time() + _cpu_seconds(worker)
+            await hand_over(range(count))
+            both = (time.process_time() + _cpu_seconds(worker) - begin) / count
+            found.append(both - await asyncio.to_thread(_whole_worker, count))
+    finally:
+        await parsers.close()
+    return found
+
+
+class _Wire:
+    """Sends pages to a parser and looks how many it has answered."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._bus = KafkaBus(KafkaConnection((bootstrap,)))
+
+    async def send(self, count: int) -> None:
+        pages = [(f"h{number}.test", _page(f"h{number}.test")[1]) for number in range(HOSTS)]
+        opening = _CODEC.opening(PAGES_FETCHED)[1]
+        producer = await self._bus.producer(compression=None)
+        acknowledgements = []
+        for number in range(count):
+            host, event = pages[number % HOSTS]
+            shard = shard_of_host(host, SHARDS)
+            acknowledgements.append(
+                await producer.send(Outgoing(PAGES_FETCHED.name, host.encode(), event, shard, opening))
+            )
+        await asyncio.gather(*acknowledgements)
+        await producer.close()
+
+    async def answered(self) -> int:
+        consumer = AIOKafkaConsumer(bootstrap_servers=self._bootstrap)
+        await consumer.start()
+        try:
+            partitions = [TopicPartition(PAGES_PARSED.name, shard) for shard in range(SHARDS)]
+            return sum((await consumer.end_offsets(partitions)).values())
+        finally:
+            await consumer.stop()
+
+    async def until_answered(self, count: int, tell: Callable[[], str]) -> None:
+        async def are_answered() -> bool:
+            return await self.answered() >= count
+
+        await until(are_answered, what=f"{count} pages", tell=tell, seconds=DEADLINE_SECONDS)
+
+    async def close(self) -> None:
+        await self._bus.close()
+
+
+async def _served(bootstrap: str, directory: Path, *, rounds: int, count: int) -> list[float]:
+    """CPU seconds a page of a parser on a broker, beyond the bare extraction."""
+    topics = [topic for topic in TOPICS.values() if topic.profile != "example"]
+    await apply_topics(KafkaConnection((bootstrap,)), topics, shards=SHARDS)
+    yard, wire = Yard(bootstrap, directory, shards=SHARDS), _Wire(bootstrap)
+    try:
+        service = yard.start(("-m", "strider.parser"), {"PARSER_EXTRACTION": LEVEL, "OBJECT_STORE_URL": ""})
+        await service.until_ready()
+        found, before = [], await wire.answered()
+        for number in range(rounds + 1):
+            begin = _spent(service)
+            await wire.send(count)
+            await wire.until_answered(before + (number + 1) * count, service.last_words)
+            spent = (_spent(service) - begin) / count
+            if number:  # the first one warms up
+                found.append(spent - await asyncio.to_thread(bare, count))
+    finally:
+        await wire.close()
+        await asyncio.to_thread(yard.close)
+    return found
+
+
+def _spent(service: Service) -> float:
+    return sum(map(_cpu_seconds, (service.pid, *_children(service.pid))))
+
+
+def measure(bootstrap: str, directory: Path, *, rounds: int, count: int) -> list[Row]:
+    """All rows of this file."""
+    handed = statistics.median(uvloop.run(_handed_over(rounds, count)))
+    served = statistics.median(uvloop.run(_served(bootstrap, directory, rounds=rounds, count=count)))
+    return [
+        Row("hand-over of a page to a worker and back, 26 KB page", handed * 1e6, "µs CPU", 30),
+        Row("parser service on Kafka over the bare extraction, 26 KB page", served * 1e6, "µs CPU", 250),
+    ]
