@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -13,8 +14,10 @@ from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import WorkerParsers
+from strider.parser.core import Limits
 from strider.runtime.clocks import SystemClock
 from tests.unit.parser.pages import ARecord, a_page
+from tests.unit.parser.pdfs import a_pdf, locked, packed, stream
 
 CODEC = Codec(SchemaBook.embedded())
 READ = frozenset({"parsed", "partly_parsed"})
@@ -60,11 +63,57 @@ PAGES: dict[str, tuple[Callable[[], bytes], frozenset[str]]] = {
     ),
 }
 
+ITSELF = b"/Font << /F1 3 0 R >> /XObject << /X 7 0 R >>"
+FORM = b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << " + ITSELF + b" >> "
+
+PDFS: dict[str, tuple[Callable[[], bytes], frozenset[str]]] = {
+    "pdf-40mb-in-40kb": (lambda: a_pdf(streams=[packed(b"0 " * 20_000_000)]), frozenset({"partly_parsed"})),
+    "pdf-bomb-within-a-bomb": (
+        lambda: a_pdf(
+            streams=[
+                stream(
+                    zlib.compress(zlib.compress(b" " * 40_000_000)), b"/Filter [/FlateDecode /FlateDecode] "
+                )
+            ]
+        ),
+        frozenset({"partly_parsed"}),
+    ),
+    "pdf-tree-of-itself": (
+        lambda: a_pdf().replace(b"/Kids [5 0 R]", b"/Kids [2 0 R]"),
+        READ | {"malformed", "decode_bomb"},
+    ),
+    "pdf-form-of-itself": (
+        lambda: a_pdf(
+            streams=[stream(b"/X Do " * 50)], resources=ITSELF, further=[stream(b"/X Do /X Do", FORM)]
+        ),
+        READ | {"timed_out"},
+    ),
+    "pdf-1m-operators": (lambda: a_pdf(streams=[packed(b"0 0 m " * 1_000_000)]), READ | {"timed_out"}),
+    "pdf-of-5000-pages": (lambda: a_pdf(["Walking on streams."] * 5_000), READ | {"timed_out"}),
+    "pdf-locked": (lambda: locked(a_pdf(), password="x"), frozenset({"unsupported"})),
+    "pdf-cut": (lambda: a_pdf(["x"] * 20)[:2_000], READ | {"malformed"}),
+    "pdf-of-zeros": (lambda: b"%PDF-1.7\n" + b"\0" * (9 << 20), frozenset({"malformed", "timed_out"})),
+    "pdf-of-beginnings": (
+        lambda: b"%PDF-1.7\n" + b"1 0 obj\n<< " * 500_000 + b"startxref\n0\n%%EOF",
+        frozenset({"malformed", "timed_out", "out_of_memory", "decode_bomb"}),
+    ),
+    "pdf-nested-arrays": (
+        lambda: a_pdf(catalog=b"<< /Type /Catalog /Pages 2 0 R /Lang " + b"[" * 100_000 + b" >>"),
+        READ | {"malformed", "timed_out", "crashed", "decode_bomb"},
+    ),
+}
+
 
 @asynccontextmanager
 async def one_worker() -> AsyncIterator[WorkerParsers]:
     parsers = WorkerParsers(
-        WorkerOrders(parent=os.getpid(), page_seconds=1.0, memory_mb=512, may_store=True),
+        WorkerOrders(
+            parent=os.getpid(),
+            limits=Limits(pdf_seconds=0.5),
+            page_seconds=1.0,
+            memory_mb=512,
+            may_store=True,
+        ),
         CODEC,
         workers=1,
         clock=SystemClock(),
@@ -88,7 +137,7 @@ async def test_every_hostile_page_has_its_outcome() -> None:
     """One after the other, so that each one shows that the one before has left nothing behind."""
     wrong: dict[str, str] = {}
     async with asyncio.timeout(100), one_worker() as parsers:
-        for name, (make, outcomes) in PAGES.items():
+        for name, (make, outcomes) in {**PAGES, **PDFS}.items():
             page = await read(parsers, make())
             size = len(CODEC.encode(PAGES_PARSED, page).value)
             if page.outcome not in outcomes or size > PAGES_PARSED.max_bytes or len(page.link_urls) > 1_000:

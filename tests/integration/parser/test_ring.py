@@ -89,7 +89,7 @@ async def test_every_page_is_validated_or_rejected_exactly_once(broker: Broker) 
         1: (ARTICLE, {}),
         2: (gzip.compress(ARTICLE), {"content_encoding": "gzip"}),
         3: (b"<p>Access Denied", {}),
-        4: (b"%PDF-1.7", {}),
+        4: (b"GIF89a", {}),
         5: (b"", {"not_modified": True}),
         6: (b'{"a": 1}', {"content_type": "application/json"}),
         7: (REOPENED, {}),

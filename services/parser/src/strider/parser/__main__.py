@@ -37,6 +37,7 @@ def build(process: Process[ParserSettings]) -> Wiring:
             settings.robot_name.lower(),
             with_markdown=settings.with_markdown,
             site_parsers=settings.site_parsers,
+            pdf_seconds=settings.page_seconds / 2,
         ),
         page_seconds=settings.page_seconds,
         memory_mb=settings.memory_mb,

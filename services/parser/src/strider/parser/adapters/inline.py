@@ -1,7 +1,8 @@
 """Reads pages in the service's own process, and hands on those that may take long there.
 
 For embedded mode and tests: no processes to start for pages of the usual size. Nothing here could end
-a page that takes too long; so what is larger, once its encodings are undone, is somebody else's.
+a page that takes too long; so what is larger, once its encodings are undone, is somebody else's, and so is
+every PDF.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from strider.contracts.generated.events import PageFetched
-from strider.contracts.generated.words import ParseOutcome
+from strider.contracts.generated.words import DocumentKind, ParseOutcome
 from strider.parser.core import Limits, fit
 from strider.parser.topology import Parsed, Parsers
 from strider.runtime.ports import Record
@@ -31,14 +32,15 @@ class InlineParsers:
         without it they are read here too.
         """
         here = limits.max_decoded_bytes if large is None else min(INLINE_BYTES, limits.max_decoded_bytes)
-        self._read = make_reader(replace(limits, max_decoded_bytes=here))
+        self._read = make_reader(replace(limits, max_decoded_bytes=here), reads_pdf=large is None)
         self._may_store = may_store
         self._large = large
 
     async def parse(self, page: PageFetched, record: Record, body: bytes, *, extraction: str = "") -> Parsed:
         """Read a page."""
         event = self._read(page, body, extraction)
-        if self._large is not None and event.outcome in _OVER_THE_LIMIT:
+        is_elsewhere = event.outcome in _OVER_THE_LIMIT or event.document_kind == DocumentKind.PDF
+        if self._large is not None and is_elsewhere:
             return await self._large.parse(page, record, body, extraction=extraction)
         fitted = fit(event, may_store=self._may_store)
         return Parsed(fitted.event, texts=fitted.texts)

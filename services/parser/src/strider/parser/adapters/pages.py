@@ -15,11 +15,13 @@ from selectolax.lexbor import SelectolaxError
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.words import ExtractionLevel, ParseOutcome
 from strider.parser.core import Limits, Tools, Unreadable, parse, unreadable
+from strider.parser.core.pdfs import no_pdf
 from strider.sites import choose_parsers, find_parsers
 
 from .encodings import unpack
 from .lexbor import read_html
 from .lexbor_sites import make_site_reader
+from .pdfs import read_pdf
 
 
 class Reader(Protocol):
@@ -29,13 +31,13 @@ class Reader(Protocol):
         """Read a page with its body as sent, as far as is asked for; empty means as far as usual."""
 
 
-TOOLS: Final = Tools(unpack=unpack, read_html=read_html, cpu_seconds=time.thread_time)
+TOOLS: Final = Tools(unpack=unpack, read_html=read_html, cpu_seconds=time.thread_time, read_pdf=read_pdf)
 
 
-def make_reader(limits: Limits) -> Reader:
+def make_reader(limits: Limits, *, reads_pdf: bool = True) -> Reader:
     """Make what reads pages within these limits."""
     chosen = choose_parsers(find_parsers().parsers, limits.site_parsers)
-    tools = replace(TOOLS, read_site=make_site_reader(chosen))
+    tools = replace(TOOLS, read_site=make_site_reader(chosen), read_pdf=read_pdf if reads_pdf else no_pdf)
     by_level = {"": limits}
     by_level |= {level.value: replace(limits, extraction=level.value) for level in ExtractionLevel}
 

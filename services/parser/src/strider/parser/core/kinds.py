@@ -22,8 +22,9 @@ _PROLOGUE: Final = re.compile(
 )
 _JSON_FEED: Final = b"jsonfeed.org/version"
 
+_PDF: Final = b"%PDF-"
 _MAGIC: Final = (
-    (b"%PDF-", DocumentKind.PDF),
+    (_PDF, DocumentKind.PDF),
     (b"\x89PNG\r\n", DocumentKind.IMAGE),
     (b"\xff\xd8\xff", DocumentKind.IMAGE),
     (b"GIF87a", DocumentKind.IMAGE),
@@ -72,6 +73,8 @@ def find_kind(content: bytes, *, content_type: str, kind: str) -> str:
     is_page = _USUAL_PAGE.match(head) is not None
     if not is_page and (found := _kind_by_magic(head)):
         return found
+    if _PDF in head and "pdf" in content_type.lower():  # some begin with what a mailer or a proxy put there
+        return DocumentKind.PDF
     if is_binary(head):
         return DocumentKind.OTHER
     if kind == RequestKind.ROBOTS:

@@ -38,6 +38,7 @@ from .metadata import (
 )
 from .outcomes import Unreadable, carried, header, unreadable
 from .outlinks import Outlinks, find_outlinks
+from .pdfs import PdfReading, ReadPdf, links_of_pdf, no_pdf, of_pdf
 from .products import of_records
 from .readings import Depth, HtmlReading
 from .sitefields import ReadSite, no_site, of_site
@@ -78,6 +79,8 @@ class Limits:
     with_markdown: bool = False
     site_parsers: str = ""
     """Which versions of site parsers read, as `name=version`; whoever is not named reads in the newest."""
+    pdf_seconds: float = 1.0
+    """Processor time after which no further page of a PDF is begun."""
 
     @property
     def depth(self) -> Depth:
@@ -101,6 +104,7 @@ class Tools:
     read_html: Callable[[bytes, Depth], HtmlReading]
     cpu_seconds: Callable[[], float]
     read_site: ReadSite = no_site
+    read_pdf: ReadPdf = no_pdf
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +133,18 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
     document = _Document(page, content, kind, unpacked.is_whole and not page.truncated, started)
     if not content.strip():
         return unreadable(page, Unreadable(ParseOutcome.EMPTY), **_known(document, tools))
+    return _parse_kind(document, tools=tools, limits=limits)
+
+
+def _parse_kind(document: _Document, *, tools: Tools, limits: Limits) -> PageParsed:
+    """Read what there is as what it is."""
+    page, kind = document.page, document.kind
+    if kind == DocumentKind.PDF:
+        return _parse_pdf(document, tools=tools, limits=limits)
     if kind != DocumentKind.HTML and kind not in _TEXTS:
         why = Unreadable(ParseOutcome.UNSUPPORTED, f"{kind}, labelled {page.content_type or 'nothing'}")
         return unreadable(page, why, **_known(document, tools))
-    charset = find_charset(content, page.content_type)
+    charset = find_charset(document.content, page.content_type)
     if kind == DocumentKind.HTML:
         return _parse_html(document, charset, tools=tools, limits=limits)
     return _parse_text(document, charset, tools=tools, limits=limits)
@@ -191,6 +203,23 @@ def _parse_text(document: _Document, charset: Charset, *, tools: Tools, limits: 
         charset_evidence=charset.evidence,
         outcome=ParseOutcome.PARSED if document.is_whole else ParseOutcome.PARTLY_PARSED,
         truncated=not document.is_whole,
+    )
+
+
+def _parse_pdf(document: _Document, *, tools: Tools, limits: Limits) -> PageParsed:
+    page = document.page
+    reading = tools.read_pdf(document.content, limits.pdf_seconds)
+    if not isinstance(reading, PdfReading):
+        return unreadable(page, reading, **_known(document, tools))
+    is_whole = document.is_whole and reading.is_whole
+    said = {**_of_text(reading.text), **of_pdf(reading, extraction=limits.extraction)}
+    return PageParsed(
+        **{**carried(page), **said},
+        **_directives(HtmlReading(), page, limits),
+        **of_links(links_of_pdf(reading, page.url, max_links=limits.max_links)),
+        outcome=ParseOutcome.PARSED if is_whole else ParseOutcome.PARTLY_PARSED,
+        truncated=not is_whole,
+        **_known(document, tools),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED
-from strider.contracts.generated.words import ParseOutcome
+from strider.contracts.generated.words import DocumentKind, ParseOutcome
 from strider.contracts.making import swift
 
 from .outlinks import Outlinks
@@ -98,7 +98,7 @@ def _surely_fits(event: PageParsed, room_bytes: int) -> bool:
         carried = _weigh((event.referrer, *event.redirect_chain)) + _weigh(event.metadata)
     else:
         carried = 0
-    if event.entry_urls or event.structured_json or event.products:
+    if event.entry_urls or event.structured_json or event.products or event.document_kind == DocumentKind.PDF:
         return False
     again = 4 * (event.main_text_chars + len(event.markdown))
     own = again + _EXPANSION * event.decoded_bytes + sum(map(len, event.link_urls)) + carried
