@@ -76,7 +76,7 @@ def test_every_url_without_a_page_has_its_reason(crawl: Crawl) -> None:
     assert told == crawl.site.plan.decided
 
 
-@pytest.mark.req("S3.4.8", "S3.6.3", "S3.11.3")
+@pytest.mark.req("S3.4.8", "S3.6.3", "S3.7.2", "S3.11.3")
 def test_every_url_of_the_frontier_says_how_it_stands(crawl: Crawl) -> None:
     status = {row["url"]: row["status"] for row in crawl.urls}
     forbidden = {url for url, reason in crawl.site.plan.decided.items() if reason == "robots_denied"}

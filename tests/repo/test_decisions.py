@@ -44,11 +44,34 @@ def test_what_is_no_record_of_a_decision_is_rejected(tmp_path: Path) -> None:
     ]
 
 
+def reason_given(text: str, choice: str) -> str:
+    """The paragraph that goes on, or follows, where a choice is named; empty where it is not."""
+    return text.partition(choice)[2].strip().split("\n\n")[0]
+
+
 @pytest.mark.req("S3.18.1")
 @pytest.mark.parametrize("choice", CHOICES)
 def test_each_choice_about_the_frontier_has_its_reason(choice: str) -> None:
     text = (ROOT / "docs/adr/0001-the-log-is-the-truth.md").read_text(encoding="utf-8")
-    _, found, reason = text.partition(choice)
 
-    assert found
-    assert len(reason.strip().split("\n\n")[0]) > len("a word or two")
+    assert len(reason_given(text, choice)) > len("a word or two")
+
+
+@pytest.mark.req("S3.12.3")
+def test_leases_are_weighed_against_locks_a_central_owner_and_token_buckets() -> None:
+    text = (ROOT / "docs/frontier-decisions.md").read_text(encoding="utf-8")
+    reason = reason_given(text, "**Why leases and one owner,**")
+
+    assert all(word in reason for word in ("lock", "token bucket", "scheduler", "The price"))
+
+
+@pytest.mark.req("S3.21.8")
+def test_it_is_said_why_no_work_is_stolen() -> None:
+    """The line asks for work stealing; the design answers that credits of each shard make it needless."""
+    text = (ROOT / "docs/operations/fetcher.md").read_text(encoding="utf-8")
+
+    assert "Credits of each shard" in reason_given(text, "## Why no work stealing")
+
+
+def test_a_choice_that_nobody_has_explained_has_no_reason() -> None:
+    assert reason_given("## Why\n\nBecause.\n", "## Why not") == ""

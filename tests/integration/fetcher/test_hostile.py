@@ -33,7 +33,7 @@ def _brief(completed: FetchCompleted) -> tuple[str, str, bool, bool]:
 
 
 @pytest.mark.parametrize("path", FAILING)
-@pytest.mark.req("S3.7.4", "S3.7.6", "S3.7.7", "S3.17.4", "S3.17.5")
+@pytest.mark.req("S3.7.4", "S3.7.6", "S3.7.7", "S3.15.4", "S3.17.4", "S3.17.5")
 async def test_each_misdeed_has_its_outcome(server: Hostile, asker: Asking, path: str) -> None:
     """Rules about trying again go by these words, so they are to be the same each time."""
     row = FAILING[path]

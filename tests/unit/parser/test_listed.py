@@ -26,7 +26,7 @@ def listed(body: str | bytes, **known: Any) -> PageParsed:
     return read(body, **known)
 
 
-@pytest.mark.req("S2.2.8", "S2.2.9")
+@pytest.mark.req("S2.2.8", "S2.2.9", "S3.21.4")
 @pytest.mark.parametrize(
     "body",
     [
