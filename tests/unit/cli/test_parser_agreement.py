@@ -27,16 +27,16 @@ def test_two_parsers_are_compared_field_by_field_on_the_same_pages() -> None:
     """Pages that only one of them has read say nothing about the other."""
     agreement = Agreement(most_pages=10)
     for number in (1, 2, 3, 4):
-        agreement.hear_shadow(page(number, parser_version="5", author="" if number == 1 else "A"))
+        agreement.hear_shadow(page(number, parser_version="next", author="" if number == 1 else "A"))
     for number in (1, 2, 3, 9):
-        agreement.hear_live(page(number, author="A" if number < 3 else "B"))
+        agreement.hear_live(page(number, parser_version="now", author="A" if number < 3 else "B"))
     author = agreement.fields["author"]
 
     assert (agreement.pages, agreement.unmatched) == (3, 1)
     assert (author.same, author.differ, author.only_live, author.only_shadow) == (1, 1, 1, 0)
     assert author.example == ("https://site.test/folder/page.html", '"A"', "")
     assert (agreement.fields["title"].share, list(agreement.below(0.9))) == (1.0, ["author"])
-    assert "strider 4 against strider 5: 3" in as_text(agreement)
+    assert "strider now against strider next: 3" in as_text(agreement)
     assert '"unmatched": 1' in as_json(agreement)
 
 

@@ -21,6 +21,7 @@ from strider.contracts.generated.words import (
     ValidationStatus,
 )
 
+from .products import flaws_of
 from .signatures import SIGNATURES, Found, find_signature
 
 _UNREADABLE: Final[dict[str, str]] = {
@@ -156,4 +157,6 @@ def _measures(page: PageParsed) -> str:
 def _with_warnings(page: PageParsed, missing: tuple[str, ...]) -> Judgement:
     is_part = page.outcome == ParseOutcome.PARTLY_PARSED
     warnings = (*missing, ParseOutcome.PARTLY_PARSED) if is_part else missing
+    if page.products:
+        warnings += flaws_of(page.products)
     return Judgement(ValidationStatus.DOUBTFUL, warnings=warnings) if warnings else VALID
