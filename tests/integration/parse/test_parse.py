@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -27,6 +28,28 @@ def test_one_file_as_json(tmp_path: Path) -> None:
     page = json.loads(told.stdout)
     assert told.exit_code == 0
     assert (page["file"], page["title"], page["links"][0]["url"]) == (str(file), "T", "https://site.test/b")
+
+
+@pytest.mark.parametrize("name", ["page.html", "page.html.gz"])
+def test_a_file_may_be_larger_than_a_message(tmp_path: Path, name: str) -> None:
+    """It travels by no topic; what holds is the limit of a page."""
+    content = f"<title>Long</title><p>{'word ' * 400_000}".encode()
+    (tmp_path / name).write_bytes(gzip.compress(content, 0) if name.endswith("gz") else content)
+
+    told = run(tmp_path / name, "--json")
+
+    assert (told.exit_code, json.loads(told.stdout)["title"]) == (0, "Long")
+
+
+def test_a_long_sitemap_is_told_whole(tmp_path: Path) -> None:
+    """Whatever number of events it would travel in."""
+    file = tmp_path / "sitemap.xml"
+    rows = "".join(f"<url><loc>https://site.test/some/path/{at:08}</loc></url>" for at in range(12_000))
+    file.write_text(f"<urlset>{rows}</urlset>")
+
+    page = json.loads(run(file, "--json").stdout)
+
+    assert (len(page["entries"]), page["links_found"], page["links_dropped"]) == (12_000, 12_000, 0)
 
 
 def test_a_list_has_a_line_for_each_whatever_becomes_of_it(tmp_path: Path) -> None:

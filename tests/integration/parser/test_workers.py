@@ -37,6 +37,24 @@ async def test_a_bus_of_events_gets_events() -> None:
     assert (parsed.encoded, parsed.event.title, parsed.event.text) == (None, "T", "Walking on streams.\nnext")
 
 
+@pytest.mark.req("S2.2.8")
+@pytest.mark.parametrize("gives_events", [False, True], ids=["as bytes", "as events"])
+async def test_a_long_sitemap_comes_back_in_parts(gives_events: bool) -> None:
+    """Each fits its topic, and between them nothing is lost; the next page is read as ever."""
+    rows = "".join(f"<url><loc>https://site.test/some/path/{at:08}</loc></url>" for at in range(50_000))
+    page = a_page(b"", body_object="2026-11-18/ab/abcd", kind="sitemap", content_type="application/xml")
+    record = ARecord(None if gives_events else CODEC.encode(PAGES_FETCHED, page).value)
+    async with some_workers(gives_events=gives_events, page_seconds=10.0) as parsers:
+        parsed = await parsers.parse(page, record, f"<urlset>{rows}</urlset>".encode())
+        following = await parse(parsers)
+
+    parts = [*parsed.before, parsed]
+    events = [CODEC.decode(PAGES_PARSED, *each.encoded) if each.encoded else each.event for each in parts]
+    assert sum(len(event.entry_urls) for event in events) == 50_000
+    assert [event.part for event in events] == [*range(1, len(events) + 1)]
+    assert (len(events) > 5, following.before) == (True, ())
+
+
 async def test_a_body_from_elsewhere_goes_along() -> None:
     async with some_workers() as parsers:
         parsed = await parse_elsewhere(parsers, BODY)

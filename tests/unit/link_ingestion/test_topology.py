@@ -25,6 +25,7 @@ from strider.contracts.generated.topics import (
 )
 from strider.contracts.identity import key_fingerprint, seen_scope
 from strider.contracts.partitioning import shard_of_host
+from strider.contracts.parts import MORE
 from strider.contracts.specs import spec_of_seed
 from strider.link_ingestion.topology import PAGES_GROUP, SEEDS_GROUP
 from strider.runtime.inprocess import simulate
@@ -267,6 +268,24 @@ def test_only_the_last_part_of_a_sitemap_settles_it() -> None:
     world = play(scenario)
     assert len(world.events(PAGES_SETTLED)) == 1
     assert world.discovered() == [f"{HOME}/1", f"{HOME}/2", f"{HOME}/3"]
+
+
+def test_a_part_that_cannot_be_read_leaves_the_settlement_to_the_last_one() -> None:
+    """Links of parts behind it are still to come."""
+    last = a_page(document_kind="sitemap", entry_urls=(f"{HOME}/2",), part=2)
+    shard = shard_of_host("www.a.test", SHARDS)
+
+    async def scenario(world: World) -> None:
+        await declare(world, a_spec())
+        headers = (*PAGES_VALIDATED.headers_of(validated(last)), *MORE)
+        world.put(PAGES_VALIDATED, b"\xc3\x01no page", partition=shard, headers=headers)
+        await world.say(PAGES_VALIDATED, validated(last))
+        world.start()
+        await world.drained()
+
+    world = play(scenario)
+    assert [each.verdict for each in world.events(PAGES_SETTLED)] == ["valid"]
+    assert len(world.events(LINK_INGESTION_DLQ)) == 1
 
 
 def test_replayed_messages_change_nothing() -> None:

@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
 from strider.contracts.generated.events import PageParsed
+from strider.contracts.generated.topics import PAGES_PARSED
 from strider.parser.core import Limits, fit
 from strider.parser.core.moments import to_iso
+from strider.parser.core.sizing import ENTRY_COLUMNS, join
 
 from .pages import read
 
+CODEC = Codec(SchemaBook.embedded())
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc> https://site.test/a?x=1&amp;y=2 </loc>
 <lastmod>2024-03-01</lastmod><changefreq>Daily</changefreq><priority>0.8</priority></url>
@@ -163,12 +168,59 @@ def test_feeds_of_all_forms_say_the_same(body: str) -> None:
     assert page.entry_lastmods_ms == (1_072_986_501_000,)
 
 
-def test_a_long_list_keeps_its_beginning_and_says_how_many_are_missing() -> None:
-    rows = "".join(f"<url><loc>https://site.test/some/path/{at:08}</loc></url>" for at in range(20_000))
-    event = fit(listed(f"<urlset>{rows}</urlset>"), may_store=False).event
+@pytest.mark.req("S2.2.8", "S2.2.9")
+def test_a_long_list_travels_in_parts() -> None:
+    """Nothing of it is lost, and the last part, which settles the page, says what was left out before."""
+    rows = "".join(
+        f"<url><loc>https://site.test/some/path/{at:08}</loc><priority>0.5</priority></url>"
+        for at in range(50_100)
+    )
+    whole = listed(f"<urlset>{rows}</urlset>", kind="sitemap")
 
-    assert 3_000 < len(event.entry_urls) < 20_000
-    assert (len(event.entry_urls) + event.links_dropped, event.truncated) == (20_000, True)
+    fitted = fit(whole, may_store=False)
+    parts = [*fitted.before, fitted.event]
+
+    assert [part.part for part in parts] == [*range(1, len(parts) + 1)]
+    assert [part.is_last_part for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert [part.links_dropped for part in parts] == [0] * (len(parts) - 1) + [100]
+    sizes = [len(CODEC.encode(PAGES_PARSED, part).value) for part in parts]
+    assert 0.4 * PAGES_PARSED.max_bytes < min(sizes[:-1]) <= max(sizes) <= PAGES_PARSED.max_bytes
+    assert join(parts) == whole
+    assert len({part.raw_hash for part in parts}) == 1
+
+
+@pytest.mark.req("S2.2.8")
+def test_a_sitemap_may_be_larger_than_a_page() -> None:
+    entry = b"<url><loc>https://site.test/a</loc><image:image>" + b"x" * 1_000 + b"</image:image></url>\n"
+    body = b"<urlset>" + entry * 12_000 + b"</urlset>"
+
+    assert listed(body, kind="sitemap").links_found == 12_000
+    assert listed(body, kind="page").outcome == "too_large"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param("<image:image><image:loc>/i.png</image:loc></image:image>", id="a-picture"),
+        pytest.param("<lastmod>2024-03-01</lastmod><xhtml:link href='/de'/>", id="a-language"),
+        pytest.param(
+            "<news:news><lastmod>2024</lastmod></news:news><lastmod>2023</lastmod>", id="the-first-of-a-name"
+        ),
+        pytest.param("<lastmod/><priority>0.3</priority>", id="empty"),
+        pytest.param("<x><url><loc>/c</loc></url></x>", id="one-within-another"),
+        pytest.param("<!-- <loc>/c</loc> --><lastmod>2024</lastmod>", id="a-comment"),
+        pytest.param("<lastmod><![CDATA[2024-03-01]]></lastmod><x/>", id="packed"),
+        pytest.param("<lastmod>2024-03-01<b/></lastmod><x/>", id="markup-within"),
+    ],
+)
+def test_what_else_an_entry_says_changes_nothing_of_its_own(entry: str) -> None:
+    """What is passed over quickly and what is read tag by tag come to the same."""
+    body = f"<urlset><url><loc>/a</loc>{entry}</url> <url>{entry}<loc>/b</loc></url></urlset>"
+
+    swift, slow = listed(body), listed(f"<!-- -->{body}<!-- -->")
+
+    for column in ENTRY_COLUMNS:
+        assert getattr(swift, column) == getattr(slow, column)
 
 
 def test_records_tell_what_else_is_said_of_each_entry() -> None:

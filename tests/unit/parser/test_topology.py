@@ -11,6 +11,7 @@ import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared, PageFetched, PageRejected
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED
+from strider.contracts.parts import MORE
 from strider.parser.adapters.bodies import NoBodies
 from strider.parser.adapters.inline import INLINE_BYTES, InlineParsers
 from strider.parser.core import Limits
@@ -54,6 +55,22 @@ def a_parser(bodies: Any = None, *specs: CrawlSpecDeclared, extraction: str = ""
         now_ms=lambda: 99,
         extraction=extraction,
     )
+
+
+@pytest.mark.req("S2.2.8")
+async def test_the_last_part_of_a_long_list_is_spoken_last() -> None:
+    """It settles the page, so that all parts before it must be acknowledged."""
+    rows = "".join(f"<url><loc>https://site.test/some/path/{at:08}</loc></url>" for at in range(20_000))
+    page = a_page(f"<urlset>{rows}</urlset>".encode(), kind="sitemap", content_type="application/xml")
+
+    effects = await a_parser().on_page_fetched(page, ARecord())
+
+    (last,) = effects.close
+    assert len(effects.say) > 2
+    assert [said.event.is_last_part for said in (*effects.say, last)] == [False] * len(effects.say) + [True]
+    assert {said.headers for said in effects.say} == {MORE}
+    assert last.headers == ()
+    assert sum(len(said.event.entry_urls) for said in (*effects.say, last)) == 20_000
 
 
 @pytest.mark.parametrize(

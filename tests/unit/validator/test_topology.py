@@ -10,6 +10,7 @@ from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import PageRejected, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
+from strider.contracts.parts import MORE
 from strider.runtime.effects import NOTHING, Effects, Say
 from strider.validator.adapters import SplicedPages
 from strider.validator.core import Rules
@@ -134,6 +135,19 @@ async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
         "validator", "unreadable_message", 7, "",
     )  # fmt: skip
     assert effects.say == ()
+
+
+@pytest.mark.req("S2.2.8")
+async def test_a_part_that_others_follow_says_so_and_settles_nothing() -> None:
+    """What was given up of a long list is a dead letter; its last part settles the page."""
+    part = a_page(document_kind="sitemap", part=1, is_last_part=False)
+    record = ARecord(None, (*PAGES_PARSED.headers_of(part), *MORE))
+
+    effects = await a_validator().on_page_parsed(part, record)
+
+    (said,) = effects.say
+    assert said.headers == MORE
+    assert await a_validator().on_given_up(record, "bad_magic") is NOTHING
 
 
 async def test_what_is_no_page_of_the_ring_is_left_to_its_dead_letter() -> None:

@@ -20,6 +20,7 @@ from strider.contracts.generated.words import ExtractionLevel
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import ParserFault, WorkerParsers
 from strider.parser.core import Limits
+from strider.parser.core.sizing import join
 from strider.runtime.clocks import SystemClock
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import Header
@@ -68,13 +69,13 @@ async def open_reader(workers: int, limits: Limits = FULL) -> AsyncIterator[Work
 async def read_page(parsers: WorkerParsers, page: PageFetched) -> dict[str, Any]:
     """Have one page read, and tell what the parser saw."""
     try:
-        parsed = await parsers.parse(page, _Unsent(), b"")
+        parsed = await parsers.parse(page, _Unsent(), page.body)
     except ParserFault as fault:
         lines = str(fault).strip().splitlines() or [""]
         return failed(f"the parser failed: {lines[-1]}", page.url)
     except Unavailable as failure:
         return failed(str(failure), page.url)
-    return told_of(parsed.event, parsed.texts)
+    return told_of(join([part.event for part in (*parsed.before, parsed)]), parsed.texts)
 
 
 async def read_source(parsers: WorkerParsers, source: Source) -> dict[str, Any]:

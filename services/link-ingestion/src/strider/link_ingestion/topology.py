@@ -32,6 +32,7 @@ from strider.contracts.generated.topics import (
     URLS_DECIDED,
 )
 from strider.contracts.partitioning import shard_of_host
+from strider.contracts.parts import has_more
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
 from strider.runtime.ports import Clock, Record
 
@@ -222,7 +223,7 @@ class PageIntake:
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Settle a page whose message went to the dead letters, so that nobody waits for it."""
-        if is_replayed(record):
+        if is_replayed(record) or has_more(record.headers):
             return NOTHING
         settled = settle_unread(record.headers, reason, now_ms=now_ms_of(self._clock))
         return NOTHING if settled is None else Effects(close=(Say(PAGES_SETTLED, settled),))

@@ -20,6 +20,7 @@ from strider.contracts.generated.topics import (
 )
 from strider.contracts.generated.words import ExtractionLevel
 from strider.contracts.making import swift
+from strider.contracts.parts import MORE
 from strider.parser.core.sitefields import Reader, reader_of
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
 from strider.runtime.lastwords import rejection_of
@@ -70,6 +71,8 @@ class Parsed:
     """Texts too long to travel, for the object store."""
     reader: Reader | None = None
     """Who read it; None where that is in the event."""
+    before: tuple[Parsed, ...] = ()
+    """The parts of a long list that come before this one, which is the last."""
 
 
 class Parsers(Protocol):
@@ -144,7 +147,11 @@ class Parser:
         if parsed.texts:
             event = replace(event, texts_object=await self._bodies.put(parsed.texts))
         topic = PAGES_PARSED_SHADOW if self._is_shadow else PAGES_PARSED
-        return Effects((Say(topic, event, encoded=parsed.encoded),), outcome=event.outcome)
+        last = Say(topic, event, encoded=parsed.encoded)
+        if not parsed.before:
+            return Effects((last,), outcome=event.outcome)
+        parts = [Say(topic, part.event, MORE, encoded=part.encoded) for part in parsed.before]
+        return Effects(parts, close=(last,), outcome=event.outcome)  # the last one settles the page
 
     async def _asked_for(self, page: PageFetched) -> str:
         """Say how much the crawl of a page wants; what only a later version of us understands is as usual."""

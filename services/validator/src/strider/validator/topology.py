@@ -13,6 +13,7 @@ from strider.contracts.generated.topics import (
     PAGES_VALIDATED,
     VALIDATOR_DLQ,
 )
+from strider.contracts.parts import MORE, has_more
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
 from strider.runtime.lastwords import rejection_of as rejection_from_headers
 from strider.runtime.logs import logger
@@ -59,9 +60,12 @@ class Validator:
         verdict = verdict_of(judgement, rules_version=version, now_ms=now_ms)
         validated = PageValidated(page=page, verdict=verdict)
         encoded = self._pages.join(page, record, verdict)
-        return Effects((Say(PAGES_VALIDATED, validated, encoded=encoded),), outcome=judgement.status)
+        further = MORE if has_more(record.headers) else ()
+        return Effects((Say(PAGES_VALIDATED, validated, further, encoded=encoded),), outcome=judgement.status)
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
-        """Speak for a page that could not be judged, so that its entry settles."""
+        """Speak for a page that could not be judged, so that its entry settles; the last part does it."""
+        if has_more(record.headers):
+            return NOTHING
         rejected = rejection_from_headers(record, reason, service=SERVICE, now_ms=self._now_ms())
         return NOTHING if rejected is None else Effects(close=(Say(PAGES_REJECTED, rejected),))

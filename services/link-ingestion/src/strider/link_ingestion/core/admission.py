@@ -84,12 +84,11 @@ def admit(page: PageParsed, ground: Ground, *, listed: int) -> Admission:
     sources = sources_of(page)
     candidates = [looker.look(source) for source in sources]
     offered = sum(len(source.urls) for source in sources)
-    dropped_before = max(0, page.links_found - len(page.link_urls))
     return Admission(
         depth=page.depth + 1,
         candidates=[each for each in candidates if each.links],
         refusals=looker.refusals,
-        found=offered + dropped_before,
+        found=offered + max(0, page.links_dropped),
         repeated=looker.repeated,
     )
 

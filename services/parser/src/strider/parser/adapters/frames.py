@@ -17,6 +17,8 @@ PARSED: Final = 0
 """Outcome and Avro event."""
 PARSED_LONG: Final = 1
 """The same, and texts for the object store behind it."""
+PARSED_PART: Final = 5
+"""The same, of a part of the page that others follow: the page is not answered yet."""
 FAILED: Final = 2
 """A traceback: the parser has a fault."""
 READY: Final = 3

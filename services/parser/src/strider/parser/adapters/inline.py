@@ -32,7 +32,9 @@ class InlineParsers:
         without it they are read here too.
         """
         here = limits.max_decoded_bytes if large is None else min(INLINE_BYTES, limits.max_decoded_bytes)
-        self._read = make_reader(replace(limits, max_decoded_bytes=here), reads_pdf=large is None)
+        self._read = make_reader(
+            replace(limits, max_decoded_bytes=here, max_sitemap_bytes=here), reads_pdf=large is None
+        )
         self._may_store = may_store
         self._large = large
 
@@ -43,4 +45,4 @@ class InlineParsers:
         if self._large is not None and is_elsewhere:
             return await self._large.parse(page, record, body, extraction=extraction)
         fitted = fit(event, may_store=self._may_store)
-        return Parsed(fitted.event, texts=fitted.texts)
+        return Parsed(fitted.event, texts=fitted.texts, before=tuple(map(Parsed, fitted.before)))

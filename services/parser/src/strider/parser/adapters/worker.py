@@ -34,6 +34,7 @@ from .frames import (
     HEAD_BYTES,
     PARSED,
     PARSED_LONG,
+    PARSED_PART,
     READY,
     RESTING,
     Answer,
@@ -121,7 +122,8 @@ class Worker:
             connection.sendall(answer_frame(Answer(READY, event=str(peak).encode())))
             done = 0
             while len(head := requests.read(HEAD_BYTES)) == HEAD_BYTES:
-                connection.sendall(answer_frame(self._answer(requests.read(length_of(head)))))
+                for answer in self._answers(requests.read(length_of(head))):
+                    connection.sendall(answer_frame(answer))
                 done += 1
                 if done % LOOK_EVERY_PAGES == 0 and self._has_grown():
                     connection.sendall(answer_frame(Answer(RESTING)))
@@ -130,22 +132,27 @@ class Worker:
             return 0
         return 0
 
-    def _answer(self, request: bytes) -> Answer:
+    def _answers(self, request: bytes) -> list[Answer]:
         signal.setitimer(signal.ITIMER_PROF, self._orders.page_seconds)
         try:
             return self._parse(read_request(request))
         except Exception:  # noqa: BLE001  # told to the parent, which gives the message up
-            return Answer(FAILED, event=traceback.format_exc()[-8_192:].encode("utf-8", "replace"))
+            return [Answer(FAILED, event=traceback.format_exc()[-8_192:].encode("utf-8", "replace"))]
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
-    def _parse(self, request: Request) -> Answer:
+    def _parse(self, request: Request) -> list[Answer]:
         page = self._codec.decode(PAGES_FETCHED, request.event)
         read = self._read(page, request.body or page.body, request.extraction)
         fitted = fit(read, may_store=self._orders.may_store)
         parsed = self._codec.encode(PAGES_PARSED, fitted.event).value
         kind = PARSED_LONG if fitted.texts else PARSED
-        return Answer(kind, fitted.event.outcome, parsed, fitted.texts, write_reader(reader_of(read)))
+        parts = [
+            Answer(PARSED_PART, part.outcome, self._codec.encode(PAGES_PARSED, part).value)
+            for part in fitted.before
+        ]
+        last = Answer(kind, fitted.event.outcome, parsed, fitted.texts, write_reader(reader_of(read)))
+        return [*parts, last]
 
     def _has_grown(self) -> bool:
         try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from strider.contracts import DecodeError
@@ -27,7 +27,7 @@ from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock, Record
 
-from .frames import FAILED, PARSED_LONG, READY, RESTING, Answer, Request, request_frame
+from .frames import FAILED, PARSED_LONG, PARSED_PART, READY, RESTING, Answer, Request, request_frame
 from .processes import Death, WorkerProcess
 from .staff import PART, Staff
 from .worker import MIB, WorkerOrders
@@ -50,6 +50,8 @@ class _Job:
     size_bytes: int
     answer: asyncio.Future[Parsed]
     deaths: int = 0
+    before: list[Answer] = field(default_factory=list)
+    """The parts that have come so far."""
 
 
 @dataclass(slots=True, eq=False)
@@ -119,8 +121,8 @@ class WorkerParsers:
         """Have a page read; raises Unavailable while no worker can be started."""
         if not self._desks:
             await self.start()
-        event = self._event_of(page, record)
-        pieces = request_frame(Request(event, body if page.body_object else b"", extraction))
+        event, has_body = self._event_of(page, record)
+        pieces = request_frame(Request(event, b"" if has_body else body, extraction))
         job = _Job(page, pieces, sum(map(len, pieces)), asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         self._dispatch_soon()
@@ -139,19 +141,23 @@ class WorkerParsers:
         """The processes of the workers."""
         return tuple(worker.pid for worker in self._staff.workers)
 
-    def _event_of(self, page: PageFetched, record: Record) -> bytes:
-        """Give the event as a worker can read it, which knows neither registries nor others' schemas."""
+    def _event_of(self, page: PageFetched, record: Record) -> tuple[bytes, bool]:
+        """Give the event as a worker can read it, which knows neither registries nor others' schemas.
+
+        And whether its body is in it: one that is written here goes along instead, whatever its size.
+        """
         ours = self._codec.book.ours(PAGES_FETCHED.schema_name).fingerprint
         prefix = single_object_prefix(ours)
         value = record.value
         if isinstance(value, bytes):
             if value.startswith(prefix):
-                return value
+                return value, not page.body_object
             written_with, start = self._codec.frame(PAGES_FETCHED, value, record.headers)
             if written_with == ours:
-                return prefix + value[start:]
+                return prefix + value[start:], not page.body_object
         opening, _ = self._codec.opening(PAGES_FETCHED)
-        return prefix + self._codec.encode(PAGES_FETCHED, page).value[len(opening) :]
+        bare = replace(page, body=b"")
+        return prefix + self._codec.encode(PAGES_FETCHED, bare).value[len(opening) :], False
 
     def _dispatch_soon(self) -> None:
         """Hand out what came in this turn of the loop at once, so that it is written together."""
@@ -188,6 +194,9 @@ class WorkerParsers:
         if answer.kind == RESTING:
             del self._desks[worker]
             self._take_back(desk)
+        elif answer.kind == PARSED_PART and desk.jobs:
+            desk.jobs[0].before.append(answer)
+            return
         elif desk.jobs:
             self._settle(desk.take(), answer)
         self._dispatch_soon()
@@ -199,7 +208,11 @@ class WorkerParsers:
             job.answer.set_exception(ParserFault(answer.event.decode("utf-8", "replace")))
             return
         try:
-            job.answer.set_result(self._parsed(job.page, answer))
+            parsed = self._parsed(job.page, answer)
+            if job.before:
+                before = tuple(self._parsed(job.page, part) for part in job.before)
+                parsed = replace(parsed, before=before)
+            job.answer.set_result(parsed)
         except DecodeError as failure:
             job.answer.set_exception(ParserFault(str(failure)))
 
@@ -228,6 +241,7 @@ class WorkerParsers:
     def _judge(self, job: _Job, death: Death) -> None:
         """Blame the page that the worker was at; at first not, where others may have ended it."""
         job.deaths += 1
+        job.before.clear()  # whoever reads it next says all of it again
         if death.is_foreign and job.deaths == 1:
             self._waiting.appendleft(job)
         elif not job.answer.done():

@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from strider.contracts.generated.events import PageFetched, PageParsed
-from strider.contracts.generated.words import DocumentKind, ExtractionLevel, ParseOutcome
+from strider.contracts.generated.words import DocumentKind, ExtractionLevel, ParseOutcome, RequestKind
 
 from .charsets import Charset, find_charset, to_text, to_utf_8
 from .directives import hear_directives
@@ -81,6 +81,8 @@ class Limits:
     """Which versions of site parsers read, as `name=version`; whoever is not named reads in the newest."""
     pdf_seconds: float = 1.0
     """Processor time after which no further page of a PDF is begun."""
+    max_sitemap_bytes: int = 50 * 1024 * 1024
+    """Of what was asked for as a sitemap: so much the protocol allows."""
 
     @property
     def depth(self) -> Depth:
@@ -123,11 +125,13 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
     started = tools.cpu_seconds()
     if page.not_modified:
         return PageParsed(**carried(page), outcome=ParseOutcome.NOT_MODIFIED)
-    unpacked = tools.unpack(body, page.content_encoding, limits.max_decoded_bytes)
+    is_sitemap = page.kind == RequestKind.SITEMAP
+    max_bytes = limits.max_sitemap_bytes if is_sitemap else limits.max_decoded_bytes
+    unpacked = tools.unpack(body, page.content_encoding, max_bytes)
     if isinstance(unpacked, Unreadable):
         return unreadable(page, unpacked, parse_us=_since(started, tools))
     if unpacked.content.startswith(GZIP):
-        unpacked = _unpack_file(unpacked, tools=tools, limits=limits)
+        unpacked = _unpack_file(unpacked, tools=tools, max_bytes=max_bytes)
     content = unpacked.content
     kind = find_kind(content, content_type=page.content_type, kind=page.kind)
     document = _Document(page, content, kind, unpacked.is_whole and not page.truncated, started)
@@ -223,9 +227,9 @@ def _parse_pdf(document: _Document, *, tools: Tools, limits: Limits) -> PagePars
     )
 
 
-def _unpack_file(unpacked: Unpacked, *, tools: Tools, limits: Limits) -> Unpacked:
+def _unpack_file(unpacked: Unpacked, *, tools: Tools, max_bytes: int) -> Unpacked:
     """Read a file that is gzipped itself, as sitemaps are, whatever it is called; else leave it as it is."""
-    within = tools.unpack(unpacked.content, "gzip", limits.max_decoded_bytes)
+    within = tools.unpack(unpacked.content, "gzip", max_bytes)
     if isinstance(within, Unreadable):
         return unpacked
     return Unpacked(within.content, is_whole=within.is_whole and unpacked.is_whole)

@@ -46,7 +46,10 @@ MAX_DETAILS: Final = 50
 
 def read_sitemap(text: str, url: str, *, with_details: bool) -> Listing:
     """Read a sitemap or an index; relative addresses are resolved against `url`."""
-    if (plain := _plain_rows(text)) is not None:
+    plain = _plain_rows(text)
+    if plain is None and not with_details:
+        plain = _roomy_rows(text)
+    if plain is not None:
         return _of_plain(plain, url)
     gathered = _Rows(with_details=with_details)
     gathered.read(text)
@@ -80,6 +83,39 @@ def _plain_rows(text: str) -> list[_Plain] | None:
         at = match.end()
         rows.append((match[1], match[2], match[3], match[4]))
     return rows if text[at:].strip() == "</urlset>" else None
+
+
+def _roomy_rows(text: str) -> list[_Plain] | None:
+    """Read a sitemap whose entries say more than their own fields, and pass over that; None as above.
+
+    Entries of pictures and languages weigh a kilobyte each, of which a tenth is wanted.
+    """
+    at = text.find("<url>")
+    if at < 0 or "<loc" in text[:at] or "<!" in text[at:]:
+        return None
+    rows: list[_Plain] = []
+    while at >= 0:
+        end = text.find("</url>", at)
+        entry = text[at + len("<url>") : end]
+        loc = _LOC.search(entry)
+        if end < 0 or loc is None or "<url>" in entry:
+            return None
+        rows.append((loc[1], _said(entry, "lastmod"), _said(entry, "changefreq"), _said(entry, "priority")))
+        after = end + len("</url>")
+        at = text.find("<url>", after)
+        if text[after:at].strip() if at >= 0 else text[after:].strip() != "</urlset>":
+            return None
+    return rows
+
+
+_LOC: Final = re.compile(r"<loc>\s*([^<>\s]+)\s*</loc>")
+
+
+def _said(entry: str, name: str) -> str | None:
+    start = entry.find(f"<{name}>")
+    if start < 0:
+        return None
+    return entry[start + len(name) + 2 : entry.find("<", start + 1)]
 
 
 def _of_plain(rows: list[_Plain], url: str) -> Listing:

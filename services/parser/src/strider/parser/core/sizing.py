@@ -2,14 +2,16 @@
 
 A parsed page may be larger than its topic allows. Long texts then travel by reference, or are cut
 where there is nowhere to put them; of the links the best remain. What is taken away is said:
-`texts_object`, `truncated`, `links_dropped`. Does not store anything.
+`texts_object`, `truncated`, `links_dropped`. What a sitemap or a feed lists is spread over several events.
+Does not store anything.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, pairwise, repeat
 from typing import Any, Final
 
 from strider.contracts.generated.events import PageParsed
@@ -45,22 +47,23 @@ class Fitted:
     event: PageParsed
     texts: bytes = b""
     """JSON for the object store; its reference belongs into `texts_object`."""
+    before: tuple[PageParsed, ...] = ()
+    """Of a list that is too long for one event: the parts that come before `event`, which is the last."""
 
 
 def fit(event: PageParsed, *, may_store: bool, room_bytes: int = ROOM_BYTES) -> Fitted:
     """Make an event fit; `may_store` says whether texts can be put elsewhere."""
     if _surely_fits(event, room_bytes) or (weight := weigh(event)) <= room_bytes:
         return Fitted(event)
+    if event.entry_urls:
+        return _fit_list(event, room_bytes)
     rest = weight - _weigh_texts(event) - _weigh_links(event)
     if rest > room_bytes // 2 and event.structured_json:
         event = replace(event, structured_json="", truncated=True, structured_errors=("too long to travel",))
         rest = weigh(event) - _weigh_texts(event) - _weigh_links(event)
-    if rest > room_bytes // 2 and not event.entry_urls:
+    if rest > room_bytes // 2:
         event = replace(event, open_graph={}, twitter={}, meta={}, alternate_urls=(), alternate_languages=())
         event = replace(event, alternate_types=(), feed_urls=(), keywords=(), truncated=True)
-        rest = weigh(event) - _weigh_texts(event) - _weigh_links(event)
-    if event.entry_urls:
-        event = _fit_entries(event, max(0, room_bytes - rest + _weigh_entries(event) - REFERENCE_BYTES))
         rest = weigh(event) - _weigh_texts(event) - _weigh_links(event)
     event = _fit_links(event, int(SHARE_OF_LINKS * max(0, room_bytes - rest)))
     room = room_bytes - rest - _weigh_links(event) - REFERENCE_BYTES
@@ -128,32 +131,66 @@ def _fit_links(event: PageParsed, room_bytes: int) -> PageParsed:
     )
 
 
-def _fit_entries(event: PageParsed, room_bytes: int) -> PageParsed:
-    """Keep the first entries of a list; how many are missing is said as with links."""
-    titles = event.entry_titles or ("",) * len(event.entry_urls)
-    count = 0
-    for url, title in zip(event.entry_urls, titles, strict=True):
-        room_bytes -= len(url) + _weigh_text(title) + BYTES_PER_ENTRY
-        if room_bytes < 0:
-            break
-        count += 1
-    if count == len(event.entry_urls):
-        return event
-    return replace(
-        event,
-        entry_urls=event.entry_urls[:count],
-        entry_titles=event.entry_titles[:count],
-        entry_lastmods_ms=event.entry_lastmods_ms[:count],
-        entry_changefreqs=event.entry_changefreqs[:count],
-        entry_priorities=event.entry_priorities[:count],
-        entry_kinds=event.entry_kinds[:count],
-        links_dropped=event.links_dropped + len(event.entry_urls) - count,
-        truncated=True,
-    )
+def _fit_list(event: PageParsed, room_bytes: int) -> Fitted:
+    """Spread a list over several events; structured data of the whole must leave room in each of them."""
+    nothing: dict[str, Any] = dict.fromkeys(ENTRY_COLUMNS, ())
+    bare = replace(event, **nothing)
+    if weigh(bare) > room_bytes // 2:
+        without: dict[str, Any] = {
+            "structured_json": "",
+            "truncated": True,
+            "structured_errors": ("too long to travel",),
+        }
+        event, bare = replace(event, **without), replace(bare, **without)
+    *before, last = _parts(event, max(0, room_bytes - weigh(bare) - REFERENCE_BYTES))
+    return Fitted(last, before=tuple(before))
 
 
-def _weigh_entries(event: PageParsed) -> int:
-    return _weigh(event.entry_urls) + _weigh(event.entry_titles) + BYTES_PER_ENTRY * len(event.entry_urls)
+def _parts(event: PageParsed, room_bytes: int) -> Iterator[PageParsed]:
+    """Spread a list over as many events as it takes; all else that the document says is said by each."""
+    ends = list(_ends(event, room_bytes))
+    for number, (start, end) in enumerate(pairwise((0, *ends)), 1):
+        columns: dict[str, Any] = {name: getattr(event, name)[start:end] for name in ENTRY_COLUMNS}
+        yield replace(
+            event,
+            **columns,
+            part=number,
+            is_last_part=number == len(ends),
+            links_dropped=event.links_dropped if number == len(ends) else 0,
+        )
+
+
+def _ends(event: PageParsed, room_bytes: int) -> Iterator[int]:
+    """Say where each part of a list ends; one entry at least goes with each."""
+    titles = event.entry_titles or repeat("")
+    room, start = room_bytes, 0
+    for at, (url, title) in enumerate(zip(event.entry_urls, titles, strict=False)):
+        weight = len(url) + _weigh_text(title) + BYTES_PER_ENTRY
+        if weight > room and at > start:
+            yield at
+            room, start = room_bytes, at
+        room -= weight
+    yield len(event.entry_urls)
+
+
+def join(parts: Sequence[PageParsed]) -> PageParsed:
+    """Make one event of all parts of a list, for those who have room for it."""
+    if len(parts) == 1:
+        return parts[0]
+    columns: dict[str, Any] = {
+        name: tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in ENTRY_COLUMNS
+    }
+    return replace(parts[-1], **columns, part=1)
+
+
+ENTRY_COLUMNS: Final = (
+    "entry_urls",
+    "entry_titles",
+    "entry_lastmods_ms",
+    "entry_changefreqs",
+    "entry_priorities",
+    "entry_kinds",
+)
 
 
 def _weigh_links(event: PageParsed) -> int:
