@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 
 import pytest
 
-from strider.stores.frontier.redis_scripts import PARTS, frontier_script
+from strider.stores.frontier.redis_scripts import PARTS, SCRIPTS, frontier_script
 from strider.stores.scripts import parse_script
 
 
@@ -16,9 +17,7 @@ def _stored() -> set[str]:
 
 def test_every_file_is_used_and_every_script_has_its_file() -> None:
     """A file that nobody runs is read by everybody."""
-    parts = {part for named in PARTS.values() for part in named}
-
-    used = {f"frontier_{name}.lua" for name in PARTS} | {f"frontier_part_{part}.lua" for part in parts}
+    used = {f"frontier_{name}.lua" for name in SCRIPTS} | {f"frontier_part_{part}.lua" for part in PARTS}
 
     assert used == _stored()
 
@@ -31,9 +30,20 @@ def test_every_file_says_keys_arguments_and_result(file: str) -> None:
     assert parse_script(file.removesuffix(".lua"), text).text == text
 
 
-@pytest.mark.parametrize("name", sorted(PARTS))
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_a_full_server_refuses_only_what_makes_it_fuller(name: str) -> None:
     """It must never stop settling and releasing."""
-    first, *_ = frontier_script(name).text.splitlines()
+    [flags] = re.findall(rf"^define\('{name}', {{(.*?)}}, ", frontier_script(name).text, re.MULTILINE)
 
-    assert first == ("#!lua" if name in {"accept", "name", "refill", "remember"} else "#!lua flags=allow-oom")
+    assert flags == ("" if name in {"accept", "name", "refill", "remember"} else "'allow-oom'")
+
+
+def test_all_scripts_are_one_library_with_the_hash_of_its_text_in_its_name() -> None:
+    """Processes of two versions may use one server, and neither takes the other's functions away."""
+    scripts = [frontier_script(name) for name in SCRIPTS]
+    first, *_ = scripts[0].text.splitlines()
+
+    assert len({script.text for script in scripts}) == 1
+    assert (found := re.fullmatch(r"#!lua name=(strider_frontier_[0-9a-f]{12})", first))
+    assert [script.name for script in scripts] == [f"{found[1]}_{name}" for name in SCRIPTS]
+    assert all(script.is_function for script in scripts)

@@ -1,9 +1,10 @@
 """The way to Redis (or Valkey): bounded waits, errors in our words, scripts by name.
 
-The library's own retries are off: it would spend ten times the timeout on a server that does not
-answer. Trying again is `strider.runtime.retry`'s, up the ladder for Redis operations. A command
-that is cancelled while its answer is on the way closes its connection, so that the answer can
-never be taken for another command's; a canary test holds the library to that.
+Scripts share one connection (`redis_line`), all else goes by a pool. The library's own retries are
+off: it would spend ten times the timeout on a server that does not answer. Trying again is
+`strider.runtime.retry`'s, up the ladder for Redis operations. A command of the pool that is cancelled
+while its answer is on the way closes its connection, so that the answer can never be taken for another
+command's; a canary test holds the library to that.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from redis.backoff import NoBackoff
 from strider.runtime.errors import StartRefused, Unavailable
 
 from .errors import ESCAPE_HINT, Rejected
+from .redis_line import Line
 from .scripts import Script
 
 PART: Final = "redis"
@@ -36,6 +38,9 @@ _STATES_OF_THE_SERVER: Final = (
     "READONLY", "TRYAGAIN", "UNKILLABLE", "WRONGPASS",
 )  # fmt: skip
 """First words of answers that speak of the server, not of the command: time may heal them, or a person."""
+
+
+_NO_FUNCTION: Final = "Function not found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +66,31 @@ Call = tuple[Sequence[str], Sequence[str | bytes | int]]
 class Redis:
     """A pool of connections. Every error of the library leaves as Unavailable or Rejected."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, line: Line | None = None) -> None:
         self._client = client
+        self._line = line
+        """For scripts; without it they go by the client, which knows the nodes of a cluster."""
 
     async def run(
         self, script: Script, *, keys: Sequence[str], args: Sequence[str | bytes | int] = ()
     ) -> Any:
-        """Run a script by its hash; a server that does not know it (any more) is told."""
-        values: list[Any] = [*keys, *args]
+        """Run a script; a server that does not know it (any more) is told."""
+        word, name = ("FCALL", script.name) if script.is_function else ("EVALSHA", script.sha)
         async with translated():
             try:
-                return await self._client.evalsha(script.sha, len(keys), *values)
-            except exceptions.NoScriptError:
-                return await self._client.eval(script.text, len(keys), *values)
+                return await self._ask(word, name, len(keys), *keys, *args)
+            except exceptions.ResponseError as failure:
+                if not _is_unknown(failure):
+                    raise
+            if not script.is_function:
+                return await self._ask("EVAL", script.text, len(keys), *keys, *args)
+            await self._client.function_load(script.text, replace=True)
+            return await self._ask(word, name, len(keys), *keys, *args)
+
+    async def _ask(self, *words: str | bytes | int) -> Any:
+        if self._line is None:
+            return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]  # the library's
+        return await self._line.ask(words)
 
     async def command(self, *words: str | bytes | float) -> Any:
         """Send one command as it would be typed."""
@@ -115,6 +132,8 @@ class Redis:
 
     async def close(self) -> None:
         """Close all connections; commands under way fail."""
+        if self._line is not None:
+            await self._line.close()
         await self._client.aclose()
 
 
@@ -144,7 +163,12 @@ def connect(options: RedisOptions) -> Redis:
     except ValueError:
         # The library's words quote what it could not read, which may be a part of the password.
         raise StartRefused(f"REDIS_URL is no address ({ESCAPE_HINT})") from None
-    return Redis(Client.from_pool(pool))
+    line = Line(
+        lambda: pool.connection_class(**{**pool.connection_kwargs, "socket_timeout": None}),
+        timeout_seconds=options.timeout_seconds,
+        idle_seconds=options.health_check_seconds,
+    )
+    return Redis(Client.from_pool(pool), line)
 
 
 async def _exchanged(pool: Any, commands: Sequence[Sequence[str | bytes | int]]) -> list[Any]:
@@ -196,6 +220,10 @@ def _judged(failure: exceptions.RedisError) -> Exception:
     if is_state:
         return Unavailable(PART, _words(failure))
     return Rejected(PART, cast("str", getattr(failure, "status_code", None)) or code, str(failure))
+
+
+def _is_unknown(failure: exceptions.ResponseError) -> bool:
+    return isinstance(failure, exceptions.NoScriptError) or _NO_FUNCTION in str(failure)
 
 
 def _words(failure: BaseException) -> str:

@@ -1,7 +1,8 @@
 """Lua scripts as files: what is run in Redis can be read, named and reviewed.
 
 Each `*.lua` begins with a header that says what it does and lists keys, arguments and result; a
-file without one is refused when it is loaded.
+file without one is refused when it is loaded. A script runs by itself, or is a function of a library,
+which the server reads once: a long script is then not set up anew by each call.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ _FIELD: Final = re.compile(r"^-- (keys|arguments|result): *(\S.*)$", re.MULTILIN
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One script, known to the server by its hash."""
+    """One script, known to the server by its hash, or by its name as a function."""
 
     name: str
     text: str
+    """All that the server must be told before it can run it: of a function, its whole library."""
     sha: str
+    is_function: bool = False
 
 
 def load_script(name: str, package: str = "strider.stores.lua") -> Script:

@@ -109,7 +109,7 @@ class ShardCalls:
             frontier_script(name),
             keys=[FRONTIER_HEADER(shard)],
             args=[
-                f"{epoch} {call} {reckoning.answered} {earliest} {latest}",
+                b"".join([each.to_bytes(6) for each in (epoch, call, reckoning.answered, earliest, latest)]),
                 nonce,
                 *self._settings,
                 *args,

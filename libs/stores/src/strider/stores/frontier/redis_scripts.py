@@ -1,61 +1,65 @@
-"""The frontier's scripts: each is put together from the parts that it shares with others.
+"""The frontier's scripts: one library of functions, put together from parts and a file for each function.
 
-Knows which parts a script needs and whether it may run on a full server; not what it does.
+Knows which scripts there are and whether they may run on a full server; not what they do. The library
+bears the hash of its text in its name, so that processes of two versions can use one server.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from hashlib import sha1
 from typing import Final
 
-from strider.stores.scripts import Script, load_script, parse_script
+from strider.stores.scripts import Script, load_script
 
 from .packing import FIELDS
 
-_ALL: Final = ("shard", "groups", "entries", "leases", "buckets", "seen", "parked")
+PARTS: Final = ("shard", "groups", "entries", "leases", "buckets", "seen", "parked")
+"""In this order: each uses what stands in those before it."""
 
-PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "take": ("shard",),
-    "begin": ("shard", "groups", "buckets", "seen", "parked"),
-    "ready": ("shard",),
-    "tell": ("shard",),
-    "void": ("shard",),
-    "recover": ("shard", "groups", "leases"),
-    "remember": ("shard", "buckets", "seen"),
-    "shift": ("shard", "groups", "leases"),
-    "name": ("shard",),
-    "accept": ("shard", "groups", "entries", "buckets", "seen", "parked"),
-    "refill": ("shard", "groups", "entries", "buckets", "parked"),
-    "parked": ("shard", "buckets", "parked"),
-    "prune": ("shard", "groups"),
-    "look": ("shard", "groups", "entries", "buckets", "seen", "parked"),
-    "release": ("shard", "groups", "entries", "leases"),
-    "swap": ("shard", "groups", "entries", "leases"),
-    "free": ("shard", "groups", "entries", "leases"),
-    "conclude": _ALL,
-    "groups": ("shard", "groups"),
-    "count": ("shard", "groups", "buckets", "seen", "parked"),
-    "scan": ("shard",),
-    "glance": ("shard", "groups"),
-    "mark": ("shard", "groups", "leases"),
-    "seen": ("shard", "buckets", "seen"),
-}
+SCRIPTS: Final = (
+    "take", "begin", "ready", "tell", "void", "recover", "remember", "shift", "name", "accept", "refill",
+    "parked", "prune", "look", "release", "swap", "free", "conclude", "groups", "count", "scan", "glance",
+    "mark", "seen",
+)  # fmt: skip
 
-_GROWING: Final = ("accept", "name", "refill", "remember")
+_GROWING: Final = frozenset({"accept", "name", "refill", "remember"})
 """Refused by a full server; all others give room back, or cost next to none, and must go on."""
+
+_DEFINE: Final = """
+local function define(name, flags, work)
+  redis.register_function({
+    function_name = LIBRARY .. '_' .. name,
+    flags = flags,
+    callback = function(keys, arguments)
+      KEYS, ARGV = keys, arguments
+      begin_shard(name)
+      %s
+      return work()
+    end,
+  })
+end
+"""
 
 
 @cache
 def frontier_script(name: str) -> Script:
-    """Put a script together."""
-    own = load_script(f"frontier_{name}")
-    parts = [_text(f"frontier_part_{part}") for part in PARTS[name]]
-    flags = "" if name in _GROWING else " flags=allow-oom"
-    head = f"#!lua{flags}\nlocal FIELDS = '{FIELDS}'\n"
-    return parse_script(own.name, head + "\n".join((*parts, own.text)))
+    """Give a script."""
+    library, text, sha = _library()
+    return Script(f"{library}_{name}", text, sha, is_function=True)
 
 
-def _text(name: str) -> str:
-    return files("strider.stores.lua").joinpath(f"{name}.lua").read_text(encoding="utf-8")
+@cache
+def _library() -> tuple[str, str, str]:
+    """Give the library's name, its text, and the text's hash."""
+    parts = [load_script(f"frontier_part_{part}").text for part in PARTS]
+    begins = "\n      ".join(f"begin_{part}()" for part in PARTS[1:])
+    body = "\n".join((*parts, _DEFINE % begins, *map(_defined, SCRIPTS)))
+    sha = sha1((FIELDS + body).encode(), usedforsecurity=False).hexdigest()
+    name = f"strider_frontier_{sha[:12]}"
+    return name, f"#!lua name={name}\nlocal LIBRARY, FIELDS = '{name}', '{FIELDS}'\n{body}", sha
+
+
+def _defined(name: str) -> str:
+    flags = "" if name in _GROWING else "'allow-oom'"
+    return f"define('{name}', {{{flags}}}, (function()\n{load_script(f'frontier_{name}').text}\nend)())\n"

@@ -6,6 +6,7 @@ Owns nothing and takes no part in fencing: the owner finds what was done here an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from strider.stores.keys import FRONTIER_HEADER
 from strider.stores.redis import Redis
@@ -14,6 +15,10 @@ from .redis_scripts import frontier_script
 from .rules import DEFAULT_DELAY_MS, VISITED_TTL_MS
 
 READY = "ready"
+
+_QUEUED: Final = slice(16, 22)
+_IN_RING: Final = slice(22, 28)
+"""Where these stand among the figures of a header, as `frontier_part_shard` packs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +46,17 @@ class RedisTending:
     async def state(self, shard: int) -> ShardState:
         """Say how a shard stands."""
         told = await self._redis.command(
-            "HMGET", FRONTIER_HEADER(shard), "epoch", "state", "share", "queued", "ring", "offset"
+            "HMGET", FRONTIER_HEADER(shard), "epoch", "state", "share", "figures", "offset"
         )
-        epoch, state, share, queued, in_ring, offset = told
+        epoch, state, share, figures, offset = told
         word = state.decode() if state else "absent"
         return ShardState(
             shard,
             int(epoch or 0),
             word,
             1.0 if word == READY else int(share or 0) / 1000,
-            int(queued or 0),
-            int(in_ring or 0),
+            _figure(figures, _QUEUED),
+            _figure(figures, _IN_RING),
             int(offset or 0),
         )
 
@@ -72,3 +77,7 @@ class RedisTending:
             args=["", "", DEFAULT_DELAY_MS, VISITED_TTL_MS, *args],
         )
         return told
+
+
+def _figure(packed: bytes | None, where: slice) -> int:
+    return int.from_bytes((packed or b"")[where], signed=True)

@@ -6,14 +6,13 @@
 --   ARGV[7] refused URLs: scope, fingerprint; ARGV[8] on: the seen scopes
 -- result: {0}; or a refusal
 local SHED_PERCENT, SHED_A_CALL = 95, 200
-local is_load = ARGV[5] == 'load'
-local refused = refusal(is_load and 'loading' or 'ready')
-if refused then return refused end
-if said_before(ARGV[5]) then return {DONE} end
+local RECORD, REFUSED = '>BI2c16c19I2c0I2c0I4c0', '>I2c19'
 
-local remembered = {} -- by scope: fingerprints
+local is_load, is_full
+local opened, many_opened -- slots to be written: id, slot
+local is_open -- by id
 
-local function remember(scope, fingerprint)
+local function remember(remembered, scope, fingerprint)
   local list = remembered[scope]
   if list then
     list[#list + 1] = fingerprint
@@ -22,26 +21,7 @@ local function remember(scope, fingerprint)
   end
 end
 
--- Records as lists side by side: a table for each would cost more than all else that is done with it.
-local phases, scopes, fingerprints, tokens, tails = {}, {}, {}, {}, {}
-local ids, names = {}, {}
-
-local function read_records(packed)
-  local at, n = 1, 0
-  while at <= #packed do
-    n = n + 1
-    phases[n], scopes[n], ids[n], fingerprints[n], names[n], tokens[n], tails[n], at =
-      struct.unpack('>BI2c16c19I2c0I2c0I4c0', packed, at)
-  end
-end
-
-local opened = {} -- slots to be written: id, slot
-local is_open = {} -- by id
-local used_percent = head.full > 0 and memory_percent() or 0
-local is_full = head.full > 0 and used_percent >= head.full
-
-local function open(n)
-  local id, tail, phase = ids[n], tails[n], phases[n]
+local function open(phase, id, name, tail)
   local due, rank, execution, sequence = struct.unpack(TAIL, tail)
   is_open[id] = true
   count('o', execution, 1)
@@ -50,37 +30,57 @@ local function open(n)
   if phase == RING then
     head.ring = head.ring + 1
   else
-    local g = group(names[n])
+    local g = group(name)
     if is_far(due) then return park_for_time(id, due) end
     if (is_full and head.queued >= head.floor) or is_crowded(g, rank) then return park_for_room(id, g) end
     head.queued = head.queued + 1
     ticket = place(id, due, rank, g)
   end
-  opened[#opened + 1] = id
-  opened[#opened + 1] = struct.pack(SLOT, phase, ticket, 0, sequence) .. tail
+  local n = many_opened
+  opened[n + 1], opened[n + 2], many_opened = id, new_slot(phase, ticket, sequence, tail), n + 2
 end
 
-read_records(ARGV[6])
-promote()
-fetch_groups(names)
-local found = bulk_get(entries_key, ids)
-for id in pairs(parked_kinds(ids)) do is_open[id] = true end
-for n, id in ipairs(ids) do
-  remember(ARGV[scopes[n] + 8], fingerprints[n])
-  if tokens[n] ~= '' then set_token(generation, id, tokens[n]) end
-  if not found[n] and not is_open[id] then open(n) end
+return function()
+  is_load = ARGV[5] == 'load'
+  local refused = refusal(is_load and 'loading' or 'ready')
+  if refused then return refused end
+  if said_before() then return {DONE} end
+
+  -- Records as lists side by side: a table for each would cost more than all else that is done with it.
+  local phases, tokens, tails, ids, names = {}, {}, {}, {}, {}
+  local remembered = {} -- by scope: fingerprints
+  local packed, at, n = ARGV[6], 1, 0
+  while at <= #packed do
+    local scope, fingerprint
+    n = n + 1
+    phases[n], scope, ids[n], fingerprint, names[n], tokens[n], tails[n], at = struct.unpack(RECORD, packed, at)
+    remember(remembered, scope, fingerprint)
+  end
+  packed, at = ARGV[7], 1
+  while at <= #packed do
+    local scope, fingerprint
+    scope, fingerprint, at = struct.unpack(REFUSED, packed, at)
+    remember(remembered, scope, fingerprint)
+  end
+
+  local used_percent = head.full > 0 and memory_percent() or 0
+  is_full = head.full > 0 and used_percent >= head.full
+  opened, many_opened, is_open = {}, 0, {}
+  promote()
+  fetch_groups(names)
+  local found = bulk_get(key.entries, ids)
+  for id in pairs(parked_kinds(ids)) do is_open[id] = true end
+  for index = 1, n do
+    local id = ids[index]
+    if tokens[index] ~= '' then set_token(generation, id, tokens[index]) end
+    if not found[index] and not is_open[id] then open(phases[index], id, names[index], tails[index]) end
+  end
+  bulk('HSET', key.entries, opened)
+  for scope, list in pairs(remembered) do add_seen(generation, ARGV[scope + 8], list) end
+  if used_percent >= SHED_PERCENT then shed_seen(SHED_A_CALL) end
+  write_parked()
+  write_entries()
+  write_groups()
+  write_head()
+  return {DONE}
 end
-bulk('HSET', entries_key, opened)
-local refusals, at = ARGV[7], 1
-while at <= #refusals do
-  local scope, fingerprint
-  scope, fingerprint, at = struct.unpack('>I2c19', refusals, at)
-  remember(ARGV[scope + 8], fingerprint)
-end
-for scope, list in pairs(remembered) do add_seen(generation, scope, list) end
-if used_percent >= SHED_PERCENT then shed_seen(SHED_A_CALL) end
-write_parked()
-write_entries()
-write_groups()
-write_head(ARGV[5])
-return {DONE}

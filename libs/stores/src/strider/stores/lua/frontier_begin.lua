@@ -4,38 +4,38 @@
 -- arguments: those of frontier_part_shard; ARGV[5] to ARGV[8] limits, as in
 --   frontier_take; ARGV[9] how many groups, or buckets, to drop in this call
 -- result: {0, 1 if it is open for loading, 0 if there is more to drop}; {1} a newer owner has it
-local budget = tonumber(ARGV[9])
-if head.epoch and head.epoch > caller.epoch then return {FENCED} end
-redis.call('DEL', KEYS[1])
--- Time goes on: what the log says was written by this clock.
-redis.call('HSET', KEYS[1], 'epoch', string.format('%.0f', caller.epoch), 'state', 'dropping',
-  'call', string.format('%.0f', caller.call), 'offset', string.format('%.0f', head.offset),
-  'at', string.format('%.0f', now))
+return function()
+  local budget = tonumber(ARGV[9])
+  if head.epoch and head.epoch > caller.epoch then return {FENCED} end
+  redis.call('DEL', KEYS[1])
+  -- Time goes on: what the log says was written by this clock.
+  redis.call('HSET', KEYS[1], 'epoch', caller.epoch, 'state', 'dropping', 'call', caller.call, 'offset', head.offset,
+    'figures', struct.pack(FIGURES, now, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
-local function drop_groups()
-  local names = redis.call('HRANDFIELD', groups_key, budget)
-  for _, name in ipairs(names) do
-    local prefix = base .. 'queue:'
-    redis.call('UNLINK', prefix .. '0:' .. name, prefix .. '1:' .. name, prefix .. '2:' .. name, prefix .. '3:' .. name)
+  local function drop_groups()
+    local names = redis.call('HRANDFIELD', key.groups, budget)
+    for _, name in ipairs(names) do
+      for priority = 0, 3 do redis.call('UNLINK', key.queue[priority] .. name) end
+    end
+    bulk('HDEL', key.groups, names)
+    return #names
   end
-  bulk('HDEL', groups_key, names)
-  return #names
-end
 
-local function drop_seen(number)
-  return drop_buckets(sizes_key(number), seen_prefix(number), budget)
-end
+  local function drop_seen(number)
+    return drop_buckets(sizes_key(number), seen_prefix(number), budget)
+  end
 
-if drop_groups() > 0 or drop_seen(generation) or drop_seen(generation - 1)
-    or drop_buckets(parked_sizes, parked_prefix, budget) then
-  return {DONE, 0}
+  if drop_groups() > 0 or drop_seen(generation) or drop_seen(generation - 1)
+      or drop_buckets(parked_sizes(), parked_prefix, budget) then
+    return {DONE, 0}
+  end
+  for _, name in ipairs({'entries', 'groups', 'later', 'counts', 'leases', 'ends', 'expired', 'names', 'shapes',
+      'due:0', 'due:1', 'due:2', 'due:3'}) do
+    redis.call('UNLINK', base .. name)
+  end
+  redis.call('UNLINK', tokens_key(generation), tokens_key(generation - 1))
+  write_limits(ARGV[5], ARGV[6], ARGV[7], ARGV[8])
+  redis.call('HSET', KEYS[1], 'run', run_id(), 'state', 'loading', 'layout', WHOLE_LAYOUT,
+    'evicted', evicted())
+  return {DONE, 1}
 end
-for _, name in ipairs({'entries', 'groups', 'later', 'counts', 'leases', 'ends', 'expired', 'names', 'shapes',
-    'due:0', 'due:1', 'due:2', 'due:3'}) do
-  redis.call('UNLINK', base .. name)
-end
-redis.call('UNLINK', tokens_key(generation), tokens_key(generation - 1))
-write_limits(ARGV[5], ARGV[6], ARGV[7], ARGV[8])
-redis.call('HSET', KEYS[1], 'run', run_id(), 'state', 'loading', 'layout', LAYOUT .. '-' .. FIELDS,
-  'evicted', evicted())
-return {DONE, 1}

@@ -6,12 +6,9 @@
 --   group, tail of the slot; ARGV[6] on: the seen scopes
 -- result: {0}; or a refusal
 local QUEUE, TO_RING, FORGET, ONLY_LEASE = 0, 1, 3, 4
+local CONCLUSION = '>BI6I6I2c16c19I2c0I4c0'
 
-local refused = refusal('ready')
-if refused then return refused end
-if said_before('conclude') then return {DONE} end
-
-local remembered = {} -- by scope: fingerprints
+local remembered -- by scope: fingerprints
 
 local function close(c, s)
   move(s, LEASED) -- out of the counted phases
@@ -21,8 +18,7 @@ local function close(c, s)
   if c.fate == FORGET then
     forget_seen(scope, c.fingerprint, c.id)
   else
-    remembered[scope] = remembered[scope] or {}
-    table.insert(remembered[scope], c.fingerprint)
+    put(remembered, scope, c.fingerprint)
   end
 end
 
@@ -60,19 +56,8 @@ local function conclude(c)
   if had and had.course ~= RUNNING then drop_lease(had) end
 end
 
-local conclusions, sequences, ids, at = {}, {}, {}, 1
-while at <= #ARGV[5] do
-  local c = {}
-  c.fate, c.named, c.epoch, c.scope, c.id, c.fingerprint, c.group, c.tail, at =
-    struct.unpack('>BI6I6I2c16c19I2c0I4c0', ARGV[5], at)
-  c.sequence = select(4, struct.unpack(TAIL, c.tail))
-  local n = #conclusions + 1
-  conclusions[n], ids[n] = c, c.id
-  if c.named > 0 then sequences[#sequences + 1] = c.named end
-end
-
 -- Groups whose queues or places change; most fates leave them alone.
-local function touched()
+local function touched(conclusions)
   local names = {}
   for _, c in ipairs(conclusions) do
     local l = c.named > 0 and lease(c.named, c.epoch)
@@ -82,15 +67,36 @@ local function touched()
   return names
 end
 
-promote()
-fetch_leases(sequences)
-fetch_slots(ids)
-fetch_groups(touched())
-for _, c in ipairs(conclusions) do conclude(c) end
-for scope, fingerprints in pairs(remembered) do add_seen(generation, scope, fingerprints) end
-write_leases()
-write_parked()
-write_entries()
-write_groups()
-write_head('conclude')
-return {DONE}
+return function()
+  local refused = refusal('ready')
+  if refused then return refused end
+  if said_before() then return {DONE} end
+
+  remembered = {}
+  local conclusions, sequences, ids = {}, {}, {}
+  local packed, at, n = ARGV[5], 1, 0
+  while at <= #packed do
+    local fate, named, epoch, scope, id, fingerprint, name, tail
+    fate, named, epoch, scope, id, fingerprint, name, tail, at = struct.unpack(CONCLUSION, packed, at)
+    local _, _, _, sequence = struct.unpack(TAIL, tail)
+    n = n + 1
+    conclusions[n] = {
+      fate = fate, named = named, epoch = epoch, scope = scope, id = id, fingerprint = fingerprint, group = name,
+      tail = tail, sequence = sequence,
+    }
+    ids[n] = id
+    if named > 0 then sequences[#sequences + 1] = named end
+  end
+  promote()
+  fetch_leases(sequences)
+  fetch_slots(ids)
+  fetch_groups(touched(conclusions))
+  for index = 1, n do conclude(conclusions[index]) end
+  for scope, fingerprints in pairs(remembered) do add_seen(generation, scope, fingerprints) end
+  write_leases()
+  write_parked()
+  write_entries()
+  write_groups()
+  write_head()
+  return {DONE}
+end

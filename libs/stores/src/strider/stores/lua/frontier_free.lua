@@ -4,64 +4,68 @@
 -- arguments: those of frontier_part_shard; ARGV[5] outcomes: sequence and epoch of the lease, when its head was
 --   written in ms (0: it was not), entry id, group
 -- result: {0, one letter for each: C the outcome counts, S it is stale}; or a refusal
-local refused = refusal('ready')
-if refused then return refused end
-local before = said_before('free')
-if before then return {DONE, before} end
+local OUTCOME = '>I6I6I6c16I2c0'
 
 -- An outcome whose lease is gone counts where nobody else has the entry.
-local function late(f)
-  local s = slot(f.id)
-  if not s or s.phase ~= QUEUED or f.sequence <= s.ended or leases[f.sequence] then return 'S' end
-  leases[f.sequence] = {
-    sequence = f.sequence, epoch = f.epoch, state = ISSUED, course = ENDED, issued = now, expires = now + UNDECIDED,
-    marked_us = 0, id = f.id, alone = 0, nonce = '', group = f.group, request = '',
+local function late(sequence, epoch, id, name)
+  local s = slot(id)
+  if not s or s.phase ~= QUEUED or sequence <= s.ended or leases[sequence] then return 'S' end
+  leases[sequence] = {
+    sequence = sequence, epoch = epoch, state = ISSUED, course = ENDED, issued = now, expires = now + UNDECIDED,
+    marked_us = 0, id = id, alone = 0, nonce = '', group = name, request = '', ends = false,
   }
-  moved[f.sequence], changed[f.id] = true, true
+  moved[sequence], changed[id] = true, true
   move(s, LEASED)
-  s.held, s.ended = f.sequence, f.sequence
+  s.held, s.ended = sequence, sequence
   return 'C'
 end
 
-local function freed(f)
-  local l = lease(f.sequence, f.epoch)
+local function freed(sequence, epoch, began, id, name)
+  local l = lease(sequence, epoch)
   if not l then
-    pass_time(group(f.group), math.min(f.began, now))
-    return late(f)
+    pass_time(group(name), math.min(began, now))
+    return late(sequence, epoch, id, name)
   end
-  local began = f.began
   -- What is told cannot lie before its mark, nor in the future.
   if began > 0 then began = math.min(math.max(began, math.floor(l.marked_us / 1000), l.issued), now) end
   end_lease(l, began)
-  if l.course == EXPIRED then redis.call('ZREM', expired_key, text(l.sequence)) end
+  if l.course == EXPIRED then redis.call('ZREM', key.expired, sequence) end
   l.course, l.expires = ENDED, now + UNDECIDED
-  moved[l.sequence] = true
+  moved[sequence] = true
   if l.alone == 1 then return 'C' end
   local s = slot(l.id)
-  if not s or s.held ~= l.sequence then
+  if not s or s.held ~= sequence then
     drop_lease(l)
     return 'S'
   end
-  s.ended = l.sequence
+  s.ended = sequence
   changed[l.id] = true
   return 'C'
 end
 
-local outcomes, sequences, ids, names, at = {}, {}, {}, {}, 1
-while at <= #ARGV[5] do
-  local f = {}
-  f.sequence, f.epoch, f.began, f.id, f.group, at = struct.unpack('>I6I6I6c16I2c0', ARGV[5], at)
-  local n = #outcomes + 1
-  outcomes[n], sequences[n], ids[n], names[n] = f, f.sequence, f.id, f.group
+return function()
+  local refused = refusal('ready')
+  if refused then return refused end
+  local before = said_before()
+  if before then return {DONE, before} end
+
+  local packed, at, n = ARGV[5], 1, 0
+  local sequences, epochs, begans, ids, names = {}, {}, {}, {}, {}
+  while at <= #packed do
+    n = n + 1
+    sequences[n], epochs[n], begans[n], ids[n], names[n], at = struct.unpack(OUTCOME, packed, at)
+  end
+  fetch_leases(sequences)
+  fetch_slots(ids)
+  fetch_groups(names)
+  local letters = {}
+  for index = 1, n do
+    letters[index] = freed(sequences[index], epochs[index], begans[index], ids[index], names[index])
+  end
+  local reply = table.concat(letters)
+  write_leases()
+  write_entries()
+  write_groups()
+  write_head(reply)
+  return {DONE, reply}
 end
-fetch_leases(sequences)
-fetch_slots(ids)
-fetch_groups(names)
-local letters = {}
-for index, f in ipairs(outcomes) do letters[index] = freed(f) end
-local reply = table.concat(letters)
-write_leases()
-write_entries()
-write_groups()
-write_head('free', reply)
-return {DONE, reply}

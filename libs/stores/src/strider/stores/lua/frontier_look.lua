@@ -5,34 +5,34 @@
 --   seen scopes
 -- result: {0, for each: its slot or nothing where it is not open, 1 if it was seen and 2 if it is parked,
 --   token of its seed or nothing}; or a refusal
-local refused = refusal('ready')
-if refused then return refused end
+local QUESTION = '>I2c16c19'
 
-local ids, asked, by_scope, at = {}, {}, {}, 1
-while at <= #ARGV[5] do
-  local scope, id, fingerprint
-  scope, id, fingerprint, at = struct.unpack('>I2c16c19', ARGV[5], at)
-  ids[#ids + 1], asked[#asked + 1] = id, {ARGV[scope + 6], fingerprint}
-end
-local found = bulk_get(entries_key, ids)
-local new, old = bulk_get(tokens_key(generation), ids), bulk_get(tokens_key(generation - 1), ids)
-for index, question in ipairs(asked) do
-  if not found[index] then
-    local list = by_scope[question[1]]
-    if not list then
-      list = {}
-      by_scope[question[1]] = list
-    end
-    list[#list + 1] = question[2]
+return function()
+  local refused = refusal('ready')
+  if refused then return refused end
+
+  local packed, at, n = ARGV[5], 1, 0
+  local ids, scopes, fingerprints = {}, {}, {}
+  while at <= #packed do
+    n = n + 1
+    scopes[n], ids[n], fingerprints[n], at = struct.unpack(QUESTION, packed, at)
   end
+  local found = bulk_get(key.entries, ids)
+  local new, old = bulk_get(tokens_key(generation), ids), bulk_get(tokens_key(generation - 1), ids)
+  local asked, seen = {}, {} -- by scope: fingerprints, and which of them are known
+  for index = 1, n do
+    if not found[index] then put(asked, scopes[index], fingerprints[index]) end
+  end
+  for scope, list in pairs(asked) do seen[scope] = known(ARGV[scope + 6], list) end
+  local kinds = parked_kinds(ids)
+  local reply, last = {DONE}, 1
+  for index = 1, n do
+    local slot_of = found[index]
+    local is_seen = slot_of or seen[scopes[index]][fingerprints[index]]
+    reply[last + 1] = slot_of
+    reply[last + 2] = kinds[ids[index]] and 2 or is_seen and 1 or 0
+    reply[last + 3] = new[index] or old[index]
+    last = last + 3
+  end
+  return reply
 end
-for scope, fingerprints in pairs(by_scope) do by_scope[scope] = known(scope, fingerprints) end
-local kinds = parked_kinds(ids)
-local reply = {DONE}
-for index, question in ipairs(asked) do
-  local is_seen = found[index] or by_scope[question[1]][question[2]]
-  reply[#reply + 1] = found[index]
-  reply[#reply + 1] = kinds[ids[index]] and 2 or is_seen and 1 or 0
-  reply[#reply + 1] = new[index] or old[index]
-end
-return reply

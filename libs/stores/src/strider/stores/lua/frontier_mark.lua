@@ -4,14 +4,16 @@
 -- arguments: ARGV[1] nothing; ARGV[2] nonce of the caller; ARGV[3] and ARGV[4] as in frontier_part_shard; ARGV[5]
 --   how long a started lease lasts, ms; ARGV[6] leases: sequence and epoch
 -- result: {when the request may be taken as started, in us, or 0 where the lease is gone, of each…, now in us}
-local is_ready = is_readable()
+local LEASE_NAME = '>I6I6'
+
+local lease_ms
 
 local function marked(sequence, epoch)
-  local l = is_ready and lease(sequence, epoch)
+  local l = lease(sequence, epoch)
   if not l or l.course ~= RUNNING then return 0 end
   if l.state == STARTED then return l.nonce == ARGV[2] and l.marked_us or 0 end
   if l.expires <= now then return 0 end
-  l.state, l.nonce, l.marked_us, l.expires = STARTED, ARGV[2], now_us, now + tonumber(ARGV[5])
+  l.state, l.nonce, l.marked_us, l.expires = STARTED, ARGV[2], now_us, now + lease_ms
   moved[sequence] = true
   local g = group(l.group)
   g.unstarted = g.unstarted - 1
@@ -22,20 +24,26 @@ local function marked(sequence, epoch)
   return now_us
 end
 
-local sequences, epochs, names, reply, at = {}, {}, {}, {}, 1
-while at <= #ARGV[6] do
-  local n = #sequences + 1
-  sequences[n], epochs[n], at = struct.unpack('>I6I6', ARGV[6], at)
-end
-if is_ready then
-  fetch_leases(sequences)
-  for _, sequence in ipairs(sequences) do
-    if leases[sequence] then names[#names + 1] = leases[sequence].group end
+return function()
+  local packed, at, n = ARGV[6], 1, 0
+  local sequences, epochs, names, reply = {}, {}, {}, {}
+  lease_ms = tonumber(ARGV[5])
+  while at <= #packed do
+    n = n + 1
+    sequences[n], epochs[n], at = struct.unpack(LEASE_NAME, packed, at)
   end
-  fetch_groups(names)
+  local is_ready = is_readable()
+  if is_ready then
+    fetch_leases(sequences)
+    for index = 1, n do
+      local l = leases[sequences[index]]
+      if l then names[#names + 1] = l.group end
+    end
+    fetch_groups(names)
+  end
+  for index = 1, n do reply[index] = is_ready and marked(sequences[index], epochs[index]) or 0 end
+  reply[n + 1] = now_us
+  write_leases()
+  write_groups()
+  return reply
 end
-for index, sequence in ipairs(sequences) do reply[index] = marked(sequence, epochs[index]) end
-reply[#reply + 1] = now_us
-write_leases()
-write_groups()
-return reply

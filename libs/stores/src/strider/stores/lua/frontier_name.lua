@@ -3,16 +3,18 @@
 -- keys: KEYS[1] header of the shard; `names` (hash: text, number), `shapes` (hash: number, text)
 -- arguments: those of frontier_part_shard; ARGV[5] on: the texts
 -- result: {0, number, …} in their order; or a refusal
-local refused = refusal('ready', 'loading')
-if refused then return refused end
-local reply = {DONE}
-for index = 5, #ARGV do
-  local number = tonumber(redis.call('HGET', base .. 'names', ARGV[index]))
-  if not number then
-    number = redis.call('HLEN', base .. 'names') + 1
-    redis.call('HSET', base .. 'names', ARGV[index], number)
-    redis.call('HSET', base .. 'shapes', number, ARGV[index])
+return function()
+  local refused = refusal('ready', 'loading')
+  if refused then return refused end
+  local reply = {DONE}
+  for index = 5, #ARGV do
+    local number = tonumber(redis.call('HGET', key.names, ARGV[index]))
+    if not number then
+      number = redis.call('HLEN', key.names) + 1
+      redis.call('HSET', key.names, ARGV[index], number)
+      redis.call('HSET', key.shapes, number, ARGV[index])
+    end
+    reply[#reply + 1] = number
   end
-  reply[#reply + 1] = number
+  return reply
 end
-return reply

@@ -8,8 +8,13 @@
 -- Buckets grow one at a time (linear hashing), so that no call ever splits them all. A member is a text of 19
 -- digits, because Lua's numbers end at 53 bits.
 local MEMBERS_A_BUCKET = 205 -- on average; before its split a bucket has twice that
+local FEW_A_BUCKET = 32 -- on average; with more no bucket is empty, as members are spread by their hash
 
-local number_sets = {} -- by the hash of their sizes and name
+local number_sets -- by the hash of their sizes and name
+
+local function begin_buckets()
+  number_sets = {}
+end
 
 -- The set of that name; `until_ms` is when it expires, nothing for never.
 local function number_set(sizes, name, prefix, until_ms)
@@ -25,8 +30,8 @@ local function number_set(sizes, name, prefix, until_ms)
   return s
 end
 
-local function expire_with(s, key)
-  if s.until_ms then redis.call('PEXPIREAT', key, string.format('%.0f', s.until_ms)) end
+local function expire_with(s, name)
+  if s.until_ms then redis.call('PEXPIREAT', name, s.until_ms) end
 end
 
 local function bucket(s, member)
@@ -55,9 +60,12 @@ local function split(s)
 end
 
 local function by_bucket(s, members)
-  local lists = {}
-  for _, member in ipairs(members) do
-    local number = bucket(s, member)
+  local lists, whole, half, buckets = {}, s.level * 2, s.level, s.buckets
+  for index = 1, #members do
+    local member = members[index]
+    local hash = tonumber(string.sub(member, -9))
+    local number = hash % whole
+    if number >= buckets then number = hash % half end
     local list = lists[number]
     if list then
       list[#list + 1] = member
@@ -75,15 +83,17 @@ local function write_size(s)
 end
 
 local function add_members(s, members)
-  while s.members + #members > s.buckets * MEMBERS_A_BUCKET do split(s) end
+  local before, buckets = s.members, s.buckets
+  while before + #members > s.buckets * MEMBERS_A_BUCKET do split(s) end
+  local may_be_empty = s.until_ms and before < s.buckets * FEW_A_BUCKET
   for which, list in pairs(by_bucket(s, members)) do
-    local key = s.prefix .. which
-    local added = redis.call('SADD', key, unpack(list))
+    local name = s.prefix .. which
+    local added = redis.call('SADD', name, unpack(list))
     s.members = s.members + added
     -- It was empty before: it is new, or all had been taken out.
-    if s.until_ms and added > 0 and redis.call('SCARD', key) == added then expire_with(s, key) end
+    if may_be_empty and added > 0 and redis.call('SCARD', name) == added then expire_with(s, name) end
   end
-  write_size(s)
+  if s.members ~= before or s.buckets ~= buckets then write_size(s) end
 end
 
 -- Takes members out; says how many there were.

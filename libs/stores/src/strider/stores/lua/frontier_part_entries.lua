@@ -10,12 +10,16 @@
 local QUEUED, LEASED, RING = 0, 1, 2
 local SLOT, TAIL = '>BI4I6I6', '>I6BI3I6'
 local WHOLE_SLOT = '>BI4I6I6I6BI3I6'
+local NEW_SLOT, PLACE = '>BI4I6I6c0', '>c0I4'
 local LATER_A_CALL = 500
 
-local entries_key, later_key = base .. 'entries', base .. 'later'
-local slots = {} -- by entry id; false where there is none
-local changed = {} -- entry ids whose slots are to be written
-local counted = {o = {}, a = {}} -- by execution
+local slots -- by entry id; false where there is none
+local changed -- entry ids whose slots are to be written
+local counted -- by execution, with `o` or `a` before it
+
+local function begin_entries()
+  slots, changed, counted = {}, {}, {}
+end
 
 local function parsed_slot(packed)
   local phase, ticket, held, ended, due, rank, execution, sequence = struct.unpack(WHOLE_SLOT, packed)
@@ -26,22 +30,29 @@ local function parsed_slot(packed)
 end
 
 local function fetch_slots(ids)
-  local found = bulk_get(entries_key, ids)
-  for index, id in ipairs(ids) do
+  local found = bulk_get(key.entries, ids)
+  for index = 1, #ids do
+    local id = ids[index]
     if slots[id] == nil then slots[id] = found[index] and parsed_slot(found[index]) or false end
   end
 end
 
 local function slot(id)
-  if slots[id] == nil then
-    local found = redis.call('HGET', entries_key, id)
-    slots[id] = found and parsed_slot(found) or false
+  local s = slots[id]
+  if s == nil then
+    local found = redis.call('HGET', key.entries, id)
+    s = found and parsed_slot(found) or false
+    slots[id] = s
   end
-  return slots[id]
+  return s
+end
+
+local function new_slot(phase, ticket, sequence, tail)
+  return struct.pack(NEW_SLOT, phase, ticket, 0, sequence, tail)
 end
 
 local function packed_slot(s)
-  return struct.pack(SLOT, s.phase, s.ticket, s.held, s.ended) .. s.tail
+  return struct.pack(NEW_SLOT, s.phase, s.ticket, s.held, s.ended, s.tail)
 end
 
 local function set_tail(s, tail)
@@ -50,7 +61,8 @@ local function set_tail(s, tail)
 end
 
 local function count(kind, execution, by)
-  counted[kind][execution] = (counted[kind][execution] or 0) + by
+  local field = kind .. execution
+  counted[field] = (counted[field] or 0) + by
 end
 
 local function move(s, phase)
@@ -59,13 +71,9 @@ local function move(s, phase)
   s.phase = phase
 end
 
-local function queue_key(priority, name)
-  return base .. 'queue:' .. priority .. ':' .. name
-end
-
 local function push(g, priority, item, at_head)
   if at_head then
-    redis.call('LPUSH', queue_key(priority, g.name), item)
+    redis.call('LPUSH', key.queue[priority] .. g.name, item)
   else
     if not g.pushes then g.pushes = {} end
     local list = g.pushes[priority]
@@ -83,9 +91,9 @@ end
 local function place(id, due, rank, g, at_head)
   local ticket = (head.ticket + 1) % 4294967296
   head.ticket = ticket
-  local item = id .. struct.pack('>I4', ticket)
+  local item = struct.pack(PLACE, id, ticket)
   if due > now and not at_head then
-    redis.call('ZADD', later_key, string.format('%.0f', due), item .. rank .. g.name)
+    redis.call('ZADD', key.later, due, item .. rank .. g.name)
   else
     push(g, rank, item, at_head)
   end
@@ -101,18 +109,18 @@ end
 
 -- Puts entries whose time has come into their queues.
 local function promote()
-  local due = redis.call('ZRANGEBYSCORE', later_key, '-inf', string.format('%.0f', now), 'LIMIT', 0, LATER_A_CALL)
+  local due = redis.call('ZRANGEBYSCORE', key.later, '-inf', now, 'LIMIT', 0, LATER_A_CALL)
   if #due == 0 then return end
   for _, member in ipairs(due) do
     push(group(string.sub(member, 22)), tonumber(string.sub(member, 21, 21)), string.sub(member, 1, 20))
   end
-  bulk('ZREM', later_key, due)
+  bulk('ZREM', key.later, due)
 end
 
 local function write_pushes()
   for name, g in pairs(groups) do
     if g.pushes then
-      for priority, items in pairs(g.pushes) do bulk('RPUSH', queue_key(priority, name), items) end
+      for priority, items in pairs(g.pushes) do bulk('RPUSH', key.queue[priority] .. name, items) end
       g.pushes = false
     end
   end
@@ -120,19 +128,18 @@ end
 
 local function write_entries()
   write_pushes()
-  local kept, gone = {}, {}
+  local kept, gone, many = {}, {}, 0
   for id in pairs(changed) do
-    if slots[id] then
-      kept[#kept + 1], kept[#kept + 2] = id, packed_slot(slots[id])
+    local s = slots[id]
+    if s then
+      kept[many + 1], kept[many + 2], many = id, packed_slot(s), many + 2
     else
       gone[#gone + 1] = id
     end
   end
-  bulk('HSET', entries_key, kept)
-  bulk('HDEL', entries_key, gone)
-  for kind, executions in pairs(counted) do
-    for execution, by in pairs(executions) do
-      if by ~= 0 then redis.call('HINCRBY', base .. 'counts', kind .. string.format('%.0f', execution), by) end
-    end
+  bulk('HSET', key.entries, kept)
+  bulk('HDEL', key.entries, gone)
+  for field, by in pairs(counted) do
+    if by ~= 0 then redis.call('HINCRBY', key.counts, field, by) end
   end
 end

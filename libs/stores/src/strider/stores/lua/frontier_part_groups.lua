@@ -7,8 +7,11 @@ local GROUP = '>I4I2I2I2I2BI6I6I6I6I4I4I4I4I4B'
 local NOWHERE = -1
 local GRACE = 2000 -- how long after its mark a request may still write its head
 
-local groups_key = base .. 'groups'
-local groups = {} -- by name; what was read in this call, changes included
+local groups -- by name; what was read in this call, changes included
+
+local function begin_groups()
+  groups = {}
+end
 
 -- Tables are written out whole: one that grows field by field is moved about at each power of two.
 local function unpacked_group(name, packed)
@@ -25,7 +28,7 @@ local function unpacked_group(name, packed)
     name = name, packed = packed, delay = delay, places = places, flying = flying, unstarted = unstarted,
     holds = holds, rank = rank, since = since, clock = clock, provisional = provisional, blocked = blocked,
     n1, n2, n3, [0] = n0, was_rank = rank, was_since = since, stale = false, pushes = false,
-    parked = parked, hungry = hungry, is_moved = false,
+    parked = parked, hungry = hungry, is_moved = false, is_touched = not packed,
   }
   groups[name] = g
   return g
@@ -33,35 +36,35 @@ end
 
 -- Brings many at once.
 local function fetch_groups(names)
-  local wanted, asked = {}, {}
-  for _, name in ipairs(names) do
-    if not groups[name] and not asked[name] then
-      wanted[#wanted + 1], asked[name] = name, true
+  local wanted, asked, many = {}, {}, 0
+  for index = 1, #names do
+    local name = names[index]
+    if not asked[name] and not groups[name] then
+      many = many + 1
+      wanted[many], asked[name] = name, true
     end
   end
-  local found = bulk_get(groups_key, wanted)
-  for index, name in ipairs(wanted) do unpacked_group(name, found[index]) end
+  local found = bulk_get(key.groups, wanted)
+  for index = 1, many do unpacked_group(wanted[index], found[index]) end
 end
 
 local function group(name)
-  return groups[name] or unpacked_group(name, redis.call('HGET', groups_key, name))
+  return groups[name] or unpacked_group(name, redis.call('HGET', key.groups, name))
 end
 
--- Priority of its best entry, if one may go out as far as places decide it.
-local function best(g)
-  if g.flying >= g.places or g.holds > 0 or (g.delay > 0 and g.unstarted > 0) then return NOWHERE end
-  for priority = 3, 0, -1 do
-    if g[priority] > 0 then return priority end
-  end
-  return NOWHERE
-end
-
--- Puts a group where it belongs now; first come, first served.
+-- Puts a group where it belongs now, by its best entry and as far as places decide it; first come, first served.
 local function refresh(g)
-  local eligible = math.max(g.clock, g.blocked, g.provisional)
+  local eligible = g.clock
+  if g.blocked > eligible then eligible = g.blocked end
+  if g.provisional > eligible then eligible = g.provisional end
+  g.is_touched = true
   local is_waiting = g.rank ~= NOWHERE and g.since <= now and eligible <= now
-  g.rank = best(g)
-  if g.rank ~= NOWHERE and not is_waiting then g.since = math.max(eligible, now) end
+  local rank = NOWHERE
+  if g.flying < g.places and g.holds == 0 and (g.delay == 0 or g.unstarted == 0) then
+    rank = g[3] > 0 and 3 or g[2] > 0 and 2 or g[1] > 0 and 1 or g[0] > 0 and 0 or NOWHERE
+  end
+  g.rank = rank
+  if rank ~= NOWHERE and not is_waiting then g.since = eligible > now and eligible or now end
 end
 
 -- A request's beginning pushes the next one by the delay; 0 for none.
@@ -72,43 +75,54 @@ end
 
 -- Hungry is a group that has entries parked, and few queued: the log is to be looked through for them.
 local function feel(g)
-  g.is_moved = false
+  g.is_touched = true
+  if g.parked == 0 and g.hungry == 0 then return end
   local few = head.cap > 0 and math.floor(head.cap / 4) or 1000
   local hungry = g.parked > 0 and g[0] + g[1] + g[2] + g[3] <= few and 1 or 0
   head.hungry = head.hungry + hungry - g.hungry
   g.hungry = hungry
 end
 
+local function put(lists, priority, value, other)
+  local list = lists[priority]
+  if not list then
+    list = {}
+    lists[priority] = list
+  end
+  local many = #list + 1
+  list[many] = value
+  if other then list[many + 1] = other end
+end
+
+local function packed_group(g)
+  return struct.pack(GROUP, g.delay, g.places, g.flying, g.unstarted, g.holds, g.rank == NOWHERE and 255 or g.rank,
+    g.since, g.clock, g.provisional, g.blocked, g[0], g[1], g[2], g[3], g.parked, g.hungry)
+end
+
 local function write_groups()
-  local records, gone, come = {}, {}, {}
-  for priority = 0, 3 do gone[priority], come[priority] = {}, {} end
+  local records, many, gone, come = {}, 0, {}, {}
   for name, g in pairs(groups) do
     if g.stale then
       refresh(g)
       g.stale = false
     end
-    if g.is_moved and (g.parked > 0 or g.hungry > 0) then feel(g) end
-    local packed = struct.pack(GROUP, g.delay, g.places, g.flying, g.unstarted, g.holds,
-      g.rank == NOWHERE and 255 or g.rank, g.since, g.clock, g.provisional, g.blocked, g[0], g[1], g[2], g[3],
-      g.parked, g.hungry)
-    if packed ~= g.packed then
-      records[#records + 1], records[#records + 2] = name, packed
-      g.packed = packed
-    end
-    if g.was_rank ~= g.rank or (g.rank ~= NOWHERE and g.was_since ~= g.since) then
-      if g.was_rank ~= NOWHERE and g.was_rank ~= g.rank then
-        gone[g.was_rank][#gone[g.was_rank] + 1] = name
+    if g.is_moved then feel(g) end
+    if g.is_touched then
+      g.is_touched, g.is_moved = false, false
+      local packed = packed_group(g)
+      if packed ~= g.packed then
+        records[many + 1], records[many + 2], many = name, packed, many + 2
+        g.packed = packed
       end
-      if g.rank ~= NOWHERE then
-        local list = come[g.rank]
-        list[#list + 1], list[#list + 2] = string.format('%.0f', g.since), name
+      local was, rank = g.was_rank, g.rank
+      if was ~= rank or (rank ~= NOWHERE and g.was_since ~= g.since) then
+        if was ~= NOWHERE and was ~= rank then put(gone, was, name) end
+        if rank ~= NOWHERE then put(come, rank, g.since, name) end
+        g.was_rank, g.was_since = rank, g.since
       end
-      g.was_rank, g.was_since = g.rank, g.since
     end
   end
-  bulk('HSET', groups_key, records)
-  for priority = 0, 3 do
-    bulk('ZREM', base .. 'due:' .. priority, gone[priority])
-    bulk('ZADD', base .. 'due:' .. priority, come[priority])
-  end
+  bulk('HSET', key.groups, records)
+  for priority, names in pairs(gone) do bulk('ZREM', key.due[priority], names) end
+  for priority, pairs_of in pairs(come) do bulk('ZADD', key.due[priority], pairs_of) end
 end

@@ -10,14 +10,22 @@
 -- group knows how many of the first it has.
 local ROOM, TIME = 'room', 'time'
 
-local parked_sizes = base .. 'parked-sizes'
+local coming, going -- by kind: numbers to be written, or taken out
+
+local function begin_parked()
+  coming, going = {}, {}
+end
+
+local function parked_sizes()
+  return base .. 'parked-sizes'
+end
 
 local function parked_prefix(kind)
   return base .. 'parked:' .. kind .. ':'
 end
 
 local function parked_set(kind)
-  return number_set(parked_sizes, kind, parked_prefix(kind))
+  return number_set(parked_sizes(), kind, parked_prefix(kind))
 end
 
 -- 61 bits of an entry id as 19 digits.
@@ -44,27 +52,24 @@ local function parked_kinds(ids)
   return kinds
 end
 
-local coming = {[ROOM] = {}, [TIME] = {}} -- numbers to be written
-local going = {[ROOM] = {}, [TIME] = {}}
-
 local function is_far(due)
   return head.horizon > 0 and due > now + head.horizon
 end
 
 local function park_for_room(id, g)
-  table.insert(coming[ROOM], number_of(id))
+  put(coming, ROOM, number_of(id))
   head.parked, g.parked = head.parked + 1, g.parked + 1
   g.is_moved = true
 end
 
 local function park_for_time(id, due)
-  table.insert(coming[TIME], number_of(id))
+  put(coming, TIME, number_of(id))
   head.asleep = head.asleep + 1
   note_wake(due)
 end
 
 local function unpark(id, kind, g)
-  table.insert(going[kind], number_of(id))
+  put(going, kind, number_of(id))
   if kind == ROOM then
     head.parked, g.parked = head.parked - 1, math.max(g.parked - 1, 0)
     g.is_moved = true
@@ -88,7 +93,5 @@ end
 
 local function write_parked()
   for kind, numbers in pairs(going) do remove_members(parked_set(kind), numbers) end
-  for kind, numbers in pairs(coming) do
-    if #numbers > 0 then add_members(parked_set(kind), numbers) end
-  end
+  for kind, numbers in pairs(coming) do add_members(parked_set(kind), numbers) end
 end

@@ -5,19 +5,23 @@
 --   seed); all of a generation expire together when it has passed twice its age
 -- arguments: ARGV[4] age of a generation, ms
 -- result: none
-local age = tonumber(ARGV[4])
-local generation = math.floor(now / age)
+local age, generation
+
+local function begin_seen()
+  age = tonumber(ARGV[4])
+  generation = math.floor(now / age)
+end
 
 local function sizes_key(number)
-  return base .. 'seen-sizes:' .. string.format('%.0f', number)
+  return base .. 'seen-sizes:' .. number
 end
 
 local function tokens_key(number)
-  return base .. 'seen-tokens:' .. string.format('%.0f', number)
+  return base .. 'seen-tokens:' .. number
 end
 
 local function seen_prefix(number)
-  return function(scope) return string.format('%sseen:%.0f:%s:', base, number, scope) end
+  return function(scope) return base .. 'seen:' .. number .. ':' .. scope .. ':' end
 end
 
 local function seen_set(number, scope)
@@ -44,7 +48,7 @@ end
 
 local function set_token(number, id, token)
   if redis.call('HSET', tokens_key(number), id, token) == 1 then
-    redis.call('PEXPIREAT', tokens_key(number), string.format('%.0f', (number + 2) * age))
+    redis.call('PEXPIREAT', tokens_key(number), (number + 2) * age)
   end
 end
 

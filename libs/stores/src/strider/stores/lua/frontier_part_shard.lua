@@ -1,57 +1,82 @@
 -- Part of every frontier script: the header of a shard, its fence, and the one clock.
 --
 -- keys: KEYS[1] header (hash) of the shard; all other keys of the shard begin alike and share its slot
--- arguments: ARGV[1] what the caller says of itself: its epoch, number of this call, greatest number of a call
---   that it had the answer of, and between which times (ms; 0 and 0: it does not know) the shard's clock must
---   stand; ARGV[2] nonce of the call; ARGV[3] delay of groups that were never set, ms; ARGV[4] age of a seen
---   generation, ms; the rest is each script's own
+-- arguments: ARGV[1] what the caller says of itself, six bytes each, or nothing: its epoch, number of this call,
+--   greatest number of a call that it had the answer of, and between which times (ms; 0 and 0: it does not know)
+--   the shard's clock must stand; ARGV[2] nonce of the call; ARGV[3] delay of groups that were never set, ms;
+--   ARGV[4] age of a seen generation, ms; the rest is each script's own
 -- result: {0, …} done; {1} a newer owner has the shard; {2, why} the working set is not ready; {3} the server's
 --   clock has jumped (frontier_shift mends that); {4, why} the server may throw away what it was given
+--
+-- All frontier scripts are one library, which the server runs once: what is declared outside of functions lives
+-- as long as the server's process. What belongs to a call is set anew by the `begin_` function of each part.
 --
 -- The shard's time is the server's clock and the header's `offset`, which takes jumps of that clock out again;
 -- it never goes back behind `at`, when the owner's last change was made.
 local DONE, FENCED, NOT_READY, OFF_CLOCK, UNSAFE = 0, 1, 2, 3, 4
 
-local base = string.sub(KEYS[1], 1, -7) -- without `header`
-
 -- How the keys are laid out; FIELDS, which the loader puts before, names what a slot's tail holds.
-local LAYOUT = '2'
+local LAYOUT = '3'
+local WHOLE_LAYOUT = LAYOUT .. '-' .. FIELDS
 
-local head = {}
-local caller = {}
+local CALLER = '>I6I6I6I6I6'
+local FIGURES = '>I6I6I4i6i6i6i6i6I6I6'
+local LIMITS = '>I4I6BI4'
+local MOST_KEYS = 4096
+
+local KEYS, ARGV
+local base, key, head, caller
+local clock_us, now_us, now
+local server_run -- asked for once
+local keys_of, keys_kept = {}, 0 -- names of the shards' keys, by their header's
 
 -- A restarted or replaced server has another run id, and what it holds may be older than it looks.
 local function run_id()
-  return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+  if not server_run then server_run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') end
+  return server_run
 end
 
-do
-  local function number(text)
-    return tonumber(text) or 0
+local function key_names(header)
+  local prefix = string.sub(header, 1, -7) -- without `header`
+  local names = {base = prefix, due = {}, queue = {}}
+  for _, name in ipairs({'entries', 'groups', 'later', 'counts', 'leases', 'ends', 'expired', 'names', 'shapes'}) do
+    names[name] = prefix .. name
   end
-
-  local values = redis.call('HMGET', KEYS[1], 'epoch', 'run', 'state', 'sequence', 'ticket', 'queued', 'ring',
-    'layout', 'call', 'offset', 'at', 'parked', 'asleep', 'hungry', 'wake', 'wake-next', 'cap', 'horizon', 'full',
-    'floor')
-  head.epoch, head.run, head.state = tonumber(values[1]), values[2], values[3] or 'absent'
-  head.sequence, head.ticket = number(values[4]), number(values[5])
-  head.queued, head.ring = number(values[6]), number(values[7])
-  head.layout = values[8] or ''
-  head.call, head.offset, head.at = number(values[9]), number(values[10]), number(values[11])
-  head.parked, head.asleep, head.hungry = number(values[12]), number(values[13]), number(values[14])
-  head.wake, head.wake_next = number(values[15]), number(values[16])
-  head.cap, head.horizon, head.full = number(values[17]), number(values[18]), number(values[19])
-  head.floor = number(values[20])
-  head.had_parked = head.parked + head.asleep + head.hungry + head.wake > 0
-  local epoch, call, answered, earliest, latest = string.match(ARGV[1], '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-  caller.epoch, caller.call, caller.answered = number(epoch), number(call), number(answered)
-  caller.earliest, caller.latest = number(earliest), number(latest)
+  for priority = 0, 3 do
+    names.due[priority] = prefix .. 'due:' .. priority
+    names.queue[priority] = prefix .. 'queue:' .. priority .. ':'
+  end
+  if keys_kept == MOST_KEYS then keys_of, keys_kept = {}, 0 end
+  keys_of[header], keys_kept = names, keys_kept + 1
+  return names
 end
 
-local time = redis.call('TIME')
-local clock_us = time[1] * 1000000 + time[2] + head.offset * 1000
-local now_us = math.max(clock_us, head.at * 1000)
-local now = math.floor(now_us / 1000)
+local function begin_shard(name)
+  local header = KEYS[1]
+  key = keys_of[header] or key_names(header)
+  base = key.base
+  local values = redis.call('HMGET', header, 'epoch', 'run', 'state', 'layout', 'call', 'offset', 'figures', 'limits',
+    'said-' .. name)
+  head = {
+    name = name, epoch = tonumber(values[1]), run = values[2], state = values[3] or 'absent', layout = values[4] or '',
+    call = tonumber(values[5]) or 0, offset = tonumber(values[6]) or 0, said = values[9],
+    at = 0, sequence = 0, ticket = 0, queued = 0, ring = 0, parked = 0, asleep = 0, hungry = 0, wake = 0, wake_next = 0,
+    cap = 0, horizon = 0, full = 0, floor = 0,
+  }
+  if values[7] then
+    head.at, head.sequence, head.ticket, head.queued, head.ring, head.parked, head.asleep, head.hungry, head.wake,
+      head.wake_next = struct.unpack(FIGURES, values[7])
+  end
+  if values[8] then head.cap, head.horizon, head.full, head.floor = struct.unpack(LIMITS, values[8]) end
+  local packed = ARGV[1]
+  if packed == '' then packed = string.rep('\0', 30) end
+  local epoch, call, answered, earliest, latest = struct.unpack(CALLER, packed)
+  caller = {epoch = epoch, call = call, answered = answered, earliest = earliest, latest = latest}
+  local time = redis.call('TIME')
+  clock_us = time[1] * 1000000 + time[2] + head.offset * 1000
+  now_us = math.max(clock_us, head.at * 1000)
+  now = math.floor(now_us / 1000)
+end
 
 local function is_off_clock()
   local clock = clock_us / 1000
@@ -65,7 +90,7 @@ local function set_time(wanted)
   clock_us = clock_us + by * 1000
   now_us = math.max(clock_us, head.at * 1000)
   now = math.floor(now_us / 1000)
-  redis.call('HSET', KEYS[1], 'offset', string.format('%.0f', head.offset))
+  redis.call('HSET', KEYS[1], 'offset', head.offset)
   return by
 end
 
@@ -83,7 +108,7 @@ local function evicted()
 end
 
 local function is_layout()
-  return head.layout == LAYOUT .. '-' .. FIELDS
+  return head.layout == WHOLE_LAYOUT
 end
 
 -- For who reads no slots: the fields may be another version's.
@@ -103,12 +128,10 @@ local function refusal(wanted, also)
   if is_off_clock() then return {OFF_CLOCK} end
 end
 
--- What was answered to this very call before; the last call of each kind is remembered.
-local function said_before(kind)
-  local kept = redis.call('HGET', KEYS[1], 'said-' .. kind)
-  if kept and ARGV[2] ~= '' and string.sub(kept, 1, #ARGV[2]) == ARGV[2] then
-    return string.sub(kept, #ARGV[2] + 1)
-  end
+-- What was answered to this very call before; the last call of each script is remembered.
+local function said_before()
+  local kept, nonce = head.said, ARGV[2]
+  if kept and nonce ~= '' and string.sub(kept, 1, #nonce) == nonce then return string.sub(kept, #nonce + 1) end
 end
 
 -- An entry sleeps until then: the earliest is when the next look through the log is due. What is met during a
@@ -120,31 +143,37 @@ end
 
 -- How much may be queued before entries are parked; from the owner, at its take-over.
 local function write_limits(cap, horizon, full, floor)
-  redis.call('HSET', KEYS[1], 'cap', cap, 'horizon', horizon, 'full', full, 'floor', floor)
+  redis.call('HSET', KEYS[1], 'limits', struct.pack(LIMITS, cap, horizon, full, floor))
 end
 
-local function write_head(kind, reply)
-  redis.call('HSET', KEYS[1],
-    'call', string.format('%.0f', math.max(head.call, caller.call)), 'at', string.format('%.0f', now),
-    'sequence', string.format('%.0f', head.sequence), 'ticket', string.format('%.0f', head.ticket),
-    'queued', head.queued, 'ring', head.ring, 'said-' .. kind, ARGV[2] .. (reply or ''))
-  if head.had_parked or head.parked + head.asleep > 0 then
-    redis.call('HSET', KEYS[1], 'parked', head.parked, 'asleep', head.asleep, 'hungry', head.hungry,
-      'wake', string.format('%.0f', head.wake), 'wake-next', string.format('%.0f', head.wake_next))
-  end
+local function packed_figures()
+  return struct.pack(FIGURES, now, head.sequence, head.ticket, head.queued, head.ring, head.parked, head.asleep,
+    head.hungry, head.wake, head.wake_next)
+end
+
+local function write_head(reply)
+  local nonce = ARGV[2]
+  redis.call('HSET', KEYS[1], 'call', math.max(head.call, caller.call), 'figures', packed_figures(),
+    'said-' .. head.name, reply and nonce .. reply or nonce)
 end
 
 -- Variadic commands in pieces that fit Lua's stack; pairs stay together.
-local function bulk(command, key, values)
-  for first = 1, #values, 4000 do
-    redis.call(command, key, unpack(values, first, math.min(first + 3999, #values)))
+local function bulk(command, name, values)
+  local many = #values
+  if many == 0 then return end
+  if many <= 4000 then return redis.call(command, name, unpack(values)) end
+  for first = 1, many, 4000 do
+    redis.call(command, name, unpack(values, first, math.min(first + 3999, many)))
   end
 end
 
-local function bulk_get(key, fields)
+local function bulk_get(name, fields)
+  local many = #fields
+  if many == 0 then return fields end
+  if many <= 4000 then return redis.call('HMGET', name, unpack(fields)) end
   local found = {}
-  for first = 1, #fields, 4000 do
-    local part = redis.call('HMGET', key, unpack(fields, first, math.min(first + 3999, #fields)))
+  for first = 1, many, 4000 do
+    local part = redis.call('HMGET', name, unpack(fields, first, math.min(first + 3999, many)))
     for index = 1, #part do found[first + index - 1] = part[index] end
   end
   return found

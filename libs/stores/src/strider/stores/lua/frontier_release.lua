@@ -7,49 +7,55 @@
 --   and slot of each; expired: sequence, lease and slot (nothing for a lone request) of each
 local GHOSTS_A_CALL = 10000
 local EXPIRIES_A_CALL = 1000
+local SAID = '>I6'
 
-local refused = refusal('ready')
-if refused then return refused end
+local left, lease_ms, ghosts
+local given, many_given, said -- sequence and slot of each; sequences, packed
+
+local function give(sequence, s)
+  given[many_given + 1], given[many_given + 2] = sequence, packed_slot(s)
+  many_given = many_given + 2
+  said[many_given / 2] = struct.pack(SAID, sequence)
+end
 
 local function expire_leases()
-  local over = redis.call('ZRANGEBYSCORE', ends_key, '-inf', text(now), 'LIMIT', 0, EXPIRIES_A_CALL)
+  local over = redis.call('ZRANGEBYSCORE', key.ends, '-inf', now, 'LIMIT', 0, EXPIRIES_A_CALL)
   if #over == 0 then return end
   local sequences, ids, names, expired = {}, {}, {}, {}
   for index, sequence in ipairs(over) do sequences[index] = tonumber(sequence) end
   fetch_leases(sequences)
   for index, sequence in ipairs(sequences) do
     local l = leases[sequence]
-    ids[index], names[index] = l and l.id or NOBODY, l and l.group or nil
+    ids[index] = l and l.id or NOBODY
+    if l then names[#names + 1] = l.group end
   end
   fetch_slots(ids)
   fetch_groups(names)
   for index, sequence in ipairs(sequences) do
     local l, s = leases[sequence], slots[ids[index]]
     if not l then
-      no_end[#no_end + 1] = over[index]
+      no_end[#no_end + 1] = sequence
     else
       end_unasked(l)
       if l.alone == 1 or (s and s.held == sequence) then
         l.course = EXPIRED
         moved[sequence] = true
-        no_end[#no_end + 1] = over[index]
-        expired[#expired + 1], expired[#expired + 2] = text(l.expires), over[index]
+        no_end[#no_end + 1] = sequence
+        expired[#expired + 1], expired[#expired + 2] = l.expires, sequence
       else
         drop_lease(l)
       end
     end
   end
-  bulk('ZADD', expired_key, expired)
+  bulk('ZADD', key.expired, expired)
 end
-
-local ghosts = 0
 
 -- Takes the first entry out of a queue of a group; the places of entries that went elsewhere are skipped.
 local function pop(g, priority)
-  local key = queue_key(priority, g.name)
+  local name = key.queue[priority] .. g.name
   g.is_moved = true
   while g[priority] > 0 and ghosts < GHOSTS_A_CALL do
-    local item = redis.call('LPOP', key)
+    local item = redis.call('LPOP', name)
     if not item then
       g[priority] = 0
       return
@@ -62,18 +68,15 @@ local function pop(g, priority)
   end
 end
 
-local given = {}
-local left = tonumber(ARGV[5])
-
 local function serve(g, priority)
   while left > 0 and g.rank == priority and g.since <= now and ghosts < GHOSTS_A_CALL do
     local id, s = pop(g, priority)
     if id then
-      local l = give_lease(g, id, '', tonumber(ARGV[6]))
+      local l = give_lease(g, id, '', lease_ms)
       move(s, LEASED)
       s.held = l.sequence
       changed[id] = true
-      given[#given + 1], given[#given + 2] = text(l.sequence), packed_slot(s)
+      give(l.sequence, s)
       left = left - 1
     end
     refresh(g)
@@ -83,39 +86,37 @@ end
 local function release()
   for priority = 3, 0, -1 do
     while left > 0 and ghosts < GHOSTS_A_CALL do
-      write_groups()
-      local due = redis.call(
-        'ZRANGEBYSCORE', base .. 'due:' .. priority, '-inf', text(now), 'LIMIT', 0, math.min(left, 1000))
+      local due = redis.call('ZRANGEBYSCORE', key.due[priority], '-inf', now, 'LIMIT', 0, math.min(left, 1000))
       if #due == 0 then break end
       fetch_groups(due)
-      for _, name in ipairs(due) do
-        local g = group(name)
+      for index = 1, #due do
+        local g = group(due[index])
         if g.rank ~= priority or g.since > now then
-          g.was_rank, g.was_since = priority, -1 -- the record is right, whatever stands here
+          g.was_rank, g.was_since, g.is_touched = priority, -1, true -- the record is right, whatever stands here
         end
         serve(g, priority)
       end
+      write_groups()
     end
   end
 end
 
 -- A lost answer is given again: what it named and still runs.
-local function given_before(packed)
+local function give_again(packed)
   local at = 1
   while at <= #packed do
     local sequence
-    sequence, at = struct.unpack('>I6', packed, at)
+    sequence, at = struct.unpack(SAID, packed, at)
     local l = lease(sequence)
     local s = l and l.course == RUNNING and slot(l.id)
-    if s and s.held == sequence then
-      given[#given + 1], given[#given + 2] = text(sequence), packed_slot(s)
-    end
+    if s and s.held == sequence then give(sequence, s) end
   end
 end
 
-local function named()
+local function named(most)
   local reply = {}
-  local expired = redis.call('ZRANGE', expired_key, 0, ARGV[7] - 1)
+  local expired = redis.call('ZRANGE', key.expired, 0, most - 1)
+  if #expired == 0 then return reply end
   local sequences = {}
   for index, sequence in ipairs(expired) do sequences[index] = tonumber(sequence) end
   fetch_leases(sequences)
@@ -123,7 +124,7 @@ local function named()
     local l = leases[sequence]
     if l then
       local s = l.alone == 0 and slot(l.id)
-      reply[#reply + 1], reply[#reply + 2] = expired[index], packed_lease(l)
+      reply[#reply + 1], reply[#reply + 2] = sequence, packed_lease(l)
       reply[#reply + 1] = s and packed_slot(s) or false
     end
   end
@@ -131,24 +132,29 @@ local function named()
 end
 
 local function next_look()
-  local first
-  local sets = {later_key, ends_key, base .. 'due:0', base .. 'due:1', base .. 'due:2', base .. 'due:3'}
-  for _, key in ipairs(sets) do
-    local at = tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+  local first = false
+  local due = key.due
+  for _, name in ipairs({key.later, key.ends, due[0], due[1], due[2], due[3]}) do
+    local at = tonumber(redis.call('ZRANGE', name, 0, 0, 'WITHSCORES')[2])
     if at and (not first or at < first) then first = at end
   end
-  return first or false
+  return first
 end
 
-local before = said_before('release')
-expire_leases()
-promote()
-write_pushes()
-if before then given_before(before) else release() end
-local said = {}
-for index = 1, #given, 2 do said[#said + 1] = struct.pack('>I6', tonumber(given[index])) end
-write_leases()
-write_entries()
-write_groups()
-write_head('release', table.concat(said))
-return {DONE, now, next_look(), given, named()}
+return function()
+  local refused = refusal('ready')
+  if refused then return refused end
+  left, lease_ms, ghosts = tonumber(ARGV[5]), tonumber(ARGV[6]), 0
+  given, many_given, said = {}, 0, {}
+  local before = said_before()
+  expire_leases()
+  promote()
+  write_pushes()
+  write_groups() -- who is due now may not have been
+  if before then give_again(before) else release() end
+  write_leases()
+  write_entries()
+  write_groups()
+  write_head(table.concat(said))
+  return {DONE, now, next_look(), given, named(ARGV[7])}
+end

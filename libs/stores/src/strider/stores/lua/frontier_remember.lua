@@ -4,27 +4,26 @@
 -- arguments: those of frontier_part_shard; ARGV[5] entries, one after the other: scope, when it was seen
 --   in ms, entry id, fingerprint, token of the seed; ARGV[6] on: the seen scopes
 -- result: {0}; or a refusal
-local refused = refusal('loading', 'ready')
-if refused then return refused end
+local CLOSED = '>I2I6c16c19I2c0'
 
-local packed, at = ARGV[5], 1
-local generations = {[generation] = {}, [generation - 1] = {}} -- by scope: fingerprints
-while at <= #packed do
-  local scope, seen_at, id, fingerprint, token
-  scope, seen_at, id, fingerprint, token, at = struct.unpack('>I2I6c16c19I2c0', packed, at)
-  local number = math.min(math.floor(seen_at / age), generation)
-  local by_scope = generations[number] -- what is older counts as new
-  if by_scope then
-    local list = by_scope[scope]
-    if list then
-      list[#list + 1] = fingerprint
-    else
-      by_scope[scope] = {fingerprint}
+return function()
+  local refused = refusal('loading', 'ready')
+  if refused then return refused end
+
+  local packed, at = ARGV[5], 1
+  local generations = {[generation] = {}, [generation - 1] = {}} -- by scope: fingerprints
+  while at <= #packed do
+    local scope, seen_at, id, fingerprint, token
+    scope, seen_at, id, fingerprint, token, at = struct.unpack(CLOSED, packed, at)
+    local number = math.min(math.floor(seen_at / age), generation)
+    local by_scope = generations[number] -- what is older counts as new
+    if by_scope then
+      put(by_scope, scope, fingerprint)
+      if token ~= '' then set_token(number, id, token) end
     end
-    if token ~= '' then set_token(number, id, token) end
   end
+  for number, by_scope in pairs(generations) do
+    for scope, list in pairs(by_scope) do add_seen(number, ARGV[scope + 6], list) end
+  end
+  return {DONE}
 end
-for number, by_scope in pairs(generations) do
-  for scope, list in pairs(by_scope) do add_seen(number, ARGV[scope + 6], list) end
-end
-return {DONE}

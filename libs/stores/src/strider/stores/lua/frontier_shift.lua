@@ -6,28 +6,30 @@
 --
 -- Clocks, blocks, leases and due times stay as they are, because what they are compared with is put right. Only
 -- what was marked by the clock while it was off, which nobody noticed, is moved.
-if not head.epoch then return {NOT_READY, 'it is absent'} end
-if head.epoch > caller.epoch then return {FENCED} end
-if not is_off_clock() then return {DONE, now, 0} end
+return function()
+  if not head.epoch then return {NOT_READY, 'it is absent'} end
+  if head.epoch > caller.epoch then return {FENCED} end
+  if not is_off_clock() then return {DONE, now, 0} end
 
-local by = set_time(math.floor((caller.earliest + caller.latest) / 2))
+  local by = set_time(math.floor((caller.earliest + caller.latest) / 2))
 
-local function move_back(l)
-  local ahead = math.floor(l.marked_us / 1000) - now
-  if l.state ~= STARTED or ahead <= 0 then return end
-  l.marked_us, l.expires = now_us, l.expires - ahead
-  moved[l.sequence] = true
-  local g = group(l.group)
-  g.provisional = math.min(g.provisional, now + GRACE + g.delay)
-  refresh(g)
+  local function move_back(l)
+    local ahead = math.floor(l.marked_us / 1000) - now
+    if l.state ~= STARTED or ahead <= 0 then return end
+    l.marked_us, l.expires = now_us, l.expires - ahead
+    moved[l.sequence] = true
+    local g = group(l.group)
+    g.provisional = math.min(g.provisional, now + GRACE + g.delay)
+    refresh(g)
+  end
+
+  local sequences = {}
+  for index, sequence in ipairs(redis.call('ZRANGE', key.ends, 0, -1)) do sequences[index] = tonumber(sequence) end
+  fetch_leases(sequences)
+  for _, sequence in ipairs(sequences) do
+    if leases[sequence] then move_back(leases[sequence]) end
+  end
+  write_leases()
+  write_groups()
+  return {DONE, now, by}
 end
-
-local sequences = {}
-for index, sequence in ipairs(redis.call('ZRANGE', ends_key, 0, -1)) do sequences[index] = tonumber(sequence) end
-fetch_leases(sequences)
-for _, sequence in ipairs(sequences) do
-  if leases[sequence] then move_back(leases[sequence]) end
-end
-write_leases()
-write_groups()
-return {DONE, now, by}

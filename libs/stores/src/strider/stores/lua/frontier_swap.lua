@@ -4,42 +4,44 @@
 -- arguments: those of frontier_part_shard; ARGV[5] swaps: sequence and epoch of the lease, the request; ARGV[6]
 --   how long an issued lease lasts, ms
 -- result: {0, now in ms, for each the sequence of the new lease, or 0 where the lease was gone}; or a refusal
-local refused = refusal('ready')
-if refused then return refused end
+return function()
+  local refused = refusal('ready')
+  if refused then return refused end
 
-local before = said_before('swap')
-if before then
-  local reply, at = {DONE, (struct.unpack('>I6', before))}, 7
-  while at <= #before do
-    reply[#reply + 1], at = struct.unpack('>I6', before, at)
+  local before = said_before()
+  if before then
+    local reply, at = {DONE, (struct.unpack('>I6', before))}, 7
+    while at <= #before do
+      reply[#reply + 1], at = struct.unpack('>I6', before, at)
+    end
+    return reply
   end
+
+  local function swapped(sequence, epoch, request)
+    local l = lease(sequence, epoch)
+    if not l or l.course ~= RUNNING or l.state ~= ISSUED then return 0 end
+    local s = slot(l.id)
+    if not s or s.held ~= sequence then return 0 end
+    local g = group(l.group)
+    g.flying, g.unstarted = g.flying - 1, g.unstarted - 1
+    drop_lease(l)
+    local alone = give_lease(g, nil, request, tonumber(ARGV[6]))
+    queue(l.id, s, g, true)
+    refresh(g)
+    return alone.sequence
+  end
+
+  local reply, said, at = {DONE, now}, {struct.pack('>I6', now)}, 1
+  while at <= #ARGV[5] do
+    local sequence, epoch, request
+    sequence, epoch, request, at = struct.unpack('>I6I6I4c0', ARGV[5], at)
+    local new = swapped(sequence, epoch, request)
+    reply[#reply + 1] = new
+    said[#said + 1] = struct.pack('>I6', new)
+  end
+  write_leases()
+  write_entries()
+  write_groups()
+  write_head(table.concat(said))
   return reply
 end
-
-local function swapped(sequence, epoch, request)
-  local l = lease(sequence, epoch)
-  if not l or l.course ~= RUNNING or l.state ~= ISSUED then return 0 end
-  local s = slot(l.id)
-  if not s or s.held ~= sequence then return 0 end
-  local g = group(l.group)
-  g.flying, g.unstarted = g.flying - 1, g.unstarted - 1
-  drop_lease(l)
-  local alone = give_lease(g, nil, request, tonumber(ARGV[6]))
-  queue(l.id, s, g, true)
-  refresh(g)
-  return alone.sequence
-end
-
-local reply, said, at = {DONE, now}, {struct.pack('>I6', now)}, 1
-while at <= #ARGV[5] do
-  local sequence, epoch, request
-  sequence, epoch, request, at = struct.unpack('>I6I6I4c0', ARGV[5], at)
-  local new = swapped(sequence, epoch, request)
-  reply[#reply + 1] = new
-  said[#said + 1] = struct.pack('>I6', new)
-end
-write_leases()
-write_entries()
-write_groups()
-write_head('swap', table.concat(said))
-return reply
