@@ -96,3 +96,28 @@ def test_an_answer_is_not_asked_for_again_for_what_happens_to_others() -> None:
         assert known.entry is not None
 
     simulate(scenario())
+
+
+def test_only_what_may_make_something_releasable_wakes_the_release() -> None:
+    """Each look costs the store a call, and most of what a page goes through frees nothing."""
+
+    async def scenario() -> None:
+        shard = await a_shard(MemoryFrontier(LoopClock()))
+        entry = an_entry()
+        woken = []
+        await shard.accept([accepted_of(entry)], [])
+        for state, reason, wants_room in (
+            ("in_progress", "fetched", False),
+            ("pending", "retry", False),
+            ("completed", "settled", False),
+            ("completed", "settled", True),
+        ):
+            shard.wake.clear()
+            shard.wants_room = wants_room
+            told = replace(entry, state=state, reason=reason)
+            await shard.settle([shard.decide(told, before=entry, cause=f"{state} {wants_room}")])
+            woken.append(shard.wake.is_set())
+
+        assert woken == [False, True, False, True]
+
+    simulate(scenario())

@@ -8,14 +8,29 @@
 local GHOSTS_A_CALL = 10000
 local EXPIRIES_A_CALL = 1000
 local SAID = '>I6'
+local PLACE_READ, WAITING_SLOT, LEASED_SLOT = '>c16I4', '>BI4', '>BI4I6'
 
 local left, lease_ms, ghosts
 local given, many_given, said -- sequence and slot of each; sequences, packed
+local new_slots, new_leases, new_ends -- what is written of them: names and values in turn
 
-local function give(sequence, s)
-  given[many_given + 1], given[many_given + 2] = sequence, packed_slot(s)
+local function give(sequence, packed)
+  given[many_given + 1], given[many_given + 2] = sequence, packed
   many_given = many_given + 2
   said[many_given / 2] = struct.pack(SAID, sequence)
+end
+
+-- Leases an entry that waits. As bytes, from the queue to the answer: most calls do nothing but this.
+local function lease_out(g, id, packed)
+  local sequence, expires, name, n = head.sequence + 1, now + lease_ms, g.name, many_given
+  head.sequence, head.queued = sequence, head.queued - 1
+  g.flying, g.unstarted = g.flying + 1, g.unstarted + 1
+  packed = struct.pack(LEASED_SLOT, LEASED, 0, sequence) .. string.sub(packed, 12)
+  new_slots[n + 1], new_slots[n + 2] = id, packed
+  new_leases[n + 1] = sequence
+  new_leases[n + 2] = struct.pack(LEASE, head.epoch, ISSUED, RUNNING, 0, now, expires, 0, id, 0, '', #name, name, 0, '')
+  new_ends[n + 1], new_ends[n + 2] = expires, sequence
+  give(sequence, packed)
 end
 
 local function expire_leases()
@@ -53,7 +68,6 @@ end
 -- Takes the first entry out of a queue of a group; the places of entries that went elsewhere are skipped.
 local function pop(g, priority)
   local name = key.queue[priority] .. g.name
-  g.is_moved = true
   while g[priority] > 0 and ghosts < GHOSTS_A_CALL do
     local item = redis.call('LPOP', name)
     if not item then
@@ -61,22 +75,22 @@ local function pop(g, priority)
       return
     end
     g[priority] = g[priority] - 1
-    local id, ticket = struct.unpack('>c16I4', item)
-    local s = slot(id)
-    if s and s.phase == QUEUED and s.ticket == ticket then return id, s end
+    local id, ticket = struct.unpack(PLACE_READ, item)
+    local packed = redis.call('HGET', key.entries, id)
+    if packed then
+      local phase, place_ticket = struct.unpack(WAITING_SLOT, packed)
+      if phase == QUEUED and place_ticket == ticket then return id, packed end
+    end
     ghosts = ghosts + 1
   end
 end
 
 local function serve(g, priority)
+  g.is_moved = true
   while left > 0 and g.rank == priority and g.since <= now and ghosts < GHOSTS_A_CALL do
-    local id, s = pop(g, priority)
+    local id, packed = pop(g, priority)
     if id then
-      local l = give_lease(g, id, '', lease_ms)
-      move(s, LEASED)
-      s.held = l.sequence
-      changed[id] = true
-      give(l.sequence, s)
+      lease_out(g, id, packed)
       left = left - 1
     end
     refresh(g)
@@ -109,7 +123,7 @@ local function give_again(packed)
     sequence, at = struct.unpack(SAID, packed, at)
     local l = lease(sequence)
     local s = l and l.course == RUNNING and slot(l.id)
-    if s and s.held == sequence then give(sequence, s) end
+    if s and s.held == sequence then give(sequence, packed_slot(s)) end
   end
 end
 
@@ -146,14 +160,18 @@ return function()
   if refused then return refused end
   left, lease_ms, ghosts = tonumber(ARGV[5]), tonumber(ARGV[6]), 0
   given, many_given, said = {}, 0, {}
+  new_slots, new_leases, new_ends = {}, {}, {}
   local before = said_before()
   expire_leases()
   promote()
-  write_pushes()
-  write_groups() -- who is due now may not have been
-  if before then give_again(before) else release() end
+  -- Who is due now may not have been; and what is queued is read as it stands there.
   write_leases()
   write_entries()
+  write_groups()
+  if before then give_again(before) else release() end
+  bulk('HSET', key.entries, new_slots)
+  bulk('HSET', key.leases, new_leases)
+  bulk('ZADD', key.ends, new_ends)
   write_groups()
   write_head(table.concat(said))
   return {DONE, now, next_look(), given, named(ARGV[7])}

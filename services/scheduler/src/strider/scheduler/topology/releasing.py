@@ -153,6 +153,7 @@ class Releasing:
         await self._send_again()
         is_sweeping = await self._sweeping.step()
         room = self._credits(await self._count_room())
+        shard.wants_room = room <= 0
         # Also where there is no room: what ran out is under way until somebody has looked at it.
         release = await shard.release(limit=min(max(room, 0), self._options.release_batch))
         self._room -= len(release.leases)
@@ -164,7 +165,8 @@ class Releasing:
         await self._budgeting.tell()
         for word, count in harvest.words.items():
             self._meter.decided(word, count)
-        if release.leases or harvest.has_ended or is_sweeping:
+        has_used_up = 0 < room <= len(release.leases)  # by a count that may be a second old
+        if harvest.has_ended or is_sweeping or has_used_up:
             return 0.0
         return _until(release) if room > 0 else FIGURES_SECONDS
 

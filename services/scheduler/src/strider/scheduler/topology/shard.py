@@ -104,6 +104,8 @@ class Shard:
         self.is_leaving = False
         self.waits_for = ""
         """Why nothing is released; empty where all goes well."""
+        self.wants_room = False
+        """Nothing is released because too much is under way: what closes makes room."""
         self.needs_sweep = False
         """A wish about runs was heard, or something was queued against one: what waits is to be swept."""
         self.wants_round = asyncio.Event()
@@ -189,7 +191,9 @@ class Shard:
             with self.ready():
                 await self.working_set.conclude(self.number, self.epoch, conclusions)
             self._heed_wishes(each.entry for each in conclusions)
-            self.wake.set()
+            # The rest makes nothing releasable: the groups of what was fetched are free since its outcome came.
+            if self.wants_room or any(each.fate.value == Fate.QUEUE.value for each in conclusions):
+                self.wake.set()
 
     async def refill(self, entries: Sequence[EntryRecorded], *, part: Round) -> int:
         """Queue those of these that are parked and have room; gives how many."""
@@ -223,6 +227,7 @@ class Shard:
             with self.ready():
                 await self.working_set.set_groups(self.number, self.epoch, states)
             self.groups.told(states)
+            self.wake.set()
 
     async def record(
         self,
