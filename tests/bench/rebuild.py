@@ -23,7 +23,7 @@ from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import RawRecord
 from strider.runtime.topics import apply_topics
 from strider.scheduler.adapters import TopicArchive, TopicTruth
-from strider.scheduler.core import PageBudgets
+from strider.scheduler.core import Budgets
 from strider.scheduler.topology import Options
 from strider.scheduler.topology.ports import NoMeter
 from strider.scheduler.topology.rebuilding import Rebuilding
@@ -101,7 +101,7 @@ async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[
         working_set=working_set,
         archive=TopicArchive(bus, codec, clock=clock),
         specs=_NoSpecs(),
-        budgets=PageBudgets(),
+        budgets=Budgets(),
         options=options,
         meter=NoMeter(),
         clock=clock,

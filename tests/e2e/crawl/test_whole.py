@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -91,6 +93,29 @@ def test_no_more_pages_are_fetched_than_was_said(site: Site, tmp_path: Path, mos
     assert ended.code == 0
     lines = lines_of(output)
     assert len(by_outcome(lines, "page")) == most
+    assert "budget" in {line["reason"] for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        pytest.param(("--max-pages-per-host", "3"), 9, id="pages"),
+        pytest.param(("--max-pages-per-host", "3", "--max-bytes", "3000"), 4, id="bytes"),
+    ],
+)
+def test_no_host_gives_more_pages_and_none_gives_more_bytes_than_was_said(
+    site: Site, tmp_path: Path, limits: tuple[str, ...], most: int
+) -> None:
+    """A page of this site has some eight hundred bytes as it is sent."""
+    output = tmp_path / "out"
+
+    ended = run(*crawl(site, "--delay", "0", *limits, "-q", "-o", str(output)))
+
+    assert ended.code == 0
+    lines = lines_of(output)
+    hosts = Counter(urlsplit(line["url"]).netloc for line in lines if line["outcome"] == "page")
+    assert max(hosts.values()) == 3
+    assert 3 <= hosts.total() <= most
     assert "budget" in {line["reason"] for line in lines}
 
 

@@ -87,6 +87,12 @@ def test_each_wish_of_a_seed_is_in_its_spec() -> None:
         max_pages=10,
         max_bytes=20,
         max_seconds=30,
+        max_pages_per_host=4,
+        max_pages_per_domain=5,
+        max_bytes_per_host=6,
+        max_bytes_per_domain=7,
+        max_seconds_per_host=8,
+        max_seconds_per_domain=9,
         headers={"X-Team": "a"},
     )
 
@@ -102,6 +108,12 @@ def test_each_wish_of_a_seed_is_in_its_spec() -> None:
         max_pages=10,
         max_bytes=20,
         max_seconds=30,
+        max_pages_per_host=4,
+        max_pages_per_domain=5,
+        max_bytes_per_host=6,
+        max_bytes_per_domain=7,
+        max_seconds_per_host=8,
+        max_seconds_per_domain=9,
         headers={"X-Team": "a"},
     )
     assert spec_of_seed(seed) == replace(expected, crawl_spec_id=spec_id(expected))

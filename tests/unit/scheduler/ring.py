@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -137,11 +137,13 @@ class Ring:
         )
         if mark.marked is Marked.GONE:
             return Effects(outcome="lease_gone")
-        answer = self.web.answer(request.url, self.random)
+        answer = _within(request, self.web.answer(request.url, self.random))
         began = self.clock.monotonic()
         await self.clock.sleep(answer.seconds * self.haste)
         host = urlsplit(request.url).hostname or ""
-        self.web.log.append(Visit(request.url, host, began, self.clock.monotonic(), answer.outcome))
+        self.web.log.append(
+            Visit(request.url, host, began, self.clock.monotonic(), answer.outcome, answer.size)
+        )
         is_page = answer.outcome == "fetched" and request.kind == "page"
         is_lost = self.random.random() < self.lost_outcomes
         self.lost += is_lost
@@ -207,6 +209,15 @@ class Ring:
         return links_event(urls, shard=shard, shards=self.shards, **(self.told | how))
 
 
+def _within(request: FetchRequested, answer: Answer) -> Answer:
+    """Hold an answer to what its request may cost, as the fetcher does."""
+    if answer.seconds * 1000 > request.deadline_ms:
+        return Answer("timed_out", error_class="total_timeout", seconds=request.deadline_ms / 1000)
+    if answer.size > request.max_body_bytes:
+        return replace(answer, outcome="too_large", error_class="body_too_large", size=request.max_body_bytes)
+    return answer
+
+
 def completed(request: FetchRequested, answer: Answer, marked_at_us: int, *, page: bool) -> FetchCompleted:
     """Say how a request ended."""
     is_robots = request.kind == "robots"
@@ -229,6 +240,8 @@ def completed(request: FetchRequested, answer: Answer, marked_at_us: int, *, pag
         has_page=page,
         status=answer.status,
         error_class=answer.error_class,
+        body_bytes=answer.size,
+        total_us=round(answer.seconds * 1_000_000),
         started_at_us=marked_at_us if answer.status else 0,
         before_connect=not answer.status,
         redirect_target=answer.target,

@@ -48,7 +48,7 @@ def test_the_last_record_of_an_entry_counts() -> None:
     opened, closed = simulate(told(entry(1), entry(2), settled))
 
     assert list(opened) == ["https://a.test/2"]
-    assert closed == {Remnant("news", f"{1:064x}", "run", "spec", 5, 2, "settled")}
+    assert closed == {Remnant("news", f"{1:064x}", "run", "spec", 5, 2, "settled", "https://a.test/1")}
 
 
 CLOSED = [

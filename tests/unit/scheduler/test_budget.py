@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import pytest
+
 from strider.contracts.generated.events import JobEvent
-from strider.scheduler.core import Grant, Owner, PageBudgets
+from strider.scheduler.core import Allowance, Amount, Answer, Bid, Budgets, Fetch, Grant, Owner
 
 OWNER = Owner(3, 7, 4)
 MOST = 8
+PAGES = Allowance(run=Amount(pages=MOST))
+PAGE = Amount(1, 1_000, 30_000)
 
 
-def reserve(budgets: PageBudgets, number: int, *, now: float = 0.0) -> Grant:
-    return budgets.reserve("run", f"3-7-{number}", f"entry-{number}", most=MOST, owner=OWNER, now=now)
+def a_bid(number: int, limits: Allowance = PAGES, *, epoch: int = 7) -> Bid:
+    return Bid("run", f"3-{epoch}-{number}", f"entry-{number}", "www.a.test", limits)
 
 
-def use(budgets: PageBudgets, number: int) -> None:
-    budgets.use(3, "run", f"entry-{number}", most=MOST, lease_id=f"3-7-{number}")
+def ask(budgets: Budgets, number: int, limits: Allowance = PAGES, *, now: float = 0.0) -> Answer:
+    return budgets.reserve(a_bid(number, limits), owner=OWNER, now=now)
 
 
-def told(budgets: PageBudgets, *, now: float = 0.0) -> list[tuple[str, int]]:
+def reserve(budgets: Budgets, number: int, limits: Allowance = PAGES, *, now: float = 0.0) -> Grant:
+    return ask(budgets, number, limits, now=now).grant
+
+
+def use(  # each is something else to vary
+    budgets: Budgets,
+    number: int,
+    limits: Allowance = PAGES,
+    *,
+    size: int = 0,
+    ms: int = 1,
+    has_page: bool = True,
+) -> bool:
+    bid = a_bid(number, limits)
+    cost = Amount(0, size, ms)
+    fetch = Fetch("run", bid.entry_id, bid.host, limits, number, has_page, cost, bid.lease_id)
+    return budgets.use(3, fetch)
+
+
+def told(budgets: Budgets, *, now: float = 0.0) -> list[tuple[str, int]]:
     """Hear the shard's own words, as the log gives them back."""
     words = list(budgets.words(OWNER, now=now, now_ms=1))
     for word in words:
@@ -30,20 +53,21 @@ def other(what: str, pages: int, *, used: int = 0) -> JobEvent:
     return JobEvent("o", what, False, 1, "scheduler", execution_id="run", shard=0, pages=pages, counts=counts)
 
 
-def granted(pages: int) -> PageBudgets:
+def granted(pages: int, *, size: int = 0, limits: Allowance = PAGES, at_ms: int = 1) -> Budgets:
     """Have a part of a budget."""
-    budgets = PageBudgets()
-    counts = {"limit": MOST, "epoch": OWNER.epoch, "used": 0}
+    budgets = Budgets()
+    counts = {"limit": limits.run.pages, "limit_bytes": limits.run.bytes, "epoch": OWNER.epoch, "used": 0}
     word = JobEvent(
-        "g", "quota_wanted", False, 1, "scheduler", execution_id="run", shard=3, pages=pages, counts=counts
-    )
+        "g", "quota_wanted", False, at_ms, "scheduler",
+        execution_id="run", shard=3, pages=pages, bytes=size, counts=counts,
+    )  # fmt: skip
     budgets.ledger.take(word)
     return budgets
 
 
 def test_nothing_is_given_before_the_log_has_the_part() -> None:
     """Asked for when the first entry has its turn, a block at a time; said once."""
-    budgets = PageBudgets()
+    budgets = Budgets()
 
     assert reserve(budgets, 0) is Grant.FULL
     assert told(budgets) == [("quota_wanted", 1)]
@@ -57,9 +81,18 @@ def test_a_failure_gives_its_place_back() -> None:
     budgets = granted(2)
     assert [reserve(budgets, n) for n in range(3)] == [Grant.GIVEN, Grant.GIVEN, Grant.FULL]
 
-    budgets.give_back(3, "run", "3-7-0")
+    use(budgets, 0, has_page=False)
 
     assert [reserve(budgets, n) for n in (2, 3)] == [Grant.GIVEN, Grant.FULL]
+
+
+def test_a_lease_that_ends_without_a_word_gives_its_place_back() -> None:
+    budgets = granted(1)
+    reserve(budgets, 0)
+
+    budgets.give_back(3, "run", "3-7-0")
+
+    assert reserve(budgets, 1) is Grant.GIVEN
 
 
 def test_repeats_count_once() -> None:
@@ -73,13 +106,14 @@ def test_repeats_count_once() -> None:
 
 def test_no_number_is_no_limit_and_nothing_is_kept_of_it() -> None:
     """Such a run may go on for years: a name for each of its pages would fill the memory."""
-    budgets = PageBudgets()
+    budgets = Budgets()
+    free = Allowance()
     for number in range(9):
-        budgets.use(3, "run", f"entry-{number}", most=0)
+        use(budgets, number, free)
 
-    assert budgets.reserve("run", "3-7-1", "entry", most=0, owner=OWNER, now=0.0) is Grant.GIVEN
+    assert reserve(budgets, 1, free) is Grant.GIVEN
     assert told(budgets) == []
-    assert not budgets.is_used_up("run", most=0)
+    assert not budgets.spent("run", free, now_ms=1)
 
 
 def test_what_is_not_needed_goes_back_when_others_wait_for_it() -> None:
@@ -94,6 +128,21 @@ def test_what_is_not_needed_goes_back_when_others_wait_for_it() -> None:
     assert budgets.ledger.share("run", 0).allowed == 5
 
 
+def test_nothing_is_given_of_what_is_on_its_way_back() -> None:
+    """Somebody else may have it by now: the log says who, and it is not read yet."""
+    budgets = granted(MOST)
+    reserve(budgets, 0)
+    use(budgets, 0)
+    budgets.ledger.take(other("quota_wanted", 5))
+    [returned] = budgets.words(OWNER, now=9.0, now_ms=1)
+
+    assert reserve(budgets, 1, now=9.1) is Grant.FULL
+    [wanted] = budgets.words(OWNER, now=9.1, now_ms=1)
+    for word in (returned, wanted):
+        budgets.ledger.take(word)
+    assert reserve(budgets, 1, now=9.2) is Grant.GIVEN
+
+
 def test_a_budget_is_used_up_when_all_of_it_has_come() -> None:
     """Not when all of it is given: somebody may not need what he has."""
     budgets = granted(6)
@@ -105,8 +154,8 @@ def test_a_budget_is_used_up_when_all_of_it_has_come() -> None:
 
     told(budgets)
 
-    assert reserve(budgets, 6) is Grant.USED_UP
-    assert budgets.is_used_up("run", most=MOST)
+    assert ask(budgets, 6) == Answer(Grant.USED_UP, "pages")
+    assert budgets.ledger.spent("run") == "pages"
 
 
 def test_an_earlier_owners_part_is_taken_over_with_the_first_word() -> None:
@@ -114,10 +163,10 @@ def test_an_earlier_owners_part_is_taken_over_with_the_first_word() -> None:
     budgets = granted(4)
     later = Owner(3, 8, 4)
 
-    assert budgets.reserve("run", "3-8-1", "e", most=MOST, owner=later, now=0.0) is Grant.FULL
+    assert budgets.reserve(a_bid(1, epoch=8), owner=later, now=0.0).grant is Grant.FULL
     [word] = budgets.words(later, now=0.0, now_ms=1)
     budgets.ledger.take(word)
-    assert budgets.reserve("run", "3-8-1", "e", most=MOST, owner=later, now=0.0) is Grant.GIVEN
+    assert budgets.reserve(a_bid(1, epoch=8), owner=later, now=0.0).grant is Grant.GIVEN
     assert budgets.ledger.share("run", 3).allowed == 4
 
 
@@ -127,7 +176,162 @@ def test_a_shard_that_is_counted_asks_for_nothing() -> None:
     use(budgets, 0)
     assert reserve(budgets, 1) is Grant.FULL
 
-    budgets.end_count(3, at=5.0, leased={"2": ("run", "entry-2")})
+    budgets.end_count(3, at=5.0, leased=[a_bid(2)])
 
     assert reserve(budgets, 1, now=4.9) is Grant.FULL
     assert [reserve(budgets, n, now=5.0) for n in (1, 3, 4)] == [Grant.GIVEN, Grant.GIVEN, Grant.FULL]
+
+
+def test_what_comes_while_a_shard_is_counted_counts_once() -> None:
+    """The truth may know it or not: it is read while outcomes go on."""
+    budgets = granted(0, size=1_000, limits=(limits := Allowance(run=Amount(bytes=1_000), request=PAGE)))
+    budgets.begin_count(3)
+    use(budgets, 2, limits, size=300)
+    cost = Amount(0, 300, 1)
+    budgets.recall(3, Fetch("run", "entry-2", "www.a.test", limits, 2, True, cost))
+
+    budgets.end_count(3, at=0.0)
+
+    assert ask(budgets, 9, limits) == Answer(Grant.GIVEN, "", Amount(1, 700, 30_000))
+
+
+def test_a_page_whose_cost_nobody_wrote_down_costs_the_most_until_its_outcome_is_read() -> None:
+    """It was settled first, and then whoever read outcomes died."""
+    limits = Allowance(run=Amount(bytes=2_500), request=PAGE)
+    budgets = granted(0, size=2_500, limits=limits)
+    fetch = Fetch("run", "entry-2", "www.a.test", limits, 2, True, PAGE, is_guess=True)
+    budgets.begin_count(3)
+    budgets.recall(3, fetch)
+    budgets.end_count(3, at=0.0)
+    assert [reserve(budgets, n, limits) for n in (5, 6)] == [Grant.GIVEN, Grant.FULL]
+
+    for _ in range(2):
+        use(budgets, 2, limits, size=100)
+
+    assert [reserve(budgets, n, limits) for n in (6, 7)] == [Grant.GIVEN, Grant.FULL]
+
+
+def test_what_was_told_stays_spent() -> None:
+    """Another run may have the entry by now, and the truth only says the last of it."""
+    budgets = granted(MOST)
+    for number in range(3):
+        reserve(budgets, number)
+        use(budgets, number)
+    budgets.ledger.take(other("quota_wanted", MOST))
+    told(budgets, now=9.0)
+
+    budgets.begin_count(3)
+    budgets.end_count(3, at=0.0)
+
+    assert [reserve(budgets, 4, now=9.0), told(budgets, now=9.0)] == [Grant.FULL, [("quota_wanted", 4)]]
+
+
+BYTES = Allowance(run=Amount(bytes=2_500), request=PAGE)
+
+
+def test_bytes_are_set_aside_at_the_size_of_the_largest_page() -> None:
+    budgets = granted(0, size=2_500, limits=BYTES)
+    assert [ask(budgets, n, BYTES) for n in range(3)] == [
+        Answer(Grant.GIVEN), Answer(Grant.GIVEN), Answer(Grant.FULL),
+    ]  # fmt: skip
+
+    assert not use(budgets, 0, BYTES, size=100)
+
+    assert reserve(budgets, 2, BYTES) is Grant.GIVEN
+
+
+def test_the_last_page_may_have_what_is_left() -> None:
+    """Nobody else has anything, and nothing comes back: then a smaller page is better than none."""
+    budgets = granted(0, size=2_500, limits=BYTES)
+    for number in (0, 1):
+        reserve(budgets, number, BYTES)
+        use(budgets, number, BYTES, size=1_000)
+
+    assert ask(budgets, 2, BYTES) == Answer(Grant.GIVEN, "", Amount(1, 500, 30_000))
+    assert reserve(budgets, 3, BYTES) is Grant.FULL
+    assert use(budgets, 2, BYTES, size=490)
+    assert reserve(budgets, 3, BYTES) is Grant.FULL
+    told(budgets)
+    assert ask(budgets, 3, BYTES) == Answer(Grant.USED_UP, "bytes")
+
+
+def test_the_time_of_a_run_passes_whatever_it_does() -> None:
+    limits = Allowance(run=Amount(ms=60_000))
+    budgets = granted(0, limits=limits, at_ms=1_000)
+
+    before = budgets.reserve(a_bid(1, limits), owner=OWNER, now=0.0, now_ms=60_999)
+    after = budgets.reserve(a_bid(2, limits), owner=OWNER, now=0.0, now_ms=61_000)
+
+    assert [before, after] == [Answer(Grant.GIVEN), Answer(Grant.USED_UP, "seconds")]
+    assert list(budgets.overdue(3, now_ms=61_000)) == ["run"]
+    assert list(budgets.overdue(3, now_ms=60_999)) == []
+
+
+@pytest.mark.parametrize(
+    ("most", "size", "ms", "given", "detail"),
+    [
+        pytest.param(Amount(pages=2), 1, 1, [None, None], "pages of host www.a.test", id="pages"),
+        pytest.param(Amount(bytes=1_500), 1_000, 1, [None, 500], "bytes of host www.a.test", id="bytes"),
+        pytest.param(Amount(ms=32_000), 1, 29_000, [None, 3_000], "seconds of host www.a.test", id="time"),
+    ],
+)
+def test_hosts_have_limits_of_their_own(
+    most: Amount, size: int, ms: int, given: list[int | None], detail: str
+) -> None:
+    """The last request may have what is left of bytes and time, and then the host is over."""
+    limits = Allowance(host=most, request=PAGE)
+    budgets = granted(0, limits=limits)
+    amounts = []
+    for number, wanted in enumerate(given):
+        answer = ask(budgets, number, limits)
+        assert answer.grant is Grant.GIVEN
+        assert ask(budgets, number + 50, limits).grant is (
+            Grant.FULL if most.pages != 2 or number else Grant.GIVEN
+        )
+        budgets.give_back(3, "run", f"3-7-{number + 50}")
+        amounts.append(wanted and (answer.amount.bytes if most.bytes else answer.amount.ms))
+        use(
+            budgets,
+            number,
+            limits,
+            size=min(size, answer.amount.bytes or size),
+            ms=min(ms, answer.amount.ms or ms),
+        )
+
+    assert amounts == given
+    assert ask(budgets, 9, limits) == Answer(Grant.USED_UP, detail)
+    assert budgets.used_up_at(3, "run", "www.a.test") == detail
+    assert not budgets.used_up_at(3, "run", "www.b.test")
+
+
+def test_the_hosts_of_a_domain_share_its_budget() -> None:
+    limits = Allowance(domain=Amount(pages=1))
+    budgets = granted(0, limits=limits)
+    reserve(budgets, 0, limits)
+    use(budgets, 0, limits)
+
+    elsewhere = Bid("run", "3-7-8", "entry-8", "shop.a.test", limits)
+
+    answer = budgets.reserve(elsewhere, owner=OWNER, now=0.0)
+    assert answer == Answer(Grant.USED_UP, "pages of domain a.test")
+
+
+def test_whoever_comes_later_is_told_that_a_run_has_limits_here() -> None:
+    """Else nobody would count what its hosts have had, when the shard moves."""
+    limits = Allowance(host=Amount(pages=5))
+    budgets = Budgets()
+
+    assert reserve(budgets, 0, limits) is Grant.FULL
+    assert told(budgets) == [("quota_wanted", 0)]
+    assert reserve(budgets, 0, limits) is Grant.GIVEN
+    assert list(budgets.ledger.held_by(3)) == ["run"]
+
+
+def test_a_run_that_is_over_for_good_is_forgotten() -> None:
+    budgets = granted(2)
+    reserve(budgets, 0)
+
+    budgets.forget("run")
+
+    assert list(budgets.ledger.held_by(3)) == []
+    assert told(budgets) == []

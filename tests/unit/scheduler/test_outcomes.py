@@ -33,8 +33,31 @@ def test_a_page_goes_round() -> None:
         etag="e",
         fetched_at_ms=NOW,
         updated_at_ms=NOW,
+        busy_ms=1,
     )
     assert fate_of(result.entry) is Fate.RING
+
+
+def test_what_an_entry_cost_adds_up_over_its_tries() -> None:
+    """Budgets are counted from these records when a shard moves."""
+    failed = an_outcome("server_error", status=500, body_bytes=40, total_us=1_500)
+    first = end(an_entry(), failed).entry
+    assert first is not None
+
+    again = an_outcome("fetched", has_page=True, status=200, body_bytes=60, total_us=2_000)
+    second = end(first, again).entry
+
+    assert second is not None
+    assert [(each.body_bytes, each.busy_ms) for each in (first, second)] == [(40, 2), (100, 4)]
+
+
+def test_a_page_that_was_cut_by_a_budget_is_not_called_too_large() -> None:
+    at = Circumstances(a_spec(), NOW, group_rests=False, is_cut=True)
+    outcome = an_outcome("too_large", status=200, error_class="body_too_large")
+
+    result = ended(an_entry(), outcome, at, chance=Lowest())
+
+    assert (result.word, [line.reason for line in result.lines]) == ("budget", ["budget"])
 
 
 @pytest.mark.req("S3.19.4", "S3.19.8", "S4.6.2")

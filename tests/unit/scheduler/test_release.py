@@ -12,6 +12,7 @@ from strider.politeness import OriginRobots
 from strider.politeness.backoff import BackOff
 from strider.scheduler.core import (
     NO_RULES,
+    Answer,
     Grant,
     Rules,
     Step,
@@ -90,13 +91,13 @@ def test_but_no_longer_than_the_patience() -> None:
 
 
 def test_a_budget_closes_what_is_left() -> None:
-    result = within_budget(Turn(Step.ASK, an_entry()), Grant.USED_UP, NOW)
+    result = within_budget(Turn(Step.ASK, an_entry()), Answer(Grant.USED_UP, "pages"), NOW)
 
     assert (result.step, result.entry.reason) == (Step.CLOSE, "budget")
 
 
 def test_what_may_still_be_left_of_a_budget_is_waited_for() -> None:
-    result = within_budget(Turn(Step.ASK, an_entry()), Grant.FULL, NOW)
+    result = within_budget(Turn(Step.ASK, an_entry()), Answer(Grant.FULL), NOW)
 
     assert result.step is Step.WAIT
     assert result.entry.due_at_ms > NOW

@@ -25,6 +25,8 @@ class Page:
     day), late, moved, circle."""
     links: tuple[str, ...] = ()
     target: str = ""
+    size: int = 1_000
+    """Bytes of its body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Answer:
     retry_after: float = -1.0
     robots_text: str = ""
     seconds: float = 0.2
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class Visit:
     began: float
     ended: float
     outcome: str
+    size: int = 0
+    """Bytes that were read."""
 
 
 @dataclass
@@ -159,4 +164,4 @@ def _page(page: Page, number: int, seconds: float) -> Answer:
     if page.how in {"moved", "circle"}:
         return Answer("redirected", 301, target=page.target, seconds=seconds)
     late = 20.0 if page.how == "late" else 0.0
-    return Answer("fetched", 200, links=page.links, seconds=seconds + late)
+    return Answer("fetched", 200, links=page.links, seconds=seconds + late, size=page.size)

@@ -50,6 +50,13 @@ def crawl(  # noqa: PLR0917  # each is an option
         Path | None, typer.Option("--from", help="File of URLs, one a line; # begins a remark.")
     ] = None,
     max_pages: Annotated[int, typer.Option(min=0, help="Pages to fetch at most; 0: no limit.")] = 0,
+    max_bytes: Annotated[
+        int, typer.Option(min=0, help="Bytes to read at most, as they are sent; 0: no limit.")
+    ] = 0,
+    max_pages_per_host: Annotated[int, typer.Option(min=0, help="Pages of one host; 0: no limit.")] = 0,
+    max_pages_per_domain: Annotated[
+        int, typer.Option(min=0, help="Pages of one registrable domain; 0: no limit.")
+    ] = 0,
     max_depth: Annotated[
         int, typer.Option(min=0, max=MAX_DEPTH, help="Links to follow from where it begins.")
     ] = 3,
@@ -100,6 +107,9 @@ def crawl(  # noqa: PLR0917  # each is an option
         output=None if output == Path("-") else output,
         form=form.value,
         max_pages=max_pages,
+        max_bytes=max_bytes,
+        max_pages_per_host=max_pages_per_host,
+        max_pages_per_domain=max_pages_per_domain,
         max_depth=max_depth,
         max_seconds=max_seconds,
         scope=scope.value,

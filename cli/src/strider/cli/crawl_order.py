@@ -39,6 +39,9 @@ class Asked:
     output: Path | None = None
     form: str = "jsonl"
     max_pages: int = 0
+    max_bytes: int = 0
+    max_pages_per_host: int = 0
+    max_pages_per_domain: int = 0
     max_depth: int = 3
     max_seconds: int = 0
     scope: str = "host"
@@ -99,6 +102,9 @@ def _spec(asked: Asked, settings: CrawlSettings) -> CrawlSpecDeclared:
         exclude=asked.exclude,
         max_depth=asked.max_depth,
         max_pages=asked.max_pages,
+        max_bytes=asked.max_bytes,
+        max_pages_per_host=asked.max_pages_per_host,
+        max_pages_per_domain=asked.max_pages_per_domain,
         delay_seconds=settings.host_delay_seconds,
         max_in_flight_per_group=asked.per_host,
         request_timeout_seconds=asked.timeout_seconds,

@@ -78,6 +78,14 @@ Exclude = Annotated[
     list[str] | None, typer.Option(metavar="PATTERN", help="Do not follow such URLs; repeatable.")
 ]
 MaxPages = Annotated[int | None, typer.Option(help="At most so many pages in the run.")]
+MaxBytes = Annotated[int | None, typer.Option(help="At most so many bytes in the run.")]
+MaxSeconds = Annotated[int | None, typer.Option(help="The run ends so long after its first request.")]
+HostPages = Annotated[int | None, typer.Option(help="At most so many pages of one host.")]
+HostBytes = Annotated[int | None, typer.Option(help="At most so many bytes of one host.")]
+HostSeconds = Annotated[int | None, typer.Option(help="At most so long spent on requests to one host.")]
+DomainPages = Annotated[int | None, typer.Option(help="At most so many pages of one registrable domain.")]
+DomainBytes = Annotated[int | None, typer.Option(help="At most so many bytes of one domain.")]
+DomainSeconds = Annotated[int | None, typer.Option(help="At most so long spent on requests to one domain.")]
 Metadata = Annotated[
     list[str] | None, typer.Option(metavar="NAME=VALUE", help="Comes back with each page; repeatable.")
 ]
@@ -97,6 +105,14 @@ def add(  # noqa: PLR0917  # typer names the options, nobody counts them
     include: Include = None,
     exclude: Exclude = None,
     max_pages: MaxPages = None,
+    max_bytes: MaxBytes = None,
+    max_seconds: MaxSeconds = None,
+    max_pages_per_host: HostPages = None,
+    max_bytes_per_host: HostBytes = None,
+    max_seconds_per_host: HostSeconds = None,
+    max_pages_per_domain: DomainPages = None,
+    max_bytes_per_domain: DomainBytes = None,
+    max_seconds_per_domain: DomainSeconds = None,
     metadata: Metadata = None,
     header: Headers = None,
     bootstrap: Bootstrap = "",
@@ -113,6 +129,14 @@ def add(  # noqa: PLR0917  # typer names the options, nobody counts them
         "include": include,
         "exclude": exclude,
         "max_pages": max_pages,
+        "max_bytes": max_bytes,
+        "max_seconds": max_seconds,
+        "max_pages_per_host": max_pages_per_host,
+        "max_bytes_per_host": max_bytes_per_host,
+        "max_seconds_per_host": max_seconds_per_host,
+        "max_pages_per_domain": max_pages_per_domain,
+        "max_bytes_per_domain": max_bytes_per_domain,
+        "max_seconds_per_domain": max_seconds_per_domain,
         "metadata": _pairs(metadata, "="),
         "headers": _pairs(header, ":"),
     }

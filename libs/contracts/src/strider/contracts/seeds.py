@@ -43,6 +43,12 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "max_pages": (0, 10**12),
     "max_bytes": (0, 10**18),
     "max_seconds": (0, 10**9),
+    "max_pages_per_host": (0, 10**12),
+    "max_pages_per_domain": (0, 10**12),
+    "max_bytes_per_host": (0, 10**18),
+    "max_bytes_per_domain": (0, 10**18),
+    "max_seconds_per_host": (0, 10**9),
+    "max_seconds_per_domain": (0, 10**9),
     "submitted_at_ms": (0, 253_402_300_799_999),
 }
 """Least and greatest value of a field that a person can mean; beyond lies a slip or a wrong unit.

@@ -58,6 +58,12 @@ class _Wish(NamedTuple):
     max_pages: int | None
     max_bytes: int | None
     max_seconds: int | None
+    max_pages_per_host: int | None
+    max_pages_per_domain: int | None
+    max_bytes_per_host: int | None
+    max_bytes_per_domain: int | None
+    max_seconds_per_host: int | None
+    max_seconds_per_domain: int | None
     priority: int
     delay: float | None
     extraction: str | None
@@ -75,6 +81,12 @@ def spec_of_seed(seed: SeedSubmitted) -> CrawlSpecDeclared:
             max_pages=seed.max_pages,
             max_bytes=seed.max_bytes,
             max_seconds=seed.max_seconds,
+            max_pages_per_host=seed.max_pages_per_host,
+            max_pages_per_domain=seed.max_pages_per_domain,
+            max_bytes_per_host=seed.max_bytes_per_host,
+            max_bytes_per_domain=seed.max_bytes_per_domain,
+            max_seconds_per_host=seed.max_seconds_per_host,
+            max_seconds_per_domain=seed.max_seconds_per_domain,
             priority=seed.priority,
             delay=seed.delay,
             extraction=seed.extraction,
@@ -95,6 +107,12 @@ def _spec_of(wish: _Wish) -> CrawlSpecDeclared:
         max_pages=wish.max_pages or 0,
         max_bytes=wish.max_bytes or 0,
         max_seconds=wish.max_seconds or 0,
+        max_pages_per_host=wish.max_pages_per_host or 0,
+        max_pages_per_domain=wish.max_pages_per_domain or 0,
+        max_bytes_per_host=wish.max_bytes_per_host or 0,
+        max_bytes_per_domain=wish.max_bytes_per_domain or 0,
+        max_seconds_per_host=wish.max_seconds_per_host or 0,
+        max_seconds_per_domain=wish.max_seconds_per_domain or 0,
         # What a seed leads to is never more urgent than the seed itself.
         priority=min(default.priority, wish.priority),
         delay_seconds=wish.delay,

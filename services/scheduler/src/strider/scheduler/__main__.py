@@ -13,6 +13,7 @@ from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.redis import RedisOptions, connect
 
 from .adapters import ProcessMeter, TopicArchive, TopicBacklogs, TopicBulletin, TopicSoundings, TopicTruths
+from .core import Allowance, Amount
 from .settings import SchedulerSettings
 from .topology import DEAD_LETTERS, PRODUCES, Options, Scheduler
 
@@ -78,7 +79,7 @@ def options_of(settings: SchedulerSettings) -> Options:
         ),
         allow_private=settings.allow_private,
         by_domain=settings.group_by == "domain",
-        max_pages=settings.max_pages,
+        allowance=allowance_of(settings),
         lease_seconds=settings.lease_seconds,
         release_batch=settings.release_batch,
         in_flight=settings.in_flight_per_shard,
@@ -87,6 +88,17 @@ def options_of(settings: SchedulerSettings) -> Options:
         groups_kept=settings.groups_in_memory,
         room=room_of(settings),
         refill_seconds=settings.refill_seconds,
+    )
+
+
+def allowance_of(settings: SchedulerSettings) -> Allowance:
+    """Read what a run may spend whose crawl spec does not say."""
+    each = settings.model_dump()
+    return Allowance(
+        *(
+            Amount(each[f"max_pages{of}"], each[f"max_bytes{of}"], 1000 * each[f"max_seconds{of}"])
+            for of in ("", "_per_host", "_per_domain")
+        )
     )
 
 

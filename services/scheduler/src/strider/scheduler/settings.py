@@ -26,7 +26,23 @@ class SchedulerSettings(CrawlSettings):
     release_lag: Annotated[int, Field(ge=0)] = 10_000
     """Messages that may wait in the ring, fetcher to indexer; beyond it nothing is released. 0: no limit."""
     max_pages: Annotated[int, Field(ge=0)] = 0
-    """Pages of a run whose crawl spec names no number; 0 sets no limit."""
+    """Pages of a run whose crawl spec names no number; 0 sets no limit. So too each of the following."""
+    max_bytes: Annotated[int, Field(ge=0)] = 0
+    """Bytes of a run, as servers send them."""
+    max_seconds: Annotated[int, Field(ge=0)] = 0
+    """Seconds of a run, from its first request on."""
+    max_pages_per_host: Annotated[int, Field(ge=0)] = 0
+    """Pages of one host in a run."""
+    max_bytes_per_host: Annotated[int, Field(ge=0)] = 0
+    """Bytes of one host in a run."""
+    max_seconds_per_host: Annotated[int, Field(ge=0)] = 0
+    """Seconds that the requests to one host take in a run."""
+    max_pages_per_domain: Annotated[int, Field(ge=0)] = 0
+    """Pages of one registrable domain in a run."""
+    max_bytes_per_domain: Annotated[int, Field(ge=0)] = 0
+    """Bytes of one registrable domain in a run."""
+    max_seconds_per_domain: Annotated[int, Field(ge=0)] = 0
+    """Seconds that the requests to one registrable domain take in a run."""
     queued_per_host: Annotated[int, Field(ge=0)] = 10_000
     """Entries of a host (or domain) in the working set; what is beyond waits in the log. 0 sets no limit."""
     queued_ahead_minutes: Annotated[int, Field(ge=0)] = 60

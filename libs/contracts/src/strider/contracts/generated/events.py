@@ -91,7 +91,7 @@ class CrawlSpecDeclared:
     """How a run crawls. Content-addressed, so it never changes: declared and acknowledged before the first
     event that names it."""
 
-    SCHEMA_NAME: ClassVar[str] = "crawl-spec-declared.v1"
+    SCHEMA_NAME: ClassVar[str] = "crawl-spec-declared.v2"
     crawl_spec_id: str
     """SHA-256, in lower-case hex, of the settings below in their canonical form."""
     scope: str = "host"
@@ -132,8 +132,12 @@ class CrawlSpecDeclared:
     """Pages of one registrable domain; 0 means the configured budget."""
     max_bytes_per_host: int = 0
     """Bytes of one host; 0 means the configured budget."""
+    max_bytes_per_domain: int = 0
+    """Bytes of one registrable domain; 0 means the configured budget."""
     max_seconds_per_host: int = 0
     """Seconds spent with one host; 0 means the configured budget."""
+    max_seconds_per_domain: int = 0
+    """Seconds spent with one registrable domain; 0 means the configured budget."""
     max_body_bytes: int = 10485760
     """A longer decoded page is refused."""
     priority: int = 1
@@ -220,7 +224,9 @@ class CrawlSpecDeclared:
             "max_pages_per_host": self.max_pages_per_host,
             "max_pages_per_domain": self.max_pages_per_domain,
             "max_bytes_per_host": self.max_bytes_per_host,
+            "max_bytes_per_domain": self.max_bytes_per_domain,
             "max_seconds_per_host": self.max_seconds_per_host,
+            "max_seconds_per_domain": self.max_seconds_per_domain,
             "max_body_bytes": self.max_body_bytes,
             "priority": self.priority,
             "delay_seconds": self.delay_seconds,
@@ -278,7 +284,9 @@ class CrawlSpecDeclared:
             record["max_pages_per_host"],
             record["max_pages_per_domain"],
             record["max_bytes_per_host"],
+            record["max_bytes_per_domain"],
             record["max_seconds_per_host"],
+            record["max_seconds_per_domain"],
             record["max_body_bytes"],
             record["priority"],
             record["delay_seconds"],
@@ -517,7 +525,7 @@ class EntryRecorded:
     """Latest state of one URL of one job in the frontier. The truth that working sets are rebuilt from. A
     tombstone forgets it."""
 
-    SCHEMA_NAME: ClassVar[str] = "entry-recorded.v1"
+    SCHEMA_NAME: ClassVar[str] = "entry-recorded.v2"
     job_id: str
     """The job."""
     url_key: str
@@ -538,6 +546,10 @@ class EntryRecorded:
     """When this was recorded, in Redis time, milliseconds since 1970."""
     reason: str = ""
     """Why it is there."""
+    body_bytes: int = 0
+    """Bytes of bodies that were read for it in this run, failed tries included."""
+    busy_ms: int = 0
+    """Time that its requests took in this run, in milliseconds; 0 where no outcome was counted."""
     kind: str = "page"
     """What is expected behind the URL."""
     hop: int = 0
@@ -609,6 +621,8 @@ class EntryRecorded:
             "fetch_sequence": self.fetch_sequence,
             "updated_at_ms": self.updated_at_ms,
             "reason": self.reason,
+            "body_bytes": self.body_bytes,
+            "busy_ms": self.busy_ms,
             "kind": self.kind,
             "hop": self.hop,
             "depth": self.depth,
@@ -653,6 +667,8 @@ class EntryRecorded:
             record["fetch_sequence"],
             record["updated_at_ms"],
             record["reason"],
+            record["body_bytes"],
+            record["busy_ms"],
             record["kind"],
             record["hop"],
             record["depth"],
@@ -2800,7 +2816,7 @@ class SeedSubmitted:
     """A URL that somebody wants crawled. The public front door: only `url` is required, and a plain JSON
     document will do."""
 
-    SCHEMA_NAME: ClassVar[str] = "seed-submitted.v1"
+    SCHEMA_NAME: ClassVar[str] = "seed-submitted.v2"
     url: str
     """The URL to crawl."""
     max_depth: int | None = None
@@ -2840,6 +2856,19 @@ class SeedSubmitted:
     """At most this many bytes in the run; null means the configured budget."""
     max_seconds: int | None = None
     """The run ends after this many seconds; null means the configured budget."""
+    max_pages_per_host: int | None = None
+    """At most this many pages of one host in the run; null means the configured budget."""
+    max_pages_per_domain: int | None = None
+    """At most this many pages of one registrable domain in the run; null means the configured budget."""
+    max_bytes_per_host: int | None = None
+    """At most this many bytes of one host in the run; null means the configured budget."""
+    max_bytes_per_domain: int | None = None
+    """At most this many bytes of one registrable domain in the run; null means the configured budget."""
+    max_seconds_per_host: int | None = None
+    """At most this many seconds of requests of one host in the run; null means the configured budget."""
+    max_seconds_per_domain: int | None = None
+    """At most this many seconds of requests of one registrable domain in the run; null means the
+    configured budget."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Request headers to add."""
     submitted_by: str = ""
@@ -2869,6 +2898,12 @@ class SeedSubmitted:
             "max_pages": self.max_pages,
             "max_bytes": self.max_bytes,
             "max_seconds": self.max_seconds,
+            "max_pages_per_host": self.max_pages_per_host,
+            "max_pages_per_domain": self.max_pages_per_domain,
+            "max_bytes_per_host": self.max_bytes_per_host,
+            "max_bytes_per_domain": self.max_bytes_per_domain,
+            "max_seconds_per_host": self.max_seconds_per_host,
+            "max_seconds_per_domain": self.max_seconds_per_domain,
             "headers": self.headers,
             "submitted_by": self.submitted_by,
             "submitted_at_ms": self.submitted_at_ms,
@@ -2897,6 +2932,12 @@ class SeedSubmitted:
             record["max_pages"],
             record["max_bytes"],
             record["max_seconds"],
+            record["max_pages_per_host"],
+            record["max_pages_per_domain"],
+            record["max_bytes_per_host"],
+            record["max_bytes_per_domain"],
+            record["max_seconds_per_host"],
+            record["max_seconds_per_domain"],
             record["headers"],
             record["submitted_by"],
             record["submitted_at_ms"],
@@ -3178,11 +3219,11 @@ class UrlsDecided:
 
 EVENTS: Final[Mapping[str, type[Any]]] = {
     "adaptive-recorded.v1": AdaptiveRecorded,
-    "crawl-spec-declared.v1": CrawlSpecDeclared,
+    "crawl-spec-declared.v2": CrawlSpecDeclared,
     "dead-letter.v1": DeadLetter,
     "echo-requested.v1": EchoRequested,
     "echoed.v1": Echoed,
-    "entry-recorded.v1": EntryRecorded,
+    "entry-recorded.v2": EntryRecorded,
     "fetch-completed.v1": FetchCompleted,
     "fetch-requested.v1": FetchRequested,
     "host-recorded.v1": HostRecorded,
@@ -3194,7 +3235,7 @@ EVENTS: Final[Mapping[str, type[Any]]] = {
     "page-settled.v1": PageSettled,
     "page-validated.v1": PageValidated,
     "schema-declared.v1": SchemaDeclared,
-    "seed-submitted.v1": SeedSubmitted,
+    "seed-submitted.v2": SeedSubmitted,
     "source-saved.v1": SourceSaved,
     "tally-kept.v1": TallyKept,
     "urls-decided.v1": UrlsDecided,

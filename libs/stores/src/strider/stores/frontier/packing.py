@@ -42,7 +42,7 @@ OWN: Final = (
 RARE: Final = (
     "redirect_chain", "metadata", "fetched_at_ms", "closed_at_ms", "next_crawl_at_ms", "interval_seconds",
     "changed_at_ms", "unchanged_count", "raw_hash", "text_hash", "etag", "last_modified", "redirect_target",
-    "seed_token",
+    "seed_token", "body_bytes", "busy_ms",
 )  # fmt: skip
 """Fields that stand in a tail only where they are not at their defaults, by their number here."""
 

@@ -77,7 +77,7 @@ class TopicArchive:
         self._table = TableReader(bus, clock=clock)
         self._codec = codec
         self._most_in_memory = most_in_memory
-        self._glance = Glance(codec, FRONTIER, until="reason")
+        self._glance = Glance(codec, FRONTIER, until="busy_ms")
 
     async def entries(self, shard: int) -> AsyncIterator[Told]:
         """Give what the last record of each entry says."""
@@ -162,6 +162,9 @@ def _remnant(fields: dict[str, Any]) -> Remnant:
         fields["fetch_sequence"],
         fields["updated_at_ms"],
         fields["reason"],
+        fields["url"],
+        fields["body_bytes"],
+        fields["busy_ms"],
     )
 
 
@@ -174,6 +177,9 @@ def _remnant_of(entry: EntryRecorded) -> Remnant:
         entry.fetch_sequence,
         entry.updated_at_ms,
         entry.reason,
+        entry.url,
+        entry.body_bytes,
+        entry.busy_ms,
         entry.seed_token,
         is_forgotten(entry),
     )

@@ -1,8 +1,10 @@
 """What is fetched next, and when: every decision of the scheduler, each in a file of its own. Pure."""
 
 from .acceptance import Admission, Past, Refusal, admit, refusal
-from .budget import Grant, Owner, PageBudgets
+from .allowance import Allowance, AllowanceBook, Amount
+from .budget import Answer, Bid, Budgets, Fetch, Grant
 from .candidates import Candidate, Origin, candidates, group_of
+from .claims import Owner
 from .completion import Completion, Look, Proof, ShardCount
 from .decisions import Line, messages, refused
 from .entries import Fate, accepted, fate_of
@@ -38,12 +40,19 @@ __all__ = [
     "NO_RULES",
     "ROBOTS_JOB",
     "Admission",
+    "Allowance",
+    "AllowanceBook",
+    "Amount",
+    "Answer",
     "Bar",
+    "Bid",
+    "Budgets",
     "Candidate",
     "Circumstances",
     "Completion",
     "Ended",
     "Fate",
+    "Fetch",
     "Grant",
     "Group",
     "Licence",
@@ -53,7 +62,6 @@ __all__ = [
     "Orders",
     "Origin",
     "Owner",
-    "PageBudgets",
     "Past",
     "Proof",
     "Refusal",

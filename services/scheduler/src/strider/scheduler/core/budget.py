@@ -1,37 +1,28 @@
-"""How many pages may a run still fetch from a shard?
+"""May a run still ask for a page of a shard, and what may that cost?
 
-A place is reserved when a page is asked for, used when it came, given back when it did not. So a run
-never fetches more pages than it may, and failures do not eat its budget. Repeats change nothing:
-places are known by their lease, pages by their entry. How much of a run's budget a shard has is
-`quota`'s; what a shard says about that is decided here, because here is known what it needs.
+What a request may cost at most is set aside when it is asked for, what it did cost is noted when it came,
+and the rest is free again. So a run never spends more than it may. Failures do not eat its budget of
+pages, but bytes and time they do take. Where less is left than a page may have, and nothing more can
+come, the request gets what is left: so nothing remains that somebody could use.
+
+How much of a run's budget a shard has is `quota`'s, what it says about that is `claims`'.
+Hosts and domains belong to one shard, so nobody else is asked about them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
 from typing import Final
 
-from strider.contracts.generated.events import JobEvent
-from strider.contracts.generated.words import JobEvent as What
+from strider.contracts.generated.events import CrawlSpecDeclared, JobEvent
 
-from .quota import EPOCH, LIMIT, USED, Ledger
-
-IDLE_SECONDS: Final = 1.0
-"""How long nothing was asked for, before a shard gives back what others wait for."""
-
-ASKS_SECONDS: Final = 5.0
-"""How long ago somebody was sent away who still waits: longer, and the entries are gone, or rest."""
-
-AGAIN_SECONDS: Final = 5.0
-"""After which a word that was not heard is said again."""
-
-NOTHING: Final[Mapping[str, tuple[str, str]]] = {}
-
-PARTS: Final = 4
-"""A shard asks for so many parts of what would be its own if all had the same."""
+from .account import Account, Hold
+from .allowance import NO_LIMITS, NOTHING, Allowance, AllowanceBook, Amount
+from .claims import Owner, claim, spoken
+from .quota import Ledger, Measure
 
 
 class Grant(StrEnum):
@@ -44,152 +35,247 @@ class Grant(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """A shard, and the epoch of who has it."""
+class Answer:
+    """Answer to asking for a page, and what goes with it."""
 
-    shard: int
-    epoch: int
-    shards: int
-    """How many there are."""
+    grant: Grant
+    detail: str = ""
+    """What is used up."""
+    amount: Amount = NOTHING
+    """What the request may cost, where that is less than its crawl spec allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bid:
+    """A request that may be made, if there is budget for it."""
+
+    execution_id: str
+    lease_id: str
+    entry_id: str
+    host: str
+    limits: Allowance
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """A request that was made, or what the truth says of all that were made for an entry."""
+
+    execution_id: str
+    entry_id: str
+    host: str
+    limits: Allowance
+    sequence: int
+    has_page: bool
+    cost: Amount
+    """Its bytes and time."""
+    lease_id: str = ""
+    is_guess: bool = False
+    """Nobody has written down what it cost: this is the most. Its outcome may still be read."""
 
 
 @dataclass(slots=True)
-class _Account:
-    used: set[str] = field(default_factory=set)
-    """Entries whose page came."""
-    reserved: dict[str, str] = field(default_factory=dict)
-    """Leases under way by their sequences, with their entries."""
-    most: int = 0
-    is_waiting: bool = False
-    """Whether the last one that asked was sent away."""
-    asked_at: float = 0.0
-    said: tuple[str, int, int] = ("", 0, 0)
-    said_at: float = 0.0
+class _Count:
+    """Counting anew what a shard has spent, from its truth."""
 
-    @property
-    def taken(self) -> int:
-        return len(self.used) + len(self.reserved)
+    until: float = inf
+    """When runs with a budget go on."""
+    later: list[Fetch] = field(default_factory=list)
+    """What came meanwhile; the truth may have it or not."""
 
 
-class PageBudgets:
-    """The page budgets of all runs that have one, in the shards that this process owns."""
+GIVEN: Final = Answer(Grant.GIVEN)
+FULL: Final = Answer(Grant.FULL)
 
-    def __init__(self, ledger: Ledger | None = None) -> None:
-        self.ledger = ledger or Ledger()
-        self._accounts: dict[tuple[int, str], _Account] = {}
-        self._uncounted: dict[int, float] = {}
-        """Until when a shard asks for nothing of runs with a budget: till its pages are counted."""
 
-    def reserve(  # one an answer
-        self, execution_id: str, lease_id: str, entry_id: str, *, most: int, owner: Owner, now: float
-    ) -> Grant:
-        """Ask for a place; `most` 0 is no limit."""
-        if most <= 0:
-            return Grant.GIVEN
-        if now < self._uncounted.get(owner.shard, 0.0):
-            return Grant.FULL
-        account = self._account(owner.shard, execution_id, most)
+class Budgets:
+    """The budgets of all runs that have one, in the shards that this process owns."""
+
+    def __init__(self, configured: Allowance = NO_LIMITS) -> None:
+        self.ledger = Ledger()
+        self._book = AllowanceBook(configured)
+        self._accounts: dict[tuple[int, str], Account] = {}
+        self._counts: dict[int, _Count] = {}
+
+    def allowance_of(self, spec: CrawlSpecDeclared) -> Allowance:
+        """Give what a run of a crawl spec may spend."""
+        return self._book.of(spec)
+
+    def reserve(self, bid: Bid, *, owner: Owner, now: float, now_ms: int = 0) -> Answer:
+        """Ask for a place."""
+        limits, run, shard = bid.limits, bid.execution_id, owner.shard
+        if not limits.are_any:
+            return GIVEN
+        if self._is_counting(shard, now):
+            return FULL
+        account = self._account(shard, run, limits)
         account.asked_at = now
-        if entry_id in account.used or place_of(lease_id) in account.reserved:
-            return Grant.GIVEN
-        if self.ledger.pool(execution_id).is_spent:
-            return Grant.USED_UP
-        share = self.ledger.share(execution_id, owner.shard)
-        if share.epoch == owner.epoch and account.taken < share.allowed:
-            account.reserved[place_of(lease_id)] = entry_id
-            account.is_waiting = False
-            return Grant.GIVEN
-        account.is_waiting = True
-        return Grant.FULL
+        if place_of(bid.lease_id) in account.holds:
+            return GIVEN
+        if detail := self.spent(run, limits, now_ms=now_ms):
+            return Answer(Grant.USED_UP, detail)
+        share = self.ledger.share(run, shard)
+        if share.epoch != owner.epoch or share.word < account.returned_by:
+            account.is_waiting = True  # whoever comes later shall know that something was spent here
+            return FULL
+        return self._set_aside(account, bid, shard)
 
-    def is_used_up(self, execution_id: str, *, most: int) -> bool:
-        """Say whether a new entry could not be fetched any more."""
-        return most > 0 and self.ledger.pool(execution_id).is_spent
+    def _set_aside(self, account: Account, bid: Bid, shard: int) -> Answer:
+        wish = account.wish(bid.entry_id)
+        local = account.fit(wish, bid.host)
+        if local is None:
+            return FULL
+        if local[1]:
+            return Answer(Grant.USED_UP, local[1])
+        amount = self._fit_part(account, bid.execution_id, shard, local[0])
+        account.is_waiting = amount is None
+        if amount is None:
+            return FULL
+        is_cut = amount != wish
+        account.hold(place_of(bid.lease_id), Hold(bid.entry_id, bid.host, amount, is_cut=is_cut))
+        return Answer(Grant.GIVEN, "", amount) if is_cut else GIVEN
 
-    def use(self, shard: int, execution_id: str, entry_id: str, *, most: int, lease_id: str = "") -> None:
-        """Note that a page came; of runs without a limit nothing is kept, since they may never end."""
-        if most > 0:
-            account = self._account(shard, execution_id, most)
-            account.reserved.pop(place_of(lease_id), None)
-            account.used.add(entry_id)
+    def spent(self, execution_id: str, limits: Allowance, *, now_ms: int) -> str:
+        """Name what a run has nothing left of; empty while it may go on."""
+        began_ms = self.ledger.began_ms(execution_id)
+        if limits.run.ms and began_ms and now_ms >= began_ms + limits.run.ms:
+            return "seconds"
+        return self.ledger.spent(execution_id)
+
+    def used_up_at(self, shard: int, execution_id: str, host: str) -> str:
+        """Name the limit that a host of a shard has reached; empty while it has not."""
+        account = self._accounts.get((shard, execution_id))
+        return "" if account is None else account.used_up(host)
+
+    def overdue(self, shard: int, *, now_ms: int) -> Iterator[str]:
+        """Name the runs of a shard whose time is over."""
+        for held_by, run in self._accounts:
+            if held_by == shard:
+                limits = self._accounts[held_by, run].limits
+                if limits.run.ms and self.spent(run, limits, now_ms=now_ms) == "seconds":
+                    yield run
+
+    def use(self, shard: int, fetch: Fetch) -> bool:
+        """Note what a request cost; says whether it was given less than its spec allows.
+
+        Of runs without a limit nothing is kept, since they may never end.
+        """
+        if not fetch.limits.are_any:
+            return False
+        account = self._account(shard, fetch.execution_id, fetch.limits)
+        hold = account.let_go(place_of(fetch.lease_id))
+        count = self._counts.get(shard)
+        if count is not None and count.until == inf:
+            count.later.append(fetch)
+        else:
+            _spend(account, fetch)
+        return hold is not None and hold.is_cut
+
+    def recall(self, shard: int, fetch: Fetch) -> None:
+        """Note what the truth says of an entry, while a shard is counted."""
+        if fetch.limits.are_any:
+            _spend(self._account(shard, fetch.execution_id, fetch.limits), fetch)
 
     def give_back(self, shard: int, execution_id: str, lease_id: str) -> None:
-        """Note that a lease ended without a page."""
+        """Note that a lease ended of which no outcome came."""
         if (account := self._accounts.get((shard, execution_id))) is not None:
-            account.reserved.pop(place_of(lease_id), None)
+            account.let_go(place_of(lease_id))
 
     def begin_count(self, shard: int) -> None:
-        """Forget what was known of a shard: its pages are counted anew, from its truth."""
+        """Forget what was known of a shard: what it spent is counted anew, from its truth."""
         self.give_back_shard(shard)
-        self._uncounted[shard] = inf
+        self._counts[shard] = _Count()
 
     def is_to_count(self, shard: int) -> bool:
-        """Say whether nobody has counted its pages yet."""
-        return self._uncounted.get(shard) == inf
+        """Say whether nobody has counted yet what it spent."""
+        count = self._counts.get(shard)
+        return count is not None and count.until == inf
 
-    def end_count(self, shard: int, *, at: float, leased: Mapping[str, tuple[str, str]] = NOTHING) -> None:
-        """Go on at that time with what was counted; `leased` are run and entry of leases, by sequence."""
-        for place, (execution_id, entry_id) in leased.items():
-            account = self._account(shard, execution_id, 0)
-            if entry_id not in account.used:
-                account.reserved[place] = entry_id
-        if shard in self._uncounted:
-            self._uncounted[shard] = at
+    def end_count(self, shard: int, *, at: float, leased: Iterable[Bid] = ()) -> None:
+        """Go on at that time with what was counted; `leased` are the requests that are under way."""
+        count = self._counts.get(shard)
+        for fetch in () if count is None else count.later:
+            _spend(self._account(shard, fetch.execution_id, fetch.limits), fetch)
+        for bid in leased:
+            if bid.limits.are_any:
+                account = self._account(shard, bid.execution_id, bid.limits)
+                hold = Hold(bid.entry_id, bid.host, account.wish(bid.entry_id))
+                account.hold(place_of(bid.lease_id), hold)
+        for run in list(self.ledger.held_by(shard)):
+            self._keep_told(self._account(shard, run), run, shard)
+        if count is not None:
+            self._counts[shard] = _Count(until=at)
 
     def give_back_shard(self, shard: int) -> None:
         """Note that the shard is somebody else's now."""
-        self._uncounted.pop(shard, None)
+        self._counts.pop(shard, None)
         for name in [name for name in self._accounts if name[0] == shard]:
+            del self._accounts[name]
+
+    def forget(self, execution_id: str) -> None:
+        """Let go of a run that is over for good."""
+        self.ledger.forget(execution_id)
+        for name in [name for name in self._accounts if name[1] == execution_id]:
             del self._accounts[name]
 
     def words(self, owner: Owner, *, now: float, now_ms: int) -> Iterator[JobEvent]:
         """Give what the shard has to say about its parts of budgets."""
-        if now < self._uncounted.get(owner.shard, 0.0):
+        if self._is_counting(owner.shard, now):
             return
-        names = {execution_id for shard, execution_id in self._accounts if shard == owner.shard}
-        for execution_id in sorted(names | set(self.ledger.held_by(owner.shard))):
-            pool = self.ledger.pool(execution_id)
-            if pool.is_spent:
+        names = {run for shard, run in self._accounts if shard == owner.shard}
+        for run in sorted(names | set(self.ledger.held_by(owner.shard))):
+            if self.ledger.spent(run):
                 continue
-            account = self._account(owner.shard, execution_id, pool.limit)
-            word = self._word(execution_id, account, owner, now)
-            if word is None or (word == account.said and now - account.said_at < AGAIN_SECONDS):
+            account = self._account(owner.shard, run)
+            word = claim(run, account, owner, self.ledger, now=now)
+            if word is not None and account.is_news(word, now=now):
+                yield spoken(word, run, account, owner, self.ledger, now_ms=now_ms)
+
+    def _fit_part(self, account: Account, run: str, shard: int, wish: Amount) -> Amount | None:
+        """Cut a wish to what the shard's parts have left; None: more is to be asked for."""
+        for measure in Measure:
+            if not account.most[measure]:
                 continue
-            account.said, account.said_at = word, now
-            what, pages, used = word
-            yield JobEvent(
-                event_id=f"{execution_id}/{owner.shard}/{owner.epoch}/{what}/{pages}/{used}",
-                what=what,
-                is_wish=False,
-                at_ms=now_ms,
-                by="scheduler",
-                execution_id=execution_id,
-                shard=owner.shard,
-                pages=pages,
-                counts={LIMIT: account.most, EPOCH: owner.epoch, USED: used},
-            )
+            wanted = wish.pages if measure is Measure.PAGES else wish.bytes
+            left = self.ledger.share(run, shard, measure).allowed - account.taken_of(measure)
+            if left >= wanted:
+                continue
+            is_last = not account.holds and self.ledger.pool(run, measure).has_the_rest(shard)
+            if measure is Measure.PAGES or not is_last or left < account.scrap_bytes:
+                return None
+            wish = wish._replace(bytes=left)
+        return wish
 
-    def _word(
-        self, execution_id: str, account: _Account, owner: Owner, now: float
-    ) -> tuple[str, int, int] | None:
-        share, used = self.ledger.share(execution_id, owner.shard), len(account.used)
-        is_heard = share.epoch == owner.epoch
-        is_told = is_heard and (share.used == used or bool(account.reserved))
-        if account.is_waiting and now - account.asked_at < ASKS_SECONDS:
-            wanted = account.taken + max(1, account.most // (PARTS * owner.shards))
-            is_enough = is_heard and share.wanted >= account.taken + 1
-            return None if is_enough and is_told else (What.QUOTA_WANTED.value, wanted, used)
-        if account.reserved or now - account.asked_at < IDLE_SECONDS:
-            return None
-        has_all_told = is_told and share.allowed == used and share.wanted <= used
-        if has_all_told or not self.ledger.pool(execution_id).is_short:
-            return None
-        return What.QUOTA_RETURNED.value, used, used
+    def _keep_told(self, account: Account, run: str, shard: int) -> None:
+        """Count what was told to be spent, also where another run has the entry by now."""
+        pages = self.ledger.share(run, shard, Measure.PAGES).used - account.used.pages
+        size = self.ledger.share(run, shard, Measure.BYTES).used - account.used.bytes
+        account.used = account.used.plus(Amount(max(0, pages), max(0, size)))
 
-    def _account(self, shard: int, execution_id: str, most: int) -> _Account:
-        account = self._accounts.setdefault((shard, execution_id), _Account())
-        account.most = max(most, account.most)
+    def _is_counting(self, shard: int, now: float) -> bool:
+        count = self._counts.get(shard)
+        return count is not None and now < count.until
+
+    def _account(self, shard: int, run: str, limits: Allowance | None = None) -> Account:
+        account = self._accounts.get((shard, run))
+        if account is None:
+            account = self._accounts[shard, run] = Account()
+            for measure in Measure:
+                account.most[measure] = self.ledger.pool(run, measure).limit
+            account.scrap_bytes = self.ledger.pool(run, Measure.BYTES).scrap
+        if limits is not None and limits is not account.limits:
+            account.heed(limits)
         return account
+
+
+def _spend(account: Account, fetch: Fetch) -> None:
+    account.spend(
+        fetch.entry_id,
+        fetch.host,
+        sequence=fetch.sequence,
+        has_page=fetch.has_page,
+        cost=fetch.cost,
+        is_guess=fetch.is_guess,
+    )
 
 
 def place_of(lease_id: str) -> str:

@@ -107,6 +107,8 @@ def fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> En
         fetch_sequence=outcome.fetch_sequence,
         updated_at_ms=now_ms,
         fetched_at_ms=now_ms,
+        body_bytes=entry.body_bytes + outcome.body_bytes,
+        busy_ms=entry.busy_ms + busy_ms(outcome),
         status=outcome.status,
         # What we have still holds: a 304 need not name its validators again.
         etag=outcome.etag or (entry.etag if is_same else ""),
@@ -115,6 +117,11 @@ def fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> En
         error_count=0,
         error_class="",
     )
+
+
+def busy_ms(outcome: FetchCompleted) -> int:
+    """Say how long a request took: never nothing, so that a record shows that its outcome was counted."""
+    return max(1, -(-outcome.total_us // 1000))
 
 
 def waiting(entry: EntryRecorded, reason: str, *, due_at_ms: int, now_ms: int) -> EntryRecorded:

@@ -3,6 +3,7 @@
     pause  ──▶ PAUSED     nothing of the run is asked for; it keeps all it has
     resume ──▶ RUNS
     cancel ──▶ CANCELLED  what waits is dropped, what comes later is refused; nothing undoes that
+    budget ──▶ SPENT      the same, for another reason: nobody wished it, but nothing is left of its budget
 
 A wish about a job without a run is about all of its runs. The last wish in the order of the log
 counts; a repeat changes nothing. Knows nothing of entries, shards or stores.
@@ -24,12 +25,13 @@ class Standing(StrEnum):
 
     RUNS = "runs"
     PAUSED = "paused"
+    SPENT = "spent"
     CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What was wished of a run, or of all runs of a job."""
+    """What holds for a run, or for all runs of a job."""
 
     standing: Standing
     by: str = ""
@@ -61,6 +63,7 @@ class Orders:
     def __init__(self) -> None:
         self._runs: dict[str, Order] = {}
         self._jobs: dict[str, Order] = {}
+        self._spent: dict[str, Order] = {}
         self.bars: dict[str, Bar] = {}
         """By group; one that was lifted stays, as a bar that is over."""
 
@@ -77,21 +80,29 @@ class Orders:
             return self._bar(event.group, NO_BAR)
         return False
 
+    def spend(self, execution_id: str, measure: str) -> bool:
+        """Note that a run's budget is used up; says whether that is new."""
+        if execution_id in self._spent:
+            return False
+        self._spent[execution_id] = Order(Standing.SPENT, reason=measure)
+        return True
+
     @property
     def are_any(self) -> bool:
-        """Whether anything was ever wished of a run or a job."""
-        return bool(self._runs or self._jobs)
+        """Whether there is anything about a run or a job."""
+        return bool(self._runs or self._jobs or self._spent)
 
     def of(self, job_id: str, execution_id: str) -> Order:
         """Give what holds for a run: the stricter of what is wished of it and of its job."""
-        if not self._jobs:
-            return self._runs.get(execution_id, NO_ORDER)
-        job, run = self._jobs.get(job_id, NO_ORDER), self._runs.get(execution_id, NO_ORDER)
-        return max(job, run, key=lambda order: _STRICT[order.standing])
+        run = self._runs.get(execution_id, NO_ORDER)
+        if not self._jobs and not self._spent:
+            return run
+        job, spent = self._jobs.get(job_id, NO_ORDER), self._spent.get(execution_id, NO_ORDER)
+        return max(job, run, spent, key=lambda order: _STRICT[order.standing])
 
     def concern(self, execution_ids: Iterable[str]) -> bool:
         """Say whether a wish may be about one of these runs."""
-        return bool(self._jobs) or not self._runs.keys().isdisjoint(execution_ids)
+        return bool(self._jobs) or any(run in self._runs or run in self._spent for run in execution_ids)
 
     def _order(self, event: JobEvent, standing: Standing) -> bool:
         book, name = (self._runs, event.execution_id) if event.execution_id else (self._jobs, event.job_id)
@@ -112,4 +123,4 @@ _STANDINGS: Final[Mapping[str, Standing]] = {
     What.RESUME: Standing.RUNS,
     What.CANCEL: Standing.CANCELLED,
 }
-_STRICT: Final = {Standing.RUNS: 0, Standing.PAUSED: 1, Standing.CANCELLED: 2}
+_STRICT: Final = {Standing.RUNS: 0, Standing.PAUSED: 1, Standing.SPENT: 2, Standing.CANCELLED: 3}

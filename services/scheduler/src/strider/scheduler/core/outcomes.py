@@ -35,7 +35,7 @@ from strider.politeness.ladder import FETCH, Chance
 from .candidates import Candidate
 from .decisions import Line
 from .decisions import closed as closed_line
-from .entries import closed, fetched, waiting
+from .entries import busy_ms, closed, fetched, waiting
 from .recrawl import after_none, is_over
 from .redirects import redirected
 
@@ -84,6 +84,8 @@ class Circumstances:
     """Whether this outcome made the group rest: then a 503 is not held against the URL."""
     allow_private: bool = False
     by_domain: bool = False
+    is_cut: bool = False
+    """Whether the request was given fewer bytes than a page may have, because no more was left."""
 
 
 DROPPED: Final = Ended("stale")
@@ -149,6 +151,8 @@ def _ended(  # one a line of the table above
     told = changed(
         entry,
         fetch_sequence=outcome.fetch_sequence,
+        body_bytes=entry.body_bytes + outcome.body_bytes,
+        busy_ms=entry.busy_ms + busy_ms(outcome),
         status=outcome.status,
         error_class=outcome.error_class,
     )
@@ -159,7 +163,7 @@ def _ended(  # one a line of the table above
         return _rested(told, outcome, at)
     if word in _OURS:
         return _put_back(told, at)
-    if (reason := closing_reason(outcome)) is not None:
+    if (reason := closing_reason(outcome, is_cut=at.is_cut)) is not None:
         return close(told, reason, now_ms=at.now_ms, detail=outcome.error_message)
     return tried(told, at.spec, now_ms=at.now_ms, chance=chance, detail=outcome.error_message, outcome=word)
 
@@ -191,8 +195,10 @@ def close(entry: EntryRecorded, reason: DecisionReason, *, now_ms: int, detail: 
     return Ended(reason.value, record, (closed_line(record, detail),))
 
 
-def closing_reason(outcome: FetchCompleted) -> DecisionReason | None:
+def closing_reason(outcome: FetchCompleted, *, is_cut: bool = False) -> DecisionReason | None:
     """Say why another try would not help; None where it may."""
+    if is_cut and outcome.outcome == FetchOutcome.TOO_LARGE:
+        return DecisionReason.BUDGET
     error = _BY_ERROR.get(outcome.error_class)
     return error or _BY_OUTCOME.get(outcome.outcome)
 

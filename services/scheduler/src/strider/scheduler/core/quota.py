@@ -1,26 +1,40 @@
-"""Who may fetch how many pages of a run's budget? The log decides, and everybody reads it alike.
+"""Who may spend how much of a run's budget? The log decides, and everybody reads it alike.
 
-A shard says what its part shall be raised to, or lowered to; each such word names the whole part, so a
+A shard says what its parts shall be raised to, or lowered to; each such word names the whole parts, so a
 repeat changes nothing. Every scheduler takes the words in the order of the log and so comes to the same
 parts, whose sum never exceeds the budget. No shard owns the budget, so none can lose it.
 
 An owner of a shard gives only what a word of its own epoch has been heard for; what an earlier owner still
-says is then ignored. Parts that are fetched are told too: when they add up to the budget it is spent, and
-until then somebody may still give back.
+says is then ignored. What is spent is told too: when it adds up to the budget that is used up, and until
+then somebody may still give back. When the first word about a run was said is when its time began.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.words import JobEvent as What
 
-LIMIT: Final = "limit"
 EPOCH: Final = "epoch"
-USED: Final = "used"
+BEGAN: Final = "began_ms"
+WORD: Final = "word"
+
+
+class Measure(StrEnum):
+    """What shards have parts of. Time has none: it passes for all alike."""
+
+    PAGES = "pages"
+    BYTES = "bytes"
+
+
+LIMITS: Final = {Measure.PAGES: "limit", Measure.BYTES: "limit_bytes"}
+USED: Final = {Measure.PAGES: "used", Measure.BYTES: "used_bytes"}
+SCRAP: Final = "scrap_bytes"
+"""Names of counts in a word."""
 
 
 @dataclass(slots=True)
@@ -31,16 +45,20 @@ class Share:
     wanted: int = 0
     """What it asked to be raised to."""
     used: int = 0
-    """Pages that it has told to have come."""
+    """What it has told to be spent."""
     epoch: int = -1
     """Of the owner that was heard last."""
+    word: int = 0
+    """Number of its last word that was heard."""
 
 
 @dataclass(slots=True)
 class Pool:
-    """The budget of one run."""
+    """The budget of one run, of one measure."""
 
     limit: int = 0
+    scrap: int = 1
+    """Less than that is not worth having."""
     shares: dict[int, Share] = field(default_factory=dict)
 
     @property
@@ -51,12 +69,42 @@ class Pool:
     @property
     def is_short(self) -> bool:
         """Whether somebody waits for what others have."""
-        return any(share.wanted > share.allowed for share in self.shares.values())
+        return self.limit > 0 and self.first_waiting is not None
+
+    @property
+    def first_waiting(self) -> int | None:
+        """The first shard that waits, which gets what comes back."""
+        waiting = (number for number, share in self.shares.items() if share.wanted > share.allowed)
+        return min(waiting, default=None)
 
     @property
     def is_spent(self) -> bool:
-        """Whether every page of it has come."""
-        return 0 < self.limit <= sum(share.used for share in self.shares.values())
+        """Whether nothing of it is left that is worth having."""
+        return 0 < self.limit < sum(share.used for share in self.shares.values()) + self.scrap
+
+    def has_the_rest(self, shard: int) -> bool:
+        """Say whether all that is left of it is one shard's, so that nothing more can come."""
+        others = (share for number, share in self.shares.items() if number != shard)
+        return not self.free and all(share.allowed <= share.used for share in others)
+
+    def hear(self, event: JobEvent, measure: Measure) -> bool:
+        """Take in one word; False for one of an earlier owner."""
+        share = self.shares.setdefault(event.shard, Share())
+        epoch = event.counts.get(EPOCH, 0)
+        if epoch < share.epoch:
+            return False
+        named = event.pages if measure is Measure.PAGES else event.bytes
+        share.epoch = epoch
+        share.word = event.counts.get(WORD, 0)
+        share.used = event.counts.get(USED[measure], 0)
+        self.limit = event.counts.get(LIMITS[measure], 0)
+        self.scrap = max(1, event.counts.get(SCRAP, 1)) if measure is Measure.BYTES else 1
+        if event.what == What.QUOTA_RETURNED:
+            share.allowed = share.wanted = min(share.allowed, named)
+        else:
+            share.wanted = named
+        self.share_out()
+        return True
 
     def share_out(self) -> None:
         """Give what is free to who waits, in the order of the shards."""
@@ -71,35 +119,47 @@ class Ledger:
     """The budgets of all runs that have one, as the log has them."""
 
     def __init__(self) -> None:
-        self._pools: dict[str, Pool] = {}
+        self._pools: dict[str, dict[Measure, Pool]] = {}
+        self._began_ms: dict[str, int] = {}
 
     def take(self, event: JobEvent) -> bool:
         """Take in one event; says whether it was about a budget."""
         if event.what not in {What.QUOTA_WANTED, What.QUOTA_RETURNED} or event.is_wish:
             return False
-        pool = self._pools.setdefault(event.execution_id, Pool())
-        share = pool.shares.setdefault(event.shard, Share())
-        epoch = event.counts.get(EPOCH, 0)
-        if epoch < share.epoch:
-            return False
-        share.epoch = epoch
-        share.used = event.counts.get(USED, 0)
-        pool.limit = event.counts.get(LIMIT, 0)
-        if event.what == What.QUOTA_RETURNED:
-            share.allowed = share.wanted = min(share.allowed, event.pages)
-        else:
-            share.wanted = event.pages
-        pool.share_out()
-        return True
+        run = event.execution_id
+        pools = self._pools.setdefault(run, {measure: Pool() for measure in Measure})
+        began_ms = event.counts.get(BEGAN) or event.at_ms
+        self._began_ms[run] = min(began_ms, self._began_ms.get(run, began_ms))
+        heard = {measure: pool.hear(event, measure) for measure, pool in pools.items()}
+        return all(heard.values())
 
-    def pool(self, execution_id: str) -> Pool:
+    def pool(self, execution_id: str, measure: Measure = Measure.PAGES) -> Pool:
         """Give the budget of a run."""
-        return self._pools.get(execution_id) or Pool()
+        pools = self._pools.get(execution_id)
+        return Pool() if pools is None else pools[measure]
 
-    def share(self, execution_id: str, shard: int) -> Share:
+    def share(self, execution_id: str, shard: int, measure: Measure = Measure.PAGES) -> Share:
         """Give a shard's part of it."""
-        return self.pool(execution_id).shares.get(shard) or Share()
+        return self.pool(execution_id, measure).shares.get(shard) or Share()
+
+    def is_heard(self, execution_id: str, shard: int, epoch: int) -> bool:
+        """Say whether a word of a shard's owner about a run stands in the log."""
+        return self.share(execution_id, shard).epoch == epoch
+
+    def began_ms(self, execution_id: str) -> int:
+        """Say when a run's time began; 0 where nothing was said of it."""
+        return self._began_ms.get(execution_id, 0)
+
+    def spent(self, execution_id: str) -> str:
+        """Name the measure of which nothing is left; empty while there is something of each."""
+        pools = self._pools.get(execution_id, {})
+        return next((measure.value for measure, pool in pools.items() if pool.is_spent), "")
 
     def held_by(self, shard: int) -> Iterator[str]:
-        """Name the runs that a shard has a part of."""
-        return (name for name, pool in self._pools.items() if shard in pool.shares)
+        """Name the runs that a shard has said something about."""
+        return (name for name, pools in self._pools.items() if shard in pools[Measure.PAGES].shares)
+
+    def forget(self, execution_id: str) -> None:
+        """Let go of a run that is over for good."""
+        self._pools.pop(execution_id, None)
+        self._began_ms.pop(execution_id, None)

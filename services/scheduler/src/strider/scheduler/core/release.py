@@ -1,8 +1,8 @@
 """What is done with an entry whose turn it is?
 
-    run cancelled                    ──▶ closed; paused: put on the shelf until it goes on
+    run cancelled, its budget spent  ──▶ closed; paused: put on the shelf until it goes on
     no crawl spec any more           ──▶ closed
-    budget used up                   ──▶ closed; nearly used up: waits until it is known
+    budget of its host used up       ──▶ closed; nearly used up: waits until it is known
     host rests beyond the patience   ──▶ closed; rests: waits
     robots.txt unknown               ──▶ it is asked first, unless its rules may lie unread: then it waits
     robots.txt denies, out of reach  ──▶ closed, or waits
@@ -19,10 +19,11 @@ from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.words import DecisionReason, EntryReason
-from strider.contracts.making import swift
+from strider.contracts.making import changed, swift
 from strider.politeness.robots_state import Standing as RobotsStanding
 
-from .budget import Grant
+from .allowance import NOTHING, Amount
+from .budget import Answer, Grant
 from .entries import waiting
 from .groups import Group
 from .orders import Order, Standing
@@ -59,6 +60,8 @@ class Turn:
     step: Step
     entry: EntryRecorded
     ended: Ended | None = None
+    amount: Amount = NOTHING
+    """What its request may cost, where that is less than its crawl spec allows."""
 
 
 @swift(frozen=True, slots=True)
@@ -99,18 +102,20 @@ def obey(entry: EntryRecorded, order: Order, now_ms: int) -> Turn | None:
     """Do with a waiting entry what is wished of its run; None where it may go on as it is."""
     if order.standing is Standing.CANCELLED:
         return _closed(entry, DecisionReason.CANCELLED, now_ms, order.reason)
+    if order.standing is Standing.SPENT:
+        return _closed(entry, DecisionReason.BUDGET, now_ms, order.reason)
     is_shelved = entry.due_at_ms >= SHELVED_MS
     if order.standing is Standing.PAUSED:
         return None if is_shelved else _waits(entry, entry.reason, SHELVED_MS, now_ms)
     return _waits(entry, entry.reason, now_ms, now_ms) if is_shelved else None
 
 
-def within_budget(asked: Turn, grant: Grant, now_ms: int) -> Turn:
-    """Hold an entry that may be asked for to the budget of its run."""
-    if grant is Grant.GIVEN:
-        return asked
-    if grant is Grant.USED_UP:
-        return _closed(asked.entry, DecisionReason.BUDGET, now_ms)
+def within_budget(asked: Turn, answer: Answer, now_ms: int) -> Turn:
+    """Hold an entry that may be asked for to the budgets of its run."""
+    if answer.grant is Grant.GIVEN:
+        return asked if answer.amount == NOTHING else changed(asked, amount=answer.amount)
+    if answer.grant is Grant.USED_UP:
+        return _closed(asked.entry, DecisionReason.BUDGET, now_ms, answer.detail)
     return _waits(asked.entry, asked.entry.reason, now_ms + BUDGET_WAIT_MS, now_ms)
 
 

@@ -9,6 +9,7 @@ from strider.contracts.generated.words import RequestKind, Scope
 from strider.contracts.making import swift
 from strider.urls import host, origin, registrable_domain
 
+from .allowance import NOTHING, Amount
 from .robots import JOB
 
 _PERSONAL: Final = frozenset({"authorization", "cookie"})
@@ -24,6 +25,8 @@ class Licence:
     expires_at_ms: int
     shard: int
     epoch: int
+    amount: Amount = NOTHING
+    """What it may cost, where that is less than the crawl spec allows."""
 
 
 def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, licence: Licence) -> FetchRequested:
@@ -53,8 +56,8 @@ def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, licence: Licenc
         metadata={} if is_robots else entry.metadata,
         shard=licence.shard,
         epoch=licence.epoch,
-        deadline_ms=round(spec.request_timeout_seconds * 1000),
-        max_body_bytes=spec.max_body_bytes,
+        deadline_ms=licence.amount.ms or round(spec.request_timeout_seconds * 1000),
+        max_body_bytes=licence.amount.bytes or spec.max_body_bytes,
         etag=entry.etag,
         last_modified=entry.last_modified,
         header_names=names,

@@ -18,10 +18,10 @@ from strider.runtime.logs import logger
 from strider.runtime.ports import RawRecord
 from strider.scheduler.core import (
     Admission,
+    Budgets,
     Candidate,
     Line,
     Orders,
-    PageBudgets,
     Past,
     Standing,
     accepted,
@@ -36,6 +36,7 @@ from strider.scheduler.core.priority import priority_of
 from strider.scheduler.core.recrawl import hastened
 from strider.scheduler.core.tokens import is_newer, merged, opened_by
 from strider.stores.frontier.ports import Accepted, Known, Round, Seen
+from strider.urls import host
 
 from .ports import Meter, Options, Specs
 from .shard import Decided, Shard
@@ -81,7 +82,7 @@ class Accepting:
     """Load, decide, speak, remember: for the URLs that one batch brought to one shard."""
 
     def __init__(
-        self, *, specs: Specs, budgets: PageBudgets, orders: Orders, options: Options, meter: Meter
+        self, *, specs: Specs, budgets: Budgets, orders: Orders, options: Options, meter: Meter
     ) -> None:
         self._specs = specs
         self._budgets = budgets
@@ -96,7 +97,7 @@ class Accepting:
         specs = await self._specs.known({candidate.origin.crawl_spec_id for candidate in found})
         self._warn_of_depth(specs)
         intake = Intake()
-        asked = self._sift(found, specs, intake)
+        asked = self._sift(found, specs, shard, intake)
         known = await shard.look(
             [question_of(each.origin.job_id, each.url_key, each.origin.crawl_spec_id) for each in asked]
         )
@@ -123,7 +124,11 @@ class Accepting:
         return candidates(event, by_domain=self._options.by_domain)
 
     def _sift(
-        self, found: Sequence[Candidate], specs: Mapping[str, CrawlSpecDeclared], intake: Intake
+        self,
+        found: Sequence[Candidate],
+        specs: Mapping[str, CrawlSpecDeclared],
+        shard: Shard,
+        intake: Intake,
     ) -> list[Candidate]:
         """Refuse what can be refused unseen; of several for one entry, keep the newest seed or the first."""
         asked: dict[str, Candidate] = {}
@@ -136,8 +141,10 @@ class Accepting:
                 intake.refuse(candidate, why.reason, why.detail)
             elif order.standing is Standing.CANCELLED:
                 intake.refuse(candidate, DecisionReason.CANCELLED, order.reason)
-            elif spec is not None and self._is_spent(candidate, spec):
-                intake.refuse(candidate, DecisionReason.BUDGET, "pages")
+            elif order.standing is Standing.SPENT:
+                intake.refuse(candidate, DecisionReason.BUDGET, order.reason)
+            elif spent := self._budgets.used_up_at(shard.number, origin.execution_id, host(candidate.url)):
+                intake.refuse(candidate, DecisionReason.BUDGET, spent)
             elif (before := asked.get(name := candidate.entry_id)) is None:
                 asked[name] = candidate
             elif is_newer(candidate.seed_token, before.seed_token):
@@ -145,9 +152,6 @@ class Accepting:
                 token = merged(candidate.seed_token, before.seed_token)
                 asked[name] = changed(candidate, seed_token=token)
         return list(asked.values())
-
-    def _is_spent(self, candidate: Candidate, spec: CrawlSpecDeclared) -> bool:
-        return self._budgets.is_used_up(candidate.origin.execution_id, most=self._options.pages_of(spec))
 
     def _admit(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from strider.contracts.generated.events import CrawlSpecDeclared
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import JOB_EVENTS
 from strider.contracts.identity import entry_id
 from strider.politeness.ladder import INFRASTRUCTURE, Chance
@@ -12,8 +12,9 @@ from strider.runtime.effects import Say
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
-from strider.scheduler.core import Owner, PageBudgets, Turn, within_budget
+from strider.scheduler.core import Allowance, Bid, Budgets, Orders, Owner, Turn, within_budget
 from strider.stores.frontier.ports import Lease
+from strider.urls import host
 
 from .ports import Voice
 from .shard import Shard
@@ -27,9 +28,20 @@ class Budgeting:
     """The budgets of one shard."""
 
     def __init__(
-        self, shard: Shard, budgets: PageBudgets, *, count: Count, voice: Voice, clock: Clock, chance: Chance
+        self,
+        shard: Shard,
+        budgets: Budgets,
+        orders: Orders,
+        *,
+        count: Count,
+        voice: Voice,
+        clock: Clock,
+        chance: Chance,
     ) -> None:
         self._shard = shard
+        self._orders = orders
+        self._swept: set[str] = set()
+        """Runs whose time is over, of which what waits is swept already."""
         self._budgets = budgets
         self._owner = Owner(shard.number, shard.epoch, shard.options.shards)
         self._count = count
@@ -38,17 +50,10 @@ class Budgeting:
         self._chance = chance
 
     def within(self, asked: Turn, lease: Lease, spec: CrawlSpecDeclared, now_ms: int) -> Turn:
-        """Hold an entry that may be asked for to the budget of its run."""
-        entry, most = lease.entry, self._shard.options.pages_of(spec)
-        grant = self._budgets.reserve(
-            entry.execution_id,
-            lease.lease_id,
-            entry_id(entry.job_id, entry.url_key),
-            most=most,
-            owner=self._owner,
-            now=self._clock.monotonic(),
-        )
-        return within_budget(asked, grant, now_ms)
+        """Hold an entry that may be asked for to the budgets of its run."""
+        bid = bid_of(lease.entry, lease.lease_id, self._budgets.allowance_of(spec))
+        answer = self._budgets.reserve(bid, owner=self._owner, now=self._clock.monotonic(), now_ms=now_ms)
+        return within_budget(asked, answer, now_ms)
 
     def give_back(self, lease: Lease) -> None:
         """Note that a lease ended without a page."""
@@ -59,6 +64,12 @@ class Budgeting:
         now_ms = self._shard.time.now_ms()
         words = self._budgets.words(self._owner, now=self._clock.monotonic(), now_ms=now_ms)
         await self._voice.speak([Say(JOB_EVENTS, word) for word in words])
+        for run in list(self._budgets.overdue(self._shard.number, now_ms=now_ms)):
+            if self._orders.spend(run, "seconds"):
+                _log.info("Budget Used Up", run=run, of="seconds")
+            if run not in self._swept:
+                self._swept.add(run)
+                self._shard.needs_sweep = True
 
     async def count(self) -> None:
         """Count what was fetched of budgets before the shard was taken; meanwhile other runs go on."""
@@ -72,3 +83,9 @@ class Budgeting:
                 await self._clock.sleep(INFRASTRUCTURE.wait_seconds(failures, self._chance) or 1.0)
             except Fenced:
                 return
+
+
+def bid_of(entry: EntryRecorded, lease_id: str, limits: Allowance) -> Bid:
+    """Ask for a request for an entry."""
+    name = entry_id(entry.job_id, entry.url_key)
+    return Bid(entry.execution_id, lease_id, name, host(entry.url), limits)

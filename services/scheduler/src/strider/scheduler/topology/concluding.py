@@ -22,12 +22,14 @@ from strider.runtime.effects import Effects, Say
 from strider.runtime.logs import logger
 from strider.scheduler.core import (
     ROBOTS_JOB,
+    Amount,
+    Budgets,
     Candidate,
     Circumstances,
     Ended,
+    Fetch,
     Group,
     Line,
-    PageBudgets,
     asked_of,
     ended,
     has_tripped,
@@ -38,9 +40,11 @@ from strider.scheduler.core import (
     with_robots,
 )
 from strider.scheduler.core.discovery import discoveries
+from strider.scheduler.core.entries import busy_ms
 from strider.scheduler.core.outcomes import is_heard
 from strider.scheduler.core.robots import robots_ended
 from strider.stores.frontier.ports import Conclusion, Ending, Freed, Known
+from strider.urls import host
 
 from .ports import Meter, Options, Specs
 from .shard import Decided, Shard
@@ -75,7 +79,7 @@ class Concluding:
     """Load, decide, speak, remember: for the outcomes that one batch brought to one shard."""
 
     def __init__(
-        self, *, specs: Specs, budgets: PageBudgets, options: Options, meter: Meter, chance: Chance
+        self, *, specs: Specs, budgets: Budgets, options: Options, meter: Meter, chance: Chance
     ) -> None:
         self._specs = specs
         self._budgets = budgets
@@ -91,15 +95,18 @@ class Concluding:
         # A group that is to rest must know so before it is free: its next request may go at once.
         await shard.tell_groups(outcome.group for outcome in outcomes)
         freed = await shard.free([_freed(outcome) for outcome in outcomes])
-        for outcome in outcomes:
-            self._settle_budget(shard, outcome, specs.get(outcome.crawl_spec_id, DEFAULT_SPEC))
+        cut = {
+            outcome.lease_id
+            for outcome in outcomes
+            if self._charge(shard, outcome, specs.get(outcome.crawl_spec_id, DEFAULT_SPEC))
+        }
         current = self._current(outcomes, freed, endings)
         known = await shard.look(
             [question_of(each.job_id, each.url_key, each.crawl_spec_id) for each in current]
         )
         now_ms = shard.time.now_ms()
         for outcome, past in zip(current, known, strict=True):
-            self._decide(shard, outcome, past, specs, endings)
+            self._decide(shard, outcome, past, specs, endings, is_cut=outcome.lease_id in cut)
         found = discoveries(endings.targets, shards=self._options.shards, now_ms=now_ms)
         return Effects(
             say=[
@@ -157,12 +164,22 @@ class Concluding:
                 endings.words["stale"] += 1
         return current
 
-    def _settle_budget(self, shard: Shard, outcome: FetchCompleted, spec: CrawlSpecDeclared) -> None:
-        if outcome.has_page:
-            name, most = entry_id(outcome.job_id, outcome.url_key), self._options.pages_of(spec)
-            self._budgets.use(shard.number, outcome.execution_id, name, most=most, lease_id=outcome.lease_id)
-        else:
-            self._budgets.give_back(shard.number, outcome.execution_id, outcome.lease_id)
+    def _charge(self, shard: Shard, outcome: FetchCompleted, spec: CrawlSpecDeclared) -> bool:
+        """Note what a request cost its run; says whether it was given less than a page may have."""
+        limits = self._budgets.allowance_of(spec)
+        if outcome.kind == RequestKind.ROBOTS or not limits.are_any:
+            return False
+        fetch = Fetch(
+            outcome.execution_id,
+            entry_id(outcome.job_id, outcome.url_key),
+            host(outcome.url),
+            limits,
+            sequence=outcome.fetch_sequence,
+            has_page=outcome.has_page,
+            cost=Amount(0, outcome.body_bytes, busy_ms(outcome)),
+            lease_id=outcome.lease_id,
+        )
+        return self._budgets.use(shard.number, fetch)
 
     def _decide(
         self,
@@ -171,6 +188,8 @@ class Concluding:
         past: Known,
         specs: Mapping[str, CrawlSpecDeclared],
         endings: Endings,
+        *,
+        is_cut: bool,
     ) -> None:
         cause = f"ended {outcome.fetch_sequence}"
         entry = shard.current(past, cause)
@@ -187,6 +206,7 @@ class Concluding:
             group_rests=shard.groups.get(outcome.group).is_blocked(now_ms),
             allow_private=self._options.allow_private,
             by_domain=self._options.by_domain,
+            is_cut=is_cut,
         )
         result = ended(entry, outcome, circumstances, chance=self._chance)
         endings.take(result)

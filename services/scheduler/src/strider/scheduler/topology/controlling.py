@@ -18,8 +18,7 @@ from strider.politeness.ladder import INFRASTRUCTURE, Chance
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
-from strider.scheduler.core import Orders
-from strider.scheduler.core.quota import Ledger
+from strider.scheduler.core import Budgets, Orders
 
 from .ports import Bulletin
 from .shard import Shard
@@ -36,7 +35,7 @@ class Controlling:
         self,
         bulletin: Bulletin,
         orders: Orders,
-        ledger: Ledger,
+        budgets: Budgets,
         *,
         shards: int,
         clock: Clock,
@@ -44,7 +43,7 @@ class Controlling:
     ) -> None:
         self._bulletin = bulletin
         self._orders = orders
-        self._ledger = ledger
+        self._ledger = budgets.ledger
         self._count = shards
         self._clock = clock
         self._chance = chance
@@ -81,19 +80,26 @@ class Controlling:
                 await self._clock.sleep(INFRASTRUCTURE.wait_seconds(failures, self._chance) or 1.0)
 
     async def _take(self, events: Sequence[JobEvent]) -> None:
-        parts = [event for event in events if self._ledger.take(event)]
-        if parts:
-            for shard in self._held.values():
-                shard.wake.set()
+        parts = {event.execution_id for event in events if self._ledger.take(event)}
+        for shard in self._held.values() if parts else ():
+            shard.wake.set()
+        spent = [run for run in parts if self._spend(run)]
         changed = [event for event in events if self._orders.take(event)]
         for event in changed:
             _log.info("Wish Heard", what=event.what, run=event.execution_id, group=event.group, by=event.by)
         groups = {event.group for event in changed if event.group}
         for shard in list(self._held.values()):
-            if len(groups) < len(changed):
+            if spent or len(groups) < len(changed):
                 shard.needs_sweep = True
                 shard.wake.set()
             await self._bar(shard, [name for name in groups if self._shard_of(name) == shard.number])
+
+    def _spend(self, execution_id: str) -> bool:
+        measure = self._ledger.spent(execution_id)
+        is_new = bool(measure) and self._orders.spend(execution_id, measure)
+        if is_new:
+            _log.info("Budget Used Up", run=execution_id, of=measure)
+        return is_new
 
     async def _bar(self, shard: Shard, names: Iterable[str]) -> None:
         """Have groups of a shard left alone, or asked again: in its memory, its truth, its working set."""

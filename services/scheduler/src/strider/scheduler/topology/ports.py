@@ -10,6 +10,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.politeness.breaker import LIMITS, Limits
 from strider.runtime.effects import Saying
 from strider.runtime.ports import RawRecord
+from strider.scheduler.core.allowance import NO_LIMITS, Allowance
 from strider.scheduler.core.gates import Backlog, Gate
 from strider.scheduler.core.watermarks import Sounding
 from strider.stores.frontier.ports import Figures, Room
@@ -52,6 +53,9 @@ class Remnant(NamedTuple):
     fetch_sequence: int
     updated_at_ms: int
     reason: str
+    url: str = ""
+    body_bytes: int = 0
+    busy_ms: int = 0
     seed_token: str = ""
     is_forgotten: bool = False
 
@@ -174,8 +178,8 @@ class Options:
     allow_private: bool = False
     by_domain: bool = False
     """Whether a group is a registrable domain, instead of a host."""
-    max_pages: int = 0
-    """Pages of a run whose crawl spec names no number; 0 is no limit."""
+    allowance: Allowance = NO_LIMITS
+    """What a run may spend where its crawl spec does not say."""
     lease_seconds: float = 30.0
     """How long a request may wait for a fetcher before its place is given to another."""
     release_batch: int = 200
@@ -204,7 +208,3 @@ class Options:
     def lease_ms(self) -> int:
         """The lease in milliseconds."""
         return round(self.lease_seconds * 1000)
-
-    def pages_of(self, spec: CrawlSpecDeclared) -> int:
-        """Say how many pages a run may fetch; 0 is no limit."""
-        return spec.max_pages or self.max_pages

@@ -8,20 +8,24 @@ was written. So other groups wait no longer than their delay.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
-from strider.contracts.generated.words import EntryReason, HostRecordKind
+from strider.contracts.generated.words import EntryReason, HostRecordKind, RequestKind
 from strider.contracts.identity import entry_id, key_fingerprint, seen_scope
 from strider.politeness.robots import product_token
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import (
+    Allowance,
+    Amount,
+    Bid,
+    Budgets,
     Fate,
-    PageBudgets,
+    Fetch,
     fate_of,
     group_of_record,
     known_of_record,
@@ -29,7 +33,9 @@ from strider.scheduler.core import (
     with_robots,
 )
 from strider.stores.frontier.ports import Accepted, GroupState, NotReady, Place, Remembered, WorkingSet
+from strider.urls import host
 
+from .budgeting import bid_of
 from .ports import Archive, Meter, Options, Remnant, Specs, Told
 from .shard import PART, Shard
 from .shelves import state_of
@@ -81,7 +87,7 @@ class Rebuilding:
         working_set: WorkingSet,
         archive: Archive,
         specs: Specs,
-        budgets: PageBudgets,
+        budgets: Budgets,
         options: Options,
         meter: Meter,
         clock: Clock,
@@ -161,20 +167,20 @@ class Rebuilding:
             shard.met(remnant.fetch_sequence)
             if not remnant.is_forgotten:
                 part.closed.append(_closed(remnant))
-        await self._count_pages(shard, [*told.open, *told.closed])
+        await self._recall(shard, [*told.open, *told.closed])
         return part
 
-    async def _count_pages(self, shard: Shard, entries: Iterable[EntryRecorded | Remnant]) -> None:
-        fetched = [entry for entry in entries if entry.reason in _PAGE_CAME]
-        specs = await self._specs.known({entry.crawl_spec_id for entry in fetched})
-        limits = {spec_id: self._options.pages_of(spec) for spec_id, spec in specs.items()}
-        for entry in fetched:
-            if most := limits.get(entry.crawl_spec_id, 0):
-                name = entry_id(entry.job_id, entry.url_key)
-                self._budgets.use(shard.number, entry.execution_id, name, most=most)
+    async def _recall(self, shard: Shard, entries: Sequence[EntryRecorded | Remnant]) -> None:
+        """Count what these entries cost the budgets of their runs."""
+        specs = await self._specs.known({entry.crawl_spec_id for entry in entries})
+        limits = {name: self._budgets.allowance_of(spec) for name, spec in specs.items()}
+        limited = {name: each for name, each in limits.items() if each.are_any}
+        for entry in entries if limited else ():
+            if (known := limited.get(entry.crawl_spec_id)) is not None:
+                self._budgets.recall(shard.number, fetch_of(entry, known))
 
     def begin_count(self, shard: Shard) -> None:
-        """Have runs with a budget wait until `count_pages` has counted: the shard was taken as it stood."""
+        """Have runs with a budget wait until `count` has counted: the shard was taken as it stood."""
         self._budgets.begin_count(shard.number)
 
     def _end_count(self, shard: Shard) -> None:
@@ -184,17 +190,31 @@ class Rebuilding:
         seconds = (HOLD_MARGIN_MS / 1000 + 30.0) if hold_seconds is None else hold_seconds
         self._budgets.end_count(shard.number, at=self._clock.monotonic() + (seconds if held else 0.0))
 
-    async def count_pages(self, shard: Shard) -> None:
-        """Count anew what a shard that was taken as it stood has fetched of budgets; raises Unavailable."""
+    async def count(self, shard: Shard) -> None:
+        """Count anew what a shard that was taken as it stood has spent of budgets; raises Unavailable."""
         runs = set(self._budgets.ledger.held_by(shard.number))
         if runs:
             async for told in self._archive.entries(shard.number):
                 every: list[EntryRecorded | Remnant] = [*told.open, *told.closed]
-                found = [each for each in every if each.execution_id in runs]
-                await self._count_pages(shard, found)
-        leased = await _leased(shard, runs) if runs else {}
+                await self._recall(shard, [each for each in every if each.execution_id in runs])
+        leased = await self._leased(shard, runs) if runs else []
         self._budgets.end_count(shard.number, at=0.0, leased=leased)
         shard.wake.set()
+
+    async def _leased(self, shard: Shard, runs: set[str]) -> list[Bid]:
+        """Give what is asked for of these runs."""
+        found: list[EntryRecorded] = []
+        cursor = -1
+        while cursor != 0:
+            scan = await shard.scan(cursor=max(cursor, 0), limit=SCANNED, place=Place.LEASED)
+            cursor = scan.cursor
+            found += [entry for entry, _ in scan.entries if entry.execution_id in runs]
+        specs = await self._specs.known({entry.crawl_spec_id for entry in found})
+        return [
+            bid_of(entry, str(entry.fetch_sequence), self._budgets.allowance_of(spec))
+            for entry in found
+            if entry.kind != RequestKind.ROBOTS and (spec := specs.get(entry.crawl_spec_id)) is not None
+        ]
 
     async def _open(self, shard: Shard, hosts: Iterable[HostRecorded], waiting: Waiting) -> None:
         await remember_hosts(shard, hosts, keeps_specs=False)
@@ -252,18 +272,24 @@ def _closed(remnant: Remnant) -> Remembered:
     )
 
 
-async def _leased(shard: Shard, runs: set[str]) -> dict[str, tuple[str, str]]:
-    """Give run and entry of each lease of these runs, by its sequence."""
-    leased: dict[str, tuple[str, str]] = {}
-    cursor = -1
-    while cursor != 0:
-        scan = await shard.scan(cursor=max(cursor, 0), limit=SCANNED)
-        cursor = scan.cursor
-        for entry, place in scan.entries:
-            if place is Place.LEASED and entry.execution_id in runs:
-                name = entry_id(entry.job_id, entry.url_key)
-                leased[str(entry.fetch_sequence)] = entry.execution_id, name
-    return leased
+def fetch_of(entry: EntryRecorded | Remnant, limits: Allowance) -> Fetch:
+    """Read from a record what was spent on its entry.
+
+    A page that was settled before its outcome was read has no cost in its record: it counts as the largest,
+    until that outcome is read.
+    """
+    has_page = entry.reason in _PAGE_CAME
+    is_unknown = has_page and not entry.busy_ms
+    return Fetch(
+        entry.execution_id,
+        entry_id(entry.job_id, entry.url_key),
+        host(entry.url),
+        limits,
+        sequence=entry.fetch_sequence,
+        has_page=has_page,
+        cost=limits.request if is_unknown else Amount(0, entry.body_bytes, entry.busy_ms),
+        is_guess=is_unknown,
+    )
 
 
 def _held(shard: Shard, name: str, *, until_ms: int) -> GroupState:

@@ -149,13 +149,13 @@ class Refilling:
         return list(self._wanted(entry for entry in entries if entry is not None))
 
     def _wanted(self, entries: Iterable[EntryRecorded]) -> Iterator[EntryRecorded]:
-        """Give what waits. What is cancelled comes at once, to be dropped; what is paused sleeps for ever."""
+        """Give what waits. What is over comes at once, to be dropped; what is paused sleeps for ever."""
         now_ms = self._shard.time.now_ms()
         for entry in entries:
             if fate_of(entry) is not Fate.QUEUE:
                 continue
             standing = self._orders.of(entry.job_id, entry.execution_id).standing
-            if standing is Standing.CANCELLED:
+            if standing in {Standing.CANCELLED, Standing.SPENT}:
                 yield changed(entry, due_at_ms=min(entry.due_at_ms, now_ms))
             elif standing is Standing.PAUSED:
                 yield changed(entry, due_at_ms=SHELVED_MS)

@@ -22,11 +22,12 @@ from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import (
+    Amount,
+    Budgets,
     Ended,
     Licence,
     Line,
     Orders,
-    PageBudgets,
     Rules,
     Step,
     Surroundings,
@@ -37,6 +38,7 @@ from strider.scheduler.core import (
     tried,
     turn,
 )
+from strider.scheduler.core.allowance import NOTHING
 from strider.scheduler.core.gates import Spent
 from strider.scheduler.core.outcomes import lasting
 from strider.stores.frontier.ports import Conclusion, Fate, Lease, LeaseState, Release, Swap
@@ -66,7 +68,7 @@ Rebuild = Callable[[Shard], Awaitable[None]]
 class Harvest:
     """What one look has led to."""
 
-    asked: list[tuple[Lease, CrawlSpecDeclared]] = field(default_factory=list)
+    asked: list[tuple[Lease, CrawlSpecDeclared, Amount]] = field(default_factory=list)
     robots: dict[str, tuple[Lease, CrawlSpecDeclared]] = field(default_factory=dict)
     """By origin: each is asked once."""
     back: list[Conclusion] = field(default_factory=list)
@@ -93,7 +95,7 @@ class Releasing:
         count: Count,
         specs: Specs,
         voice: Voice,
-        budgets: PageBudgets,
+        budgets: Budgets,
         orders: Orders,
         gating: Gating,
         meter: Meter,
@@ -105,7 +107,9 @@ class Releasing:
         self._rebuild = rebuild
         self._specs = specs
         self._voice = voice
-        self._budgeting = Budgeting(shard, budgets, count=count, voice=voice, clock=clock, chance=chance)
+        self._budgeting = Budgeting(
+            shard, budgets, orders, count=count, voice=voice, clock=clock, chance=chance
+        )
         self._orders = orders
         self._sweeping = Sweeping(shard, orders, voice=voice, meter=meter)
         self._gating = gating
@@ -197,7 +201,7 @@ class Releasing:
         if spec is not None and result.step is Step.ROBOTS and name not in harvest.robots:
             harvest.robots[name] = lease, spec
         elif spec is not None and result.step is Step.ASK:
-            harvest.asked.append((lease, spec))
+            harvest.asked.append((lease, spec, result.amount))
         elif result.step is Step.CLOSE and result.ended is not None:
             self._end(result.ended, lease, harvest)
         else:
@@ -246,7 +250,7 @@ class Releasing:
 
     async def _request(self, harvest: Harvest) -> None:
         """Ask for what may be asked for, and for the robots.txt of what may not be yet."""
-        says = [self._request_of(lease, spec) for lease, spec in harvest.asked]
+        says = [self._request_of(lease, spec, amount) for lease, spec, amount in harvest.asked]
         waiting = list(harvest.robots.values())
         if waiting:
             swaps = [Swap(lease.lease_id, robots_entry(lease.entry)) for lease, _ in waiting]
@@ -258,9 +262,9 @@ class Releasing:
         harvest.words["requested_robots"] += len(waiting)
         await self._send(says)
 
-    def _request_of(self, lease: Lease, spec: CrawlSpecDeclared) -> tuple[Say, int]:
-        shard = self._shard
-        licence = Licence(lease.lease_id, lease.issued_at_ms, lease.expires_at_ms, shard.number, shard.epoch)
+    def _request_of(self, lease: Lease, spec: CrawlSpecDeclared, amount: Amount = NOTHING) -> tuple[Say, int]:
+        name, shard = lease.lease_id, self._shard
+        licence = Licence(name, lease.issued_at_ms, lease.expires_at_ms, shard.number, shard.epoch, amount)
         request = fetch_request(lease.entry, spec, licence)
         return Say(FETCH_REQUESTS, request, cause=f"leased {lease.lease_id}"), lease.expires_at_ms
 

@@ -23,7 +23,7 @@ from strider.runtime.effects import Effects, Reads
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock, Record, TopicPartition
-from strider.scheduler.core import Orders, PageBudgets, ShardCount
+from strider.scheduler.core import Budgets, Orders, ShardCount
 from strider.stores.frontier.ports import NotReady, WorkingSet
 from strider.stores.frontier.rules import UNLIMITED
 
@@ -80,10 +80,10 @@ class Scheduler:
         self._clock = clock
         self._chance = chance
         self._meter: Meter = meter or NoMeter()
-        self._budgets = budgets = PageBudgets()
+        self._budgets = budgets = Budgets(options.allowance)
         self._orders = Orders()
         self._controlling = Controlling(
-            bulletin, self._orders, budgets.ledger, shards=options.shards, clock=clock, chance=chance
+            bulletin, self._orders, budgets, shards=options.shards, clock=clock, chance=chance
         )
         self._rebuilding = Rebuilding(
             working_set=working_set,
@@ -273,7 +273,7 @@ class Scheduler:
     async def _count(self, shard: Shard) -> None:
         """Count budgets anew, knowing all that whoever was fenced had asked for."""
         await self._controlling.catch_up()
-        await self._rebuilding.count_pages(shard)
+        await self._rebuilding.count(shard)
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or (fault := task.exception()) is None:
