@@ -14,6 +14,7 @@ RUN = a_wish("pause"), a_wish("resume"), a_wish("cancel")
 PAUSE, RESUME, CANCEL = RUN
 PAUSE_JOB = a_wish("pause", job_id="job")
 RESUME_JOB = a_wish("resume", job_id="job")
+CANCEL_JOB, DROP_JOB = a_wish("cancel", job_id="job"), a_wish("drop", job_id="job")
 FACT = JobEvent(event_id="f", what="cancelled", is_wish=False, at_ms=1, by="scheduler", execution_id="run")
 
 
@@ -30,6 +31,9 @@ FACT = JobEvent(event_id="f", what="cancelled", is_wish=False, at_ms=1, by="sche
         pytest.param([PAUSE_JOB, RESUME], Standing.PAUSED, id="a job's pause is the job's to end"),
         pytest.param([PAUSE_JOB, RESUME_JOB], Standing.RUNS, id="its job is resumed"),
         pytest.param([PAUSE_JOB, CANCEL], Standing.CANCELLED, id="the stricter holds"),
+        pytest.param([CANCEL_JOB, DROP_JOB], Standing.DROPPED, id="a cancelled job may be dropped"),
+        pytest.param([DROP_JOB, CANCEL_JOB, RESUME_JOB], Standing.DROPPED, id="nothing undoes a drop"),
+        pytest.param([a_wish("drop")], Standing.RUNS, id="only jobs are dropped"),
         pytest.param([FACT], Standing.RUNS, id="a fact is no wish"),
         pytest.param([a_wish("cancel", execution_id="other")], Standing.RUNS, id="another run"),
     ],
@@ -61,3 +65,16 @@ def test_a_host_is_barred_until_the_bar_is_lifted() -> None:
         "b.test": NO_BAR,
         "c.test": Bar(FOR_EVER_MS, 10, "ada", ""),
     }
+
+
+def test_a_run_whose_budget_is_used_up_is_over_whatever_is_wished() -> None:
+    orders = Orders()
+    orders.take(PAUSE)
+
+    first, again = orders.spend("run", "pages"), orders.spend("run", "bytes")
+
+    assert [first, again] == [True, False]
+    assert (orders.of("job", "run").standing, orders.of("job", "run").reason) == (Standing.SPENT, "pages")
+    assert orders.concern(["run"])
+    orders.take(CANCEL)
+    assert orders.of("job", "run").standing is Standing.CANCELLED

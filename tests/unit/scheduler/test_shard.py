@@ -40,7 +40,14 @@ class Written:
     def entry(self, entry: EntryRecorded) -> RawRecord:
         return RawRecord(entry.url_key.encode(), entry.state.encode())
 
-    async def write(self, *_args: Any, **_settings: Any) -> None:
+    def __init__(self) -> None:
+        self.log: list[RawRecord] = []
+
+    def grave(self, _job_id: str, url_key: str) -> RawRecord:
+        return RawRecord(url_key.encode(), None)
+
+    async def write(self, entries: Sequence[RawRecord], *_args: Any, **_settings: Any) -> None:
+        self.log += entries
         await asyncio.sleep(0.01)
 
 
@@ -119,5 +126,31 @@ def test_only_what_may_make_something_releasable_wakes_the_release() -> None:
             woken.append(shard.wake.is_set())
 
         assert woken == [False, True, False, True]
+
+    simulate(scenario())
+
+
+def test_no_tombstone_lies_on_what_was_written_while_the_log_was_read() -> None:
+    """Neither on what was on its way into the log before the reading began; later words lie above it."""
+
+    async def scenario() -> None:
+        shard = await a_shard(MemoryFrontier(LoopClock()))
+        entries = {name: an_entry(url_key=name * 64) for name in "abcd"}
+        records = {name: shard.truth.entry(entry) for name, entry in entries.items()}
+
+        underway = asyncio.create_task(shard.record([records["a"]]))
+        await asyncio.sleep(0)
+        with shard.watched():
+            await underway
+            await shard.record([records["b"]])
+            digging = asyncio.create_task(shard.bury([("job", name * 64) for name in "abcd"]))
+            await asyncio.sleep(0)
+            await shard.record([records["d"]])
+            buried = await digging
+
+        log = cast("Any", shard.truth).log
+        last = {record.key.decode()[0]: record.value for record in log}
+        assert buried == 2
+        assert {name for name, value in last.items() if value is None} == {"c"}
 
     simulate(scenario())

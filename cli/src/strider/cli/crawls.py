@@ -19,11 +19,12 @@ from strider.stores.frontier.redis_glance import Glance, RunGlance
 
 from .control_asking import open_frontier
 from .options import AsJson, Bootstrap
-from .topics_broker import EXIT_FOUND, Target, fail, run_on_broker
+from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, run_on_broker
 
-app = typer.Typer(no_args_is_help=True, help="Show, pause, resume and cancel runs.")
+app = typer.Typer(no_args_is_help=True, help="Show, pause, resume, cancel runs; drop jobs.")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A run, or a job for all of its runs.")]
+Job = Annotated[str, typer.Argument(metavar="JOB", help="A job; all of its runs are cancelled.")]
 Reason = Annotated[str, typer.Option(help="Why, in words; it stands with every URL that is dropped.")]
 
 
@@ -90,6 +91,12 @@ def cancel(run_id: Id, reason: Reason = "", bootstrap: Bootstrap = "", as_json: 
     _wish(What.CANCEL, run_id, reason, bootstrap, as_json=as_json)
 
 
+@app.command()
+def drop(run_id: Job, reason: Reason = "", bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
+    """Cancel a job, and forget what is known of its URLs. Nothing undoes it."""
+    _wish(What.DROP, run_id, reason, bootstrap, as_json=as_json)
+
+
 def _wish(what: What, run_id: str, reason: str, bootstrap: str, *, as_json: bool) -> None:
     said = run_on_broker(bootstrap, lambda target: _say(target, what, run_id, reason))
     if as_json:
@@ -105,11 +112,14 @@ async def _say(target: Target, what: What, run_id: str, reason: str) -> list[dic
         glance, orders = await frontier.glance.runs(range(frontier.shards)), await frontier.orders()
         runs = _meant(_runs(glance, orders), run_id)
         wanted = _AFTER[what]
-        if all(run.state == Standing.CANCELLED for run in runs) and wanted is not Standing.CANCELLED:
-            fail(f"{run_id} was cancelled, and nothing undoes that", EXIT_FOUND)
+        is_run = run_id == runs[0].execution_id
+        if is_run and wanted is Standing.DROPPED:
+            fail(f"{run_id} is a run; what is known of URLs is a job's, here {runs[0].job_id}", EXIT_USAGE)
+        for past in (Standing.DROPPED, Standing.CANCELLED):
+            if wanted in _UNDONE_BY[past] and all(run.state == past for run in runs):
+                fail(f"{run_id} was {past.value}, and nothing undoes that", EXIT_FOUND)
         is_new = any(run.state != wanted.value for run in runs)
         if is_new:
-            is_run = run_id == runs[0].execution_id
             about = {"execution_id": run_id} if is_run else {}
             await frontier.wish(what, job_id=runs[0].job_id, reason=reason, **about)
         open_now = sum(run.open for run in runs)
@@ -161,4 +171,10 @@ _AFTER: Final = {
     What.PAUSE: Standing.PAUSED,
     What.RESUME: Standing.RUNS,
     What.CANCEL: Standing.CANCELLED,
+    What.DROP: Standing.DROPPED,
 }
+_UNDONE_BY: Final = {
+    Standing.CANCELLED: {Standing.RUNS, Standing.PAUSED},
+    Standing.DROPPED: {Standing.RUNS, Standing.PAUSED, Standing.CANCELLED},
+}
+"""What is wished in vain once that holds."""

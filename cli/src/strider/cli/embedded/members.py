@@ -124,6 +124,7 @@ def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Schedu
             by_domain=manners.crawl.group_by == "domain",
             in_flight=max(8, 4 * manners.concurrency // place.shards),
             rebuild_hold_seconds=place.hold_seconds,
+            clean_seconds=0.0,  # it ends long before anything is old
         ),
         bulletin=bulletin,
         soundings=soundings,

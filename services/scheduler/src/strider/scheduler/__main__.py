@@ -88,6 +88,8 @@ def options_of(settings: SchedulerSettings) -> Options:
         groups_kept=settings.groups_in_memory,
         room=room_of(settings),
         refill_seconds=settings.refill_seconds,
+        clean_seconds=settings.clean_hours * 3600,
+        keep_closed_seconds=settings.keep_closed_days * 86_400.0,
     )
 
 

@@ -51,6 +51,10 @@ class SchedulerSettings(CrawlSettings):
     """Part of Redis' maxmemory from which on new entries wait in the log. 0 sets no limit."""
     refill_seconds: PositiveSeconds = 10.0
     """Shortest time between two looks through the log of a shard for entries that wait there."""
+    clean_hours: Annotated[float, Field(ge=0)] = 24.0
+    """How often a shard lets go of entries that were closed long ago, and of ended runs. 0: never."""
+    keep_closed_days: Annotated[int, Field(ge=15)] = 30
+    """How long the log keeps closed entries: longer than URLs count as seen, and as seeds are kept."""
     robots_memory_mb: Annotated[int, Field(ge=1)] = 16
     """Memory for robots.txt texts, for each shard; what does not fit is asked for again."""
     groups_in_memory: Annotated[int, Field(ge=100)] = 50_000

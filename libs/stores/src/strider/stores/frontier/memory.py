@@ -175,6 +175,15 @@ class MemoryFrontier:
         """Forget groups that are idle."""
         return self._ready(shard, epoch).prune(self._now_ms())
 
+    async def forget(
+        self, shard: int, epoch: int, executions: Sequence[str], *, scopes: Sequence[str] = ()
+    ) -> int:
+        """Let go of executions that are over, and of what was seen in scopes."""
+        kept = self._ready(shard, epoch)
+        for scope in scopes:
+            kept.seen.drop(scope)
+        return kept.entries.forget(executions)
+
     async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
         """Count entries by execution."""
         return self._ready(shard, epoch).entries.counts()

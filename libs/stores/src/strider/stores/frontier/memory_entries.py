@@ -191,6 +191,15 @@ class Entries:
             for execution in sorted({*self._open, *self._accepted})
         }
 
+    def forget(self, executions: Iterable[str]) -> int:
+        """Let go of the counters of executions that have nothing open; give of how many."""
+        known = {*self._open, *self._accepted}
+        over = [run for run in executions if run in known and not self._open.get(run)]
+        for run in over:
+            self._open.pop(run, None)
+            self._accepted.pop(run, None)
+        return len(over)
+
     def _queue_or_park(self, name: str, entry: EntryRecorded, now_ms: int) -> None:
         self._open[entry.execution_id] += 1
         if not self.parked.takes(entry, name, self.groups.get(entry.group), now_ms):

@@ -37,6 +37,11 @@ class SeenSets:
                 generation.scopes[scope].discard(fingerprint)
             generation.tokens.pop(entry_id, None)
 
+    def drop(self, scope: str) -> None:
+        """Make all URLs of a scope count as new."""
+        for generation in self._generations.values():
+            generation.scopes.pop(scope, None)
+
     def known(self, scope: str, now_ms: int) -> list[set[int]]:
         """Give the sets of a scope: what is in one of them is known."""
         return [living.scopes[scope] for living in self._living(now_ms) if scope in living.scopes]

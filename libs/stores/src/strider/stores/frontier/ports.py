@@ -156,6 +156,14 @@ class WorkingSet(Protocol):
         Each has the default delay and one place until it is set again.
         """
 
+    async def forget(
+        self, shard: int, epoch: int, executions: Sequence[str], *, scopes: Sequence[str] = ()
+    ) -> int:
+        """Let go of what is kept of executions that have nothing open; give how many. They may come again.
+
+        Of scopes, what was seen there counts as new.
+        """
+
     async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
         """Count entries by execution."""
 

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.runtime.errors import Unavailable
 from strider.stores.keys import FRONTIER_SHAPES
 from strider.stores.redis import Redis
 
 from .packing import Shape, pack_tail, shape_from, shape_of, shape_text
+from .ports import NotReady
 from .redis_calls import ShardCalls
+from .redis_tending import RedisTending
 
 _NAMES_A_CALL = 1000
 
@@ -94,6 +95,7 @@ class NamesOfShards:
         wanted = sorted(unknown)
         texts = await self._redis.command("HMGET", FRONTIER_SHAPES(shard), *wanted)
         for number, text in zip(wanted, texts, strict=True):
-            if text is None:
-                raise Unavailable("redis", f"shard {shard} does not know its own number {number}")
+            if text is None:  # nobody should have forgotten it: the log knows better
+                await RedisTending(self._redis).void(shard)
+                raise NotReady(shard, f"it does not know its own number {number}")
             names.learn(number, text.decode())

@@ -19,8 +19,8 @@ PARTS: Final = ("shard", "groups", "entries", "leases", "buckets", "seen", "park
 
 SCRIPTS: Final = (
     "take", "begin", "ready", "tell", "void", "recover", "remember", "shift", "name", "accept", "refill",
-    "parked", "prune", "look", "release", "swap", "free", "conclude", "groups", "count", "scan", "glance",
-    "mark", "seen",
+    "parked", "prune", "forget", "look", "release", "swap", "free", "conclude", "groups", "count", "scan",
+    "glance", "mark", "seen",
 )  # fmt: skip
 
 _GROWING: Final = frozenset({"accept", "name", "refill", "remember"})

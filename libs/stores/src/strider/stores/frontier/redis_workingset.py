@@ -5,6 +5,7 @@ Large calls go in pieces. Decides nothing: what a call does is in the script of 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -234,6 +235,20 @@ class RedisWorkingSet:
         """Forget some groups that are idle."""
         [names] = await self._calls.run("prune", shard, epoch, args=[_PRUNED_A_CALL])
         return [name.decode("utf-8", "surrogatepass") for name in names]
+
+    async def forget(
+        self, shard: int, epoch: int, executions: Sequence[str], *, scopes: Sequence[str] = ()
+    ) -> int:
+        """Let go of executions that are over, and what is remembered here of their numbers."""
+        forgotten = 0
+        for part in _parts(executions) if executions else [executions]:
+            told: list[str | bytes | int] = [len(part), *map(json.dumps, part), *scopes]
+            try:
+                [over] = await self._calls.run("forget", shard, epoch, args=told)
+            finally:
+                self._names.forget(shard)
+            forgotten += over
+        return forgotten
 
     async def counts(self, shard: int, epoch: int) -> Mapping[str, Counts]:
         """Count entries by execution."""

@@ -50,6 +50,10 @@ class TopicTruth:
         """Encode an entry's record."""
         return RawRecord(FRONTIER.key_of(entry), self._codec.encode(FRONTIER, entry).value)
 
+    def grave(self, job_id: str, url_key: str) -> RawRecord:
+        """Make the record that forgets an entry."""
+        return RawRecord(f"{job_id}/{url_key}".encode(), None)
+
     async def write(
         self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False
     ) -> None:

@@ -40,6 +40,7 @@ FORGOTTEN: Final = frozenset(
     {
         DecisionReason.BUDGET,
         DecisionReason.CANCELLED,
+        DecisionReason.DROPPED,
         DecisionReason.EXECUTION_OVER,
         DecisionReason.HOST_BLOCKED,
         DecisionReason.HOST_UNAVAILABLE,

@@ -4,6 +4,7 @@
     resume ──▶ RUNS
     cancel ──▶ CANCELLED  what waits is dropped, what comes later is refused; nothing undoes that
     budget ──▶ SPENT      the same, for another reason: nobody wished it, but nothing is left of its budget
+    drop   ──▶ DROPPED    the same for all of a job, and what was known of it is forgotten
 
 A wish about a job without a run is about all of its runs. The last wish in the order of the log
 counts; a repeat changes nothing. Knows nothing of entries, shards or stores.
@@ -17,16 +18,26 @@ from enum import StrEnum
 from typing import Final
 
 from strider.contracts.generated.events import JobEvent
+from strider.contracts.generated.words import DecisionReason
 from strider.contracts.generated.words import JobEvent as What
 
 
 class Standing(StrEnum):
-    """Whether a run may go on."""
+    """Whether a run may go on; the later, the stricter."""
 
     RUNS = "runs"
     PAUSED = "paused"
     SPENT = "spent"
     CANCELLED = "cancelled"
+    DROPPED = "dropped"
+
+
+REASONS: Final[Mapping[Standing, DecisionReason]] = {
+    Standing.SPENT: DecisionReason.BUDGET,
+    Standing.CANCELLED: DecisionReason.CANCELLED,
+    Standing.DROPPED: DecisionReason.DROPPED,
+}
+"""Why what waits is closed, and what comes later is refused; others go on, or will."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +99,11 @@ class Orders:
         return True
 
     @property
+    def dropped(self) -> list[str]:
+        """Name the jobs that are dropped."""
+        return [job for job, order in self._jobs.items() if order.standing is Standing.DROPPED]
+
+    @property
     def are_any(self) -> bool:
         """Whether there is anything about a run or a job."""
         return bool(self._runs or self._jobs or self._spent)
@@ -107,8 +123,10 @@ class Orders:
     def _order(self, event: JobEvent, standing: Standing) -> bool:
         book, name = (self._runs, event.execution_id) if event.execution_id else (self._jobs, event.job_id)
         before = book.get(name, NO_ORDER).standing
-        if not name or before in {standing, Standing.CANCELLED}:
+        if not name or before is standing or _STRICT[before] >= max(_LASTING, _STRICT[standing]):
             return False
+        if standing is Standing.DROPPED and event.execution_id:
+            return False  # a run is a part of its job, which knows no runs
         book[name] = Order(standing, event.by, event.reason, event.at_ms)
         return True
 
@@ -122,5 +140,8 @@ _STANDINGS: Final[Mapping[str, Standing]] = {
     What.PAUSE: Standing.PAUSED,
     What.RESUME: Standing.RUNS,
     What.CANCEL: Standing.CANCELLED,
+    What.DROP: Standing.DROPPED,
 }
-_STRICT: Final = {Standing.RUNS: 0, Standing.PAUSED: 1, Standing.SPENT: 2, Standing.CANCELLED: 3}
+_STRICT: Final = {standing: place for place, standing in enumerate(Standing)}
+_LASTING: Final = _STRICT[Standing.CANCELLED]
+"""From here on nothing undoes it."""

@@ -26,7 +26,7 @@ from .allowance import NOTHING, Amount
 from .budget import Answer, Grant
 from .entries import waiting
 from .groups import Group
-from .orders import Order, Standing
+from .orders import REASONS, Order, Standing
 from .outcomes import Ended, close, lasting
 from .robots import Rules, permission
 
@@ -100,10 +100,8 @@ def turn(entry: EntryRecorded, around: Surroundings) -> Turn:
 
 def obey(entry: EntryRecorded, order: Order, now_ms: int) -> Turn | None:
     """Do with a waiting entry what is wished of its run; None where it may go on as it is."""
-    if order.standing is Standing.CANCELLED:
-        return _closed(entry, DecisionReason.CANCELLED, now_ms, order.reason)
-    if order.standing is Standing.SPENT:
-        return _closed(entry, DecisionReason.BUDGET, now_ms, order.reason)
+    if (over := REASONS.get(order.standing)) is not None:
+        return _closed(entry, over, now_ms, order.reason)
     is_shelved = entry.due_at_ms >= SHELVED_MS
     if order.standing is Standing.PAUSED:
         return None if is_shelved else _waits(entry, entry.reason, SHELVED_MS, now_ms)

@@ -23,7 +23,6 @@ from strider.scheduler.core import (
     Line,
     Orders,
     Past,
-    Standing,
     accepted,
     admit,
     candidates,
@@ -32,6 +31,7 @@ from strider.scheduler.core import (
     refused,
 )
 from strider.scheduler.core.acceptance import DEEP
+from strider.scheduler.core.orders import REASONS
 from strider.scheduler.core.priority import priority_of
 from strider.scheduler.core.recrawl import hastened
 from strider.scheduler.core.tokens import is_newer, merged, opened_by
@@ -139,10 +139,8 @@ class Accepting:
             order = self._orders.of(origin.job_id, origin.execution_id)
             if why is not None:
                 intake.refuse(candidate, why.reason, why.detail)
-            elif order.standing is Standing.CANCELLED:
-                intake.refuse(candidate, DecisionReason.CANCELLED, order.reason)
-            elif order.standing is Standing.SPENT:
-                intake.refuse(candidate, DecisionReason.BUDGET, order.reason)
+            elif (over := REASONS.get(order.standing)) is not None:
+                intake.refuse(candidate, over, order.reason)
             elif spent := self._budgets.used_up_at(shard.number, origin.execution_id, host(candidate.url)):
                 intake.refuse(candidate, DecisionReason.BUDGET, spent)
             elif (before := asked.get(name := candidate.entry_id)) is None:

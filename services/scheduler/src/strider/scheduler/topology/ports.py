@@ -27,6 +27,9 @@ class Truth(Protocol):
     def entry(self, entry: EntryRecorded) -> RawRecord:
         """Encode an entry's record; raises EncodeError for one that is too large."""
 
+    def grave(self, job_id: str, url_key: str) -> RawRecord:
+        """Make the record that forgets an entry."""
+
     async def write(
         self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False
     ) -> None:
@@ -201,6 +204,10 @@ class Options:
     """How much of a shard the working set queues; the rest is parked."""
     refill_seconds: float = 10.0
     """How often it is looked whether a shard wants a look through its log."""
+    clean_seconds: float = 86_400.0
+    """How often a shard lets go of what is over; 0 is never."""
+    keep_closed_seconds: float = 30 * 86_400.0
+    """How long the log keeps an entry that is closed."""
     refill_keys: int = 100_000
     """Entries whose records one look through the log keeps in memory; a larger shard takes several."""
 

@@ -19,6 +19,7 @@ from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Fate, Orders, Standing, fate_of
+from strider.scheduler.core.orders import REASONS
 from strider.scheduler.core.release import SHELVED_MS
 from strider.stores.frontier.ports import Figures, Round
 
@@ -155,7 +156,7 @@ class Refilling:
             if fate_of(entry) is not Fate.QUEUE:
                 continue
             standing = self._orders.of(entry.job_id, entry.execution_id).standing
-            if standing in {Standing.CANCELLED, Standing.SPENT}:
+            if standing in REASONS:
                 yield changed(entry, due_at_ms=min(entry.due_at_ms, now_ms))
             elif standing is Standing.PAUSED:
                 yield changed(entry, due_at_ms=SHELVED_MS)

@@ -29,6 +29,7 @@ from strider.stores.frontier.rules import UNLIMITED
 
 from .accepting import Accepting
 from .chasing import Chasing
+from .cleaning import Cleaning
 from .concluding import Concluding
 from .controlling import Controlling
 from .gating import Gating
@@ -75,7 +76,7 @@ class Scheduler:
         self._working_set = working_set
         self._specs = specs
         self._archive = archive
-        self._refill_turns = asyncio.Lock()
+        self._log_turns = asyncio.Lock()
         self._voice = voice
         self._clock = clock
         self._chance = chance
@@ -229,11 +230,13 @@ class Scheduler:
         return held[0]
 
     async def _live(self, shard: Shard) -> None:
-        """Release, and refill from the log, until the shard is given back; the first fault ends both."""
+        """Release, refill from the log, clean, until the shard is given back; the first fault ends all."""
         releasing = asyncio.create_task(self._releasing(shard).run())
         works = {releasing}
         if shard.options.room != UNLIMITED:
             works.add(asyncio.create_task(self._refilling(shard).run()))
+        if shard.options.clean_seconds:
+            works.add(asyncio.create_task(self._cleaning(shard).run()))
         try:
             while not releasing.done():
                 done, _ = await asyncio.wait(works, return_when=asyncio.FIRST_COMPLETED)
@@ -250,9 +253,19 @@ class Scheduler:
             shard,
             archive=self._archive,
             orders=self._orders,
-            turns=self._refill_turns,
+            turns=self._log_turns,
             meter=self._meter,
             clock=self._clock,
+        )
+
+    def _cleaning(self, shard: Shard) -> Cleaning:
+        return Cleaning(
+            shard,
+            archive=self._archive,
+            orders=self._orders,
+            turns=self._log_turns,
+            clock=self._clock,
+            chance=self._chance,
         )
 
     def _releasing(self, shard: Shard) -> Releasing:

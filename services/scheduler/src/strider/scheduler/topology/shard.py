@@ -113,6 +113,7 @@ class Shard:
         self.counted: Figures | None = None
         """How full it was when that was asked last."""
         self._written: set[bytes] | None = None
+        self._writing: list[set[bytes]] = []
         self._decided: dict[str, Underway] = {}
         """The last decision about each entry, until it is written down: the next one goes on from there."""
         self._concluding: list[set[str]] = []
@@ -191,7 +192,7 @@ class Shard:
             with self.ready():
                 await self.working_set.conclude(self.number, self.epoch, conclusions)
             self._heed_wishes(each.entry for each in conclusions)
-            # The rest makes nothing releasable: the groups of what was fetched are free since its outcome came.
+            # The rest makes nothing releasable: groups of what was fetched are free since its outcome came.
             if self.wants_room or any(each.fate.value == Fate.QUEUE.value for each in conclusions):
                 self.wake.set()
 
@@ -241,10 +242,21 @@ class Shard:
         names = list(groups)
         changed = self.groups.records(names, now_ms=self.time.now_ms(), epoch=self.epoch)
         if entries or hosts or changed:
-            await self.truth.write(entries, [*hosts, *changed], at_once=at_once)
-            if self._written is not None:
-                self._written.update(record.key for record in entries if record.key is not None)
+            with self._noted(entries):
+                await self.truth.write(entries, [*hosts, *changed], at_once=at_once)
             self.groups.recorded(record.group for record in changed)
+
+    async def bury(self, gone: Iterable[tuple[str, str]]) -> int:
+        """Forget entries that were read as closed, by job and URL key: but none that was written since.
+
+        Only while the log is `watched`. Nothing is waited for between looking and writing, so whoever opens
+        one of them again does so behind its tombstone.
+        """
+        assert self._written is not None
+        graves = [grave for each in gone if (grave := self.truth.grave(*each)).key not in self._written]
+        if graves:
+            await self.truth.write(graves)
+        return len(graves)
 
     def current(self, known: Known, cause: str) -> EntryRecorded | None:
         """Give an entry as it was decided last; None where it is not open, or will not be in a moment."""
@@ -329,13 +341,25 @@ class Shard:
         self.sequence = max(self.sequence, fetch_sequence)
 
     @contextmanager
+    def _noted(self, entries: Sequence[RawRecord]) -> Iterator[None]:
+        """Have whoever watches know of keys before they are written."""
+        keys = {record.key for record in entries if record.key is not None}
+        if self._written is not None:
+            self._written |= keys
+        self._writing.append(keys)
+        try:
+            yield
+        finally:
+            self._writing = [each for each in self._writing if each is not keys]
+
+    @contextmanager
     def watched(self) -> Iterator[set[bytes]]:
         """Gather the keys of entries that are written down meanwhile.
 
-        Whoever reads the log meanwhile may have read an older word about them. They are noted before the
-        working set is told: what it knows of an entry is either in that log, or its key is here.
+        Whoever reads the log meanwhile may have read an older word about them. They are noted before they
+        are written: what the working set knows of an entry is either in that log, or its key is here.
         """
-        self._written = written = set[bytes]()
+        self._written = written = {key for keys in self._writing for key in keys}
         try:
             yield written
         finally:
