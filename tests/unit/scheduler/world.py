@@ -23,6 +23,7 @@ from strider.contracts.generated.topics import (
     PAGES_SETTLED,
     SCHEDULER_DLQ,
     SCHEMAS,
+    SOURCES,
     URLS_DECIDED,
 )
 from strider.runtime.clocks import SeededChance
@@ -34,7 +35,7 @@ from strider.runtime.loop_settings import LoopPorts
 from strider.runtime.ports import GroupSpec
 from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
-from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicTruth, TopicTruths
+from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicRegister, TopicTruth, TopicTruths
 from strider.scheduler.core import Completion, Look
 from strider.scheduler.core.watermarks import Sounding
 from strider.scheduler.topology import Options, Scheduler
@@ -59,6 +60,7 @@ TOPICS = (
     PAGES_SETTLED,
     SCHEDULER_DLQ,
     SCHEMAS,
+    SOURCES,
     URLS_DECIDED,
 )
 
@@ -206,6 +208,7 @@ class World:
             bulletin=TopicBulletin(bus, self.codec),
             soundings=self,
             backlogs=self.backlogs,
+            register=TopicRegister(bus, self.codec),
         )
         loop = self._loop(
             GROUP, scheduler.reads(), sharded=True, shards=scheduler, on_caught_up=scheduler.on_caught_up

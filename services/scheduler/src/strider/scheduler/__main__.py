@@ -12,7 +12,15 @@ from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.redis import RedisOptions, connect
 
-from .adapters import ProcessMeter, TopicArchive, TopicBacklogs, TopicBulletin, TopicSoundings, TopicTruths
+from .adapters import (
+    ProcessMeter,
+    TopicArchive,
+    TopicBacklogs,
+    TopicBulletin,
+    TopicRegister,
+    TopicSoundings,
+    TopicTruths,
+)
 from .core import Allowance, Amount
 from .settings import SchedulerSettings
 from .topology import DEAD_LETTERS, PRODUCES, Options, Scheduler
@@ -28,7 +36,8 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
     specs = SpecShelf(bus, codec, clock=clock)
     voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
-    bulletin, soundings, backlogs = TopicBulletin(bus, codec), TopicSoundings(bus), TopicBacklogs(bus)
+    bulletin, register = TopicBulletin(bus, codec), TopicRegister(bus, codec)
+    soundings, backlogs = TopicSoundings(bus), TopicBacklogs(bus)
     scheduler = Scheduler(
         working_set=RedisWorkingSet(redis, clock=clock, room=room_of(settings)),
         truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
@@ -41,6 +50,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         bulletin=bulletin,
         soundings=soundings,
         backlogs=backlogs,
+        register=register,
         meter=ProcessMeter(process.metrics, beat=process.heartbeat.beat),
     )
     url = settings.objects.url.get_secret_value()
@@ -55,6 +65,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         close=(
             voice.close,
             bulletin.close,
+            register.close,
             soundings.close,
             backlogs.close,
             specs.close,

@@ -16,7 +16,7 @@ from strider.stores.frontier.ports import Figures
 
 from .archive import TopicArchive
 from .backlogs import TopicBacklogs
-from .bulletin import TopicBulletin
+from .following import TopicBulletin, TopicRegister
 from .soundings import TopicSoundings
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "TopicArchive",
     "TopicBacklogs",
     "TopicBulletin",
+    "TopicRegister",
     "TopicSoundings",
     "TopicTruth",
     "TopicTruths",

@@ -33,6 +33,7 @@ from .robots import (
     rules_of,
 )
 from .settling import settle
+from .sources import Manners, Sources
 
 __all__ = [
     "FOR_EVER_MS",
@@ -58,6 +59,7 @@ __all__ = [
     "Licence",
     "Line",
     "Look",
+    "Manners",
     "Order",
     "Orders",
     "Origin",
@@ -67,6 +69,7 @@ __all__ = [
     "Refusal",
     "Rules",
     "ShardCount",
+    "Sources",
     "Standing",
     "Step",
     "Surroundings",

@@ -1,7 +1,8 @@
 """How fast may a group be asked, and until when not at all?
 
 Delay = the largest of what its crawl specs, the deployment and its robots.txt files ask for; places =
-the fewest that a spec allows. A spec that was crawled here once counts as long as the group is known.
+the fewest that a spec allows. What a source says of it stands for specs and deployment.
+A spec that was crawled here once counts as long as the group is known.
 Blocks follow from `politeness.backoff` and `politeness.breaker`; the longer holds. The clock itself is
 the working set's.
 """
@@ -22,6 +23,7 @@ from strider.politeness.ladder import Chance
 
 from .orders import NO_BAR, Bar
 from .outcomes import Sign, sign_of, signal_of
+from .sources import Manners
 
 HEARD: Final = 8
 """Latest outcomes that are remembered by their numbers, so that a repeat pushes no host twice."""
@@ -42,17 +44,22 @@ class Group:
     breaker: Breaker = breaker.NEW
     bar: Bar = NO_BAR
     """A person's wish that it be left alone."""
+    manners: Manners | None = None
+    """What a source wants, whatever its crawl specs say."""
     heard: tuple[int, ...] = ()
 
     @property
     def delay_ms(self) -> int:
         """The delay that holds."""
-        return max(self.configured_ms, *self.robots_ms.values(), 0)
+        own = None if self.manners is None else self.manners.delay_ms
+        return max(self.configured_ms if own is None else own, *self.robots_ms.values(), 0)
 
     @property
     def places_now(self) -> int:
         """Requests in flight that it has room for; while its breaker looks again, one at a time."""
-        return max(self.places, 1) if self.breaker.is_closed else 1
+        if not self.breaker.is_closed:
+            return 1
+        return max(self.places, 1) if self.manners is None else self.manners.places
 
     @property
     def blocked_until_ms(self) -> int:

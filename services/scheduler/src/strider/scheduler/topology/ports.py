@@ -6,7 +6,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded, JobEvent
+from strider.contracts.generated.events import (
+    CrawlSpecDeclared,
+    EntryRecorded,
+    HostRecorded,
+    JobEvent,
+    SourceSaved,
+)
 from strider.politeness.breaker import LIMITS, Limits
 from strider.runtime.effects import Saying
 from strider.runtime.ports import RawRecord
@@ -111,6 +117,19 @@ class Bulletin(Protocol):
 
     async def until_now(self) -> Sequence[JobEvent]:
         """Give all that had been said by now and was not given yet; raises Unavailable."""
+
+    async def close(self) -> None:
+        """Stop reading."""
+
+
+class Register(Protocol):
+    """The sources that people have saved, by their ids; None for one that was dropped."""
+
+    async def news(self) -> Sequence[tuple[str, SourceSaved | None]]:
+        """Wait a little for what comes next; raises Unavailable."""
+
+    async def until_now(self) -> Sequence[tuple[str, SourceSaved | None]]:
+        """Give all that had been saved by now and was not given yet; raises Unavailable."""
 
     async def close(self) -> None:
         """Stop reading."""

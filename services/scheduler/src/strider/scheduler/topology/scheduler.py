@@ -23,7 +23,7 @@ from strider.runtime.effects import Effects, Reads
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock, Record, TopicPartition
-from strider.scheduler.core import Budgets, Orders, ShardCount
+from strider.scheduler.core import Budgets, Orders, ShardCount, Sources
 from strider.stores.frontier.ports import NotReady, WorkingSet
 from strider.stores.frontier.rules import UNLIMITED
 
@@ -33,7 +33,20 @@ from .cleaning import Cleaning
 from .concluding import Concluding
 from .controlling import Controlling
 from .gating import Gating
-from .ports import Archive, Backlogs, Bulletin, Meter, NoMeter, Options, Soundings, Specs, Truths, Voice
+from .heeding import Heeding
+from .ports import (
+    Archive,
+    Backlogs,
+    Bulletin,
+    Meter,
+    NoMeter,
+    Options,
+    Register,
+    Soundings,
+    Specs,
+    Truths,
+    Voice,
+)
 from .rebuilding import Rebuilding
 from .refilling import Refilling
 from .releasing import Releasing
@@ -71,6 +84,7 @@ class Scheduler:
         bulletin: Bulletin,
         soundings: Soundings,
         backlogs: Backlogs | None = None,
+        register: Register | None = None,
         meter: Meter | None = None,
     ) -> None:
         self._working_set = working_set
@@ -83,6 +97,8 @@ class Scheduler:
         self._meter: Meter = meter or NoMeter()
         self._budgets = budgets = Budgets(options.allowance)
         self._orders = Orders()
+        self._sources = Sources(by_domain=options.by_domain)
+        self._heeding = Heeding(register, self._sources, in_hand=self._in_hand, clock=clock, chance=chance)
         self._controlling = Controlling(
             bulletin, self._orders, budgets, shards=options.shards, clock=clock, chance=chance
         )
@@ -101,6 +117,7 @@ class Scheduler:
             archive=archive,
             rebuilding=self._rebuilding,
             orders=self._orders,
+            sources=self._sources,
             options=options,
             clock=clock,
         )
@@ -150,6 +167,7 @@ class Scheduler:
     async def on_shards_taken(self, shards: frozenset[int]) -> None:
         """Fence who had the shards, get their working sets ready, and release from them."""
         await self._controlling.catch_up()
+        await self._heeding.catch_up()
         for number in shards:
             shard = await self._taking.take(number)
             await self._controlling.hold(shard)
@@ -189,10 +207,12 @@ class Scheduler:
         """Hear wishes, chase pages; raise what ends a release loop that nobody has ended. Runs for ever."""
         async with asyncio.TaskGroup() as together:
             hearing = together.create_task(self._controlling.run(), name="hear wishes")
+            heeding = together.create_task(self._heeding.run(), name="heed sources")
             chasing = together.create_task(self._chasing.run(), name="chase pages")
             gating = together.create_task(self._gating.run(), name="count backlogs")
             await self._has_fault.wait()
             hearing.cancel()
+            heeding.cancel()
             chasing.cancel()
             gating.cancel()
         assert self._fault is not None

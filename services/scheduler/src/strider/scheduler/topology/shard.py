@@ -16,7 +16,7 @@ from strider.contracts.identity import entry_id
 from strider.contracts.making import changed, swift
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import RawRecord
-from strider.scheduler.core import Fate, Orders, fate_of, obey
+from strider.scheduler.core import Fate, Orders, Sources, fate_of, obey
 from strider.stores.frontier.ports import (
     Accepted,
     Conclusion,
@@ -84,6 +84,7 @@ class Shard:
         options: Options,
         time: ShardTime,
         orders: Orders | None = None,
+        sources: Sources | None = None,
     ) -> None:
         self.number = number
         self._orders = orders or Orders()
@@ -91,7 +92,9 @@ class Shard:
         self.time = time
         self.working_set = working_set
         self.options = options
-        self.groups = GroupShelf(delay_seconds=options.delay_seconds, most=options.groups_kept)
+        self.groups = GroupShelf(
+            delay_seconds=options.delay_seconds, most=options.groups_kept, sources=sources
+        )
         self.robots = RobotsShelf(most_characters=options.robots_characters)
         self.hindsight = Hindsight(taken_at=time.monotonic())
         self.wake = asyncio.Event()

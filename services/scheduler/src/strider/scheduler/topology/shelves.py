@@ -11,7 +11,17 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
-from strider.scheduler.core import NO_RULES, Bar, Group, Rules, group_record, new_group, with_spec
+from strider.contracts.making import changed
+from strider.scheduler.core import (
+    NO_RULES,
+    Bar,
+    Group,
+    Rules,
+    Sources,
+    group_record,
+    new_group,
+    with_spec,
+)
 from strider.stores.frontier.ports import GroupState
 
 LOOKED_AT: Final = 8
@@ -27,9 +37,10 @@ Recorded = tuple[int, int, int, str, int, Bar]
 class GroupShelf:
     """Groups, what the working set was told of them, and what the log says of them."""
 
-    def __init__(self, *, delay_seconds: float, most: int) -> None:
+    def __init__(self, *, delay_seconds: float, most: int, sources: Sources | None = None) -> None:
         self._delay_seconds = delay_seconds
         self._most = most
+        self._sources = sources or Sources()
         self._groups: OrderedDict[str, Group] = OrderedDict()
         self._told: dict[str, Told] = {}
         self._recorded: dict[str, Recorded] = {}
@@ -39,8 +50,10 @@ class GroupShelf:
         return iter(self._groups)
 
     def get(self, name: str) -> Group:
-        """Give a group, new where it is not known."""
-        return self._groups.get(name) or new_group(name, delay_seconds=self._delay_seconds)
+        """Give a group, new where it is not known; with what sources want of it now."""
+        group = self._groups.get(name) or new_group(name, delay_seconds=self._delay_seconds)
+        manners = self._sources.of(name)
+        return group if manners == group.manners else changed(group, manners=manners)
 
     def put(self, group: Group) -> None:
         """Keep a group as it is now."""
@@ -83,12 +96,12 @@ class GroupShelf:
     def records(self, names: Iterable[str], *, now_ms: int, epoch: int) -> list[HostRecorded]:
         """Give the records of those of these groups that the log does not know as they are."""
         default = _recorded(new_group("", delay_seconds=self._delay_seconds))
-        changed = []
+        news = []
         for name in dict.fromkeys(names):
             group = self.get(name)
             if self._recorded.get(name, default) != _recorded(group):
-                changed.append(group_record(group, now_ms=now_ms, epoch=epoch))
-        return changed
+                news.append(group_record(group, now_ms=now_ms, epoch=epoch))
+        return news
 
     def recorded(self, names: Iterable[str]) -> None:
         """Note that the log knows these as they are."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
-from strider.scheduler.core import Orders
+from strider.scheduler.core import Orders, Sources
 from strider.stores.frontier.ports import WorkingSet
 
 from .ports import Archive, Options, Truths
@@ -26,6 +26,7 @@ class Taking:
         archive: Archive,
         rebuilding: Rebuilding,
         orders: Orders,
+        sources: Sources,
         options: Options,
         clock: Clock,
     ) -> None:
@@ -34,6 +35,7 @@ class Taking:
         self._archive = archive
         self._rebuilding = rebuilding
         self._orders = orders
+        self._sources = sources
         self._options = options
         self._clock = clock
 
@@ -44,7 +46,13 @@ class Taking:
             taken = await self._working_set.take(number, truth.epoch)
             time = ShardTime(self._clock, taken.now_ms)
             shard = Shard(
-                number, truth, self._working_set, options=self._options, time=time, orders=self._orders
+                number,
+                truth,
+                self._working_set,
+                options=self._options,
+                time=time,
+                orders=self._orders,
+                sources=self._sources,
             )
             if taken.is_ready:
                 await remember_hosts(shard, await self._archive.hosts(number), keeps_specs=True)

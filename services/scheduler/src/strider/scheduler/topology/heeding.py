@@ -1,0 +1,77 @@
+"""sources -> what people want of single sites -> every shard in hand, at once.
+
+Reads the sources whole before the first shard is taken, so that no site is met with another's manners,
+and then on for ever. A group that is known is told to the working set where its source has changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+from strider.contracts.generated.events import SourceSaved
+from strider.politeness.ladder import INFRASTRUCTURE, Chance
+from strider.runtime.errors import Fenced, Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock
+from strider.scheduler.core import Sources
+
+from .ports import Register
+from .shard import Shard
+
+_log = logger("scheduler")
+
+
+class Heeding:
+    """Takes sources in, and tells shards of them."""
+
+    def __init__(
+        self,
+        register: Register | None,
+        sources: Sources,
+        *,
+        in_hand: Callable[[], Iterable[Shard]],
+        clock: Clock,
+        chance: Chance,
+    ) -> None:
+        """Make one; without a register there are no sources."""
+        self._register = register
+        self._sources = sources
+        self._in_hand = in_hand
+        self._clock = clock
+        self._chance = chance
+        self._one_at_a_time = asyncio.Lock()
+
+    async def catch_up(self) -> None:
+        """Know all that was saved by now; raises Unavailable."""
+        if self._register is not None:
+            async with self._one_at_a_time:
+                await self._take(await self._register.until_now())
+
+    async def run(self) -> None:
+        """Read on for ever."""
+        failures = 0
+        while self._register is not None:
+            try:
+                async with self._one_at_a_time:
+                    await self._take(await self._register.news())
+                failures = 0
+                await asyncio.sleep(0)  # who wants to catch up comes first
+            except Unavailable as failure:
+                failures += 1
+                _log.warning("Sources Wait", why=str(failure))
+                await self._clock.sleep(INFRASTRUCTURE.wait_seconds(failures, self._chance) or 1.0)
+
+    async def _take(self, saved: Sequence[tuple[str, SourceSaved | None]]) -> None:
+        about: set[str] = set()
+        for source_id, source in saved:
+            about |= self._sources.take(source_id, source)
+        for shard in list(self._in_hand()) if about else ():
+            names = [name for name in shard.groups if self._sources.concern(name, about)]
+            try:
+                await shard.record([], groups=names)
+                await shard.tell_groups(names)
+            except (Unavailable, Fenced) as failure:
+                # It holds from the group's next turn on all the same.
+                _log.warning("Source Not Told", shard=shard.number, groups=len(names), why=str(failure))
+            shard.wake.set()
