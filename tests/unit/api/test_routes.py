@@ -207,6 +207,23 @@ async def test_each_seed_of_many_has_its_answer(world: World, client: httpx.Asyn
     assert [seed.url for seed in world.door.submitted] == ["https://a.test/x"]
 
 
+@pytest.mark.req("S4.1.5")
+async def test_urls_of_one_batch_may_have_different_priorities(
+    world: World, client: httpx.AsyncClient
+) -> None:
+    """By words or by numbers; what is no priority is that seed's own mistake."""
+    wanted = ["low", 3, "urgent"]
+    seeds = [{"url": f"https://a.test/{n}", "priority": each} for n, each in enumerate(wanted)]
+
+    answer = await client.post("/api/v1/seeds", json=seeds)
+
+    assert (answer.status_code, answer.json()["accepted"], answer.json()["refused"]) == (202, 2, 1)
+    assert [(seed.url[-1], seed.priority) for seed in world.door.submitted] == [
+        ("0", 1),
+        ("1", 3),
+    ]
+
+
 async def test_who_sent_it_and_when_may_be_said(world: World, client: httpx.AsyncClient) -> None:
     await client.post(
         "/api/v1/seeds", json={"url": "https://a.test/", "submitted_by": "us", "submitted_at_ms": 5}

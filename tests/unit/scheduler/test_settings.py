@@ -6,6 +6,7 @@ import pytest
 
 from strider.runtime.settings import CrawlSettings, RunSettings
 from strider.scheduler.__main__ import options_of
+from strider.scheduler.core import Allowance, Amount
 from strider.scheduler.settings import SchedulerSettings
 from strider.scheduler.topology import Options
 from strider.stores.frontier.ports import Room
@@ -24,6 +25,14 @@ def test_settings_become_options() -> None:
         queued_ahead_minutes=2,
         redis_full_percent=60,
         refill_seconds=3,
+        clean_hours=2,
+        keep_closed_days=20,
+        max_pages=1,
+        max_bytes=2,
+        max_seconds=3,
+        max_pages_per_host=4,
+        max_bytes_per_domain=8,
+        max_seconds_per_domain=9,
     )
 
     assert options_of(settings) == Options(
@@ -37,6 +46,9 @@ def test_settings_become_options() -> None:
         robots_characters=1024 * 1024,
         room=Room(group_entries=50, horizon_ms=120_000, full_percent=60, floor_entries=1_000),
         refill_seconds=3,
+        clean_seconds=7_200,
+        keep_closed_seconds=20 * 86_400,
+        allowance=Allowance(Amount(1, 2, 3_000), Amount(4, 0, 0), Amount(0, 8, 9_000)),
     )
 
 
