@@ -120,7 +120,7 @@ REFUSED = [
     pytest.param(
         a_document(priority="urgent"),
         "bad_value",
-        "priority is 'urgent', wanted is one of high, medium, low, discovery, or 0 to 3",
+        "priority is 'urgent', wanted is one of high, medium, low, discovery, 0 to 3, or 1/10 to 10/10",
         id="unknown priority",
     ),
     pytest.param('{"URL":"a"}', "unknown_field", "'URL'; did you mean 'url'", id="a name in capitals"),
@@ -284,3 +284,16 @@ def test_any_bytes_behind_a_brace_are_taken_or_refused(rest: bytes) -> None:
         reason = failure.reason
 
     assert reason in (*DECODE_REASONS, "none")
+
+
+@pytest.mark.req("S4.12.5")
+def test_the_priorities_of_task_lists_are_the_same_scale_in_finer_steps() -> None:
+    """1 is the most urgent there, 10 the least, 5 the usual; one number stands for all ways to say it."""
+    words = [f"{number}/10" for number in range(1, 11)]
+
+    found = [decode(a_document(priority=word)).priority for word in words]
+
+    assert found == [3, 3, 3, 2, 2, 2, 1, 1, 1, 0]
+    for word in ("0/10", "11/10", "5/5"):
+        with pytest.raises(DecodeError, match="1/10 to 10/10"):
+            decode(a_document(priority=word))

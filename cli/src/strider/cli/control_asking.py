@@ -86,7 +86,7 @@ class Frontier:
             what=what,
             is_wish=True,
             at_ms=at_ms,
-            by=_who(),
+            by=person(),
             **about,
         )
         speaker = Speaker(self.bus, self.codec, service=SPEAKER, shards=self.shards, clock=SystemClock())
@@ -126,7 +126,8 @@ async def open_frontier(target: Target) -> AsyncIterator[Frontier]:
         await bus.close()
 
 
-def _who() -> str:
+def person() -> str:
+    """Name who sits at the terminal."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

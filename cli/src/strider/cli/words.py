@@ -27,6 +27,7 @@ WORDS: Final = {
     "status": "stack",
     "logs": "stack",
     "seeds": "seeds",
+    "sources": "sources",
     "crawls": "crawls",
     "hosts": "hosts",
     "explain": "explain",

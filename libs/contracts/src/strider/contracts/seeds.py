@@ -5,7 +5,8 @@ schema decides what the fields are; what is left out, or null, takes its default
 is listed here and nowhere else:
 
 - a whole number may be written as 3.0, and 3 stands for 3.0;
-- `priority` also takes the words high, medium, low and discovery;
+- `priority` also takes the words high, medium, low and discovery, and the scale of task lists, from 1/10
+  (most urgent) to 10/10;
 - one text stands for a list with that text alone;
 - in maps of texts, numbers and booleans become their JSON text, and what is null is left out.
 
@@ -35,6 +36,8 @@ MAX_DIGITS: Final = 30
 """Of a number. No field takes longer ones, and Python's cost grows with the square of the digits."""
 
 PRIORITY_WORDS: Final = {"discovery": 0, "low": 1, "medium": 2, "high": 3}
+TASK_PRIORITIES: Final = {f"{n}/10": 3 - (n - 1) // 3 for n in range(1, 11)}
+"""1 to 3 are high, 4 to 6 medium (5 is usual there), 7 to 9 low, 10 is discovery."""
 
 RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "priority": (0, 3),
@@ -146,10 +149,13 @@ def _field_value(field: Field, value: Any, words: Words) -> Any:
 
 
 def _priority(word: str) -> int:
-    known = PRIORITY_WORDS.get(word.strip().lower())
+    said = word.strip().lower()
+    known = PRIORITY_WORDS.get(said, TASK_PRIORITIES.get(said))
     if known is None:
         names = ", ".join(sorted(PRIORITY_WORDS, key=lambda name: -PRIORITY_WORDS[name]))
-        raise DecodeError("bad_value", f"priority is {word[:80]!r}, wanted is one of {names}, or 0 to 3")
+        raise DecodeError(
+            "bad_value", f"priority is {word[:80]!r}, wanted is one of {names}, 0 to 3, or 1/10 to 10/10"
+        )
     return known
 
 

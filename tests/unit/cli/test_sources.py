@@ -1,0 +1,63 @@
+"""Sources that lead nowhere are found, and raised where that is wished."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.cli.sources import raise_shallow, saved_sources
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import SourceSaved
+from strider.contracts.generated.topics import SCHEMAS, SOURCES
+from strider.runtime.effects import Say
+from strider.runtime.errors import Unavailable
+from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
+from strider.runtime.speaking import Speaker
+
+DEPTHS = {"unset": 0, "list": 1, "usual": 3, "deep": 7, "two": 2}
+
+
+async def a_bus(codec: Codec) -> InProcessBus:
+    """Have sources of every depth saved, one of them twice."""
+    broker = Broker(clock=LoopClock())
+    for topic in (SOURCES, SCHEMAS):
+        broker.declare(topic, shards=1)
+    bus = InProcessBus(broker)
+    speaker = Speaker(bus, codec, service="api", shards=1, clock=LoopClock())
+    saved = [SourceSaved("two", "two", "https://two.test/", max_depth=0)]
+    saved += [SourceSaved(name, name, f"https://{name}.test/", max_depth=n) for name, n in DEPTHS.items()]
+    await speaker.speak([Say(SOURCES, source) for source in saved])
+    await speaker.close()
+    return bus
+
+
+@pytest.mark.req("S0.4.3")
+@pytest.mark.parametrize("is_raising", [False, True])
+def test_sources_that_follow_no_link_or_one_are_raised_to_three(is_raising: bool) -> None:
+    """Once: after that there is nothing to find. Nothing else changes, and nothing about others."""
+
+    async def scenario() -> None:
+        codec, clock = Codec(SchemaBook.embedded()), LoopClock()
+        bus = await a_bus(codec)
+
+        found = await raise_shallow(bus, codec, clock=clock, now_ms=9, is_raising=is_raising)
+        again = await raise_shallow(bus, codec, clock=clock, now_ms=10, is_raising=is_raising)
+
+        assert [source.source_id for source in found] == ["list", "unset"]
+        assert again == ([] if is_raising else found)
+        after = {source.source_id: source for source in await saved_sources(bus, codec, clock=clock)}
+        raised = dict.fromkeys(("list", "unset"), 3) if is_raising else {}
+        assert {name: source.max_depth for name, source in after.items()} == DEPTHS | raised
+        assert after["list"].url == "https://list.test/"
+        assert after["list"].updated_at_ms == (9 if is_raising else 0)
+
+    simulate(scenario())
+
+
+def test_a_broker_without_the_topic_is_told() -> None:
+    async def scenario() -> None:
+        bus = InProcessBus(Broker(clock=LoopClock()))
+        with pytest.raises(Unavailable, match="strider topics apply"):
+            await saved_sources(bus, Codec(SchemaBook.embedded()), clock=LoopClock())
+
+    simulate(scenario())
