@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -83,6 +85,42 @@ async def test_kill_9_costs_no_fetch_and_no_url(place: Place, start: Start) -> N
     await place.until_closed()
 
     check(place)
+
+
+async def test_budgets_hold_through_kills(kafka_bootstrap: str, redis_url: str, start: Start) -> None:
+    """Of the run and of each host, counted anew by whoever comes; and in the end nobody waits.
+
+    How much is left over depends on how many pages were settled whose outcome the killed one had not read.
+    """
+    place = Place(kafka_bootstrap, redis_url, seed=3)
+    place.spec = replace(place.spec, max_pages_per_host=3, max_bytes=12_500, max_body_bytes=1_500)
+    await place.begin()
+    scheduler = start()
+    await until_asked(place, 5)
+    scheduler.end(signal.SIGKILL)
+    scheduler = start()
+    await until_asked(place, 7)
+    scheduler.end(signal.SIGKILL)
+    start()
+
+    await place.until(lambda: is_quiet(place))
+
+    pages = [visit for visit in place.web.log if visit.outcome == "fetched" and visit.size]
+    assert max(Counter(visit.host for visit in pages).values()) <= 3
+    assert 6_000 < sum(visit.size for visit in place.web.log) <= 12_500
+    assert "budget" in (await place.reasons()).values()
+    await place.close()
+
+
+async def is_quiet(place: Place) -> bool:
+    """Say whether all is closed, and stays so for longer than anything takes here."""
+    asked = len(place.web.log)
+    for _ in range(2):
+        entries = await place.entries()
+        if not entries or any(not entry.closed_at_ms for entry in entries):
+            return False
+        await place.clock.sleep(4)
+    return len(place.web.log) == asked and len(await place.entries()) == len(entries)
 
 
 @pytest.mark.slow

@@ -137,9 +137,10 @@ class Ring:
         )
         if mark.marked is Marked.GONE:
             return Effects(outcome="lease_gone")
-        answer = _within(request, self.web.answer(request.url, self.random))
+        found = self.web.answer(request.url, self.random)
+        answer = _within(request, replace(found, seconds=found.seconds * self.haste))
         began = self.clock.monotonic()
-        await self.clock.sleep(answer.seconds * self.haste)
+        await self.clock.sleep(answer.seconds)
         host = urlsplit(request.url).hostname or ""
         self.web.log.append(
             Visit(request.url, host, began, self.clock.monotonic(), answer.outcome, answer.size)

@@ -195,6 +195,21 @@ def test_what_comes_while_a_shard_is_counted_counts_once() -> None:
     assert ask(budgets, 9, limits) == Answer(Grant.GIVEN, "", Amount(1, 700, 30_000))
 
 
+@pytest.mark.parametrize("how", ["came", "ran out"])
+def test_a_lease_that_ends_while_a_shard_is_counted_holds_nothing(how: str) -> None:
+    """Whoever looked at the leases before may name it all the same: nobody would ever end it again."""
+    budgets = granted(2)
+    budgets.begin_count(3)
+    if how == "came":
+        use(budgets, 2, has_page=False)
+    else:
+        budgets.give_back(3, "run", "3-7-2")
+
+    budgets.end_count(3, at=0.0, leased=[a_bid(2), a_bid(5)])
+
+    assert [reserve(budgets, n) for n in (6, 7)] == [Grant.GIVEN, Grant.FULL]
+
+
 def test_a_page_whose_cost_nobody_wrote_down_costs_the_most_until_its_outcome_is_read() -> None:
     """It was settled first, and then whoever read outcomes died."""
     limits = Allowance(run=Amount(bytes=2_500), request=PAGE)
@@ -325,13 +340,3 @@ def test_whoever_comes_later_is_told_that_a_run_has_limits_here() -> None:
     assert told(budgets) == [("quota_wanted", 0)]
     assert reserve(budgets, 0, limits) is Grant.GIVEN
     assert list(budgets.ledger.held_by(3)) == ["run"]
-
-
-def test_a_run_that_is_over_for_good_is_forgotten() -> None:
-    budgets = granted(2)
-    reserve(budgets, 0)
-
-    budgets.forget("run")
-
-    assert list(budgets.ledger.held_by(3)) == []
-    assert told(budgets) == []

@@ -9,6 +9,7 @@ from strider.contracts.codec import Codec
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.contracts.generated.words import DecisionReason
+from strider.contracts.making import changed
 from strider.runtime.metrics import Metric, Metrics
 from strider.runtime.ports import Bus, RawRecord, ShardWriter
 from strider.scheduler.core.gates import Backlog
@@ -30,6 +31,9 @@ __all__ = [
     "TopicTruth",
     "TopicTruths",
 ]
+
+_NOBODY: Final = EntryRecorded("", "", "", "", "", "", "", 0, 0)
+"""What a key is read from has no other field that matters."""
 
 NAMESPACE: Final = "scheduler"
 """First part of the transactional id: shards of other services have their own owners."""
@@ -53,7 +57,7 @@ class TopicTruth:
 
     def grave(self, job_id: str, url_key: str) -> RawRecord:
         """Make the record that forgets an entry."""
-        return RawRecord(f"{job_id}/{url_key}".encode(), None)
+        return RawRecord(FRONTIER.key_of(changed(_NOBODY, job_id=job_id, url_key=url_key)), None)
 
     async def write(
         self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False

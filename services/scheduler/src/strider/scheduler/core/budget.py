@@ -81,6 +81,8 @@ class _Count:
     """When runs with a budget go on."""
     later: list[Fetch] = field(default_factory=list)
     """What came meanwhile; the truth may have it or not."""
+    ended: set[str] = field(default_factory=set)
+    """Leases that ended meanwhile: who looks at leases may still see them, until their ends are written."""
 
 
 GIVEN: Final = Answer(Grant.GIVEN)
@@ -162,10 +164,9 @@ class Budgets:
         if not fetch.limits.are_any:
             return False
         account = self._account(shard, fetch.execution_id, fetch.limits)
-        hold = account.let_go(place_of(fetch.lease_id))
-        count = self._counts.get(shard)
-        if count is not None and count.until == inf:
-            count.later.append(fetch)
+        hold = self._let_go(account, shard, fetch.lease_id)
+        if self.is_to_count(shard):
+            self._counts[shard].later.append(fetch)
         else:
             _spend(account, fetch)
         return hold is not None and hold.is_cut
@@ -177,8 +178,7 @@ class Budgets:
 
     def give_back(self, shard: int, execution_id: str, lease_id: str) -> None:
         """Note that a lease ended of which no outcome came."""
-        if (account := self._accounts.get((shard, execution_id))) is not None:
-            account.let_go(place_of(lease_id))
+        self._let_go(self._accounts.get((shard, execution_id)), shard, lease_id)
 
     def begin_count(self, shard: int) -> None:
         """Forget what was known of a shard: what it spent is counted anew, from its truth."""
@@ -196,7 +196,8 @@ class Budgets:
         for fetch in () if count is None else count.later:
             _spend(self._account(shard, fetch.execution_id, fetch.limits), fetch)
         for bid in leased:
-            if bid.limits.are_any:
+            is_over = count is not None and place_of(bid.lease_id) in count.ended
+            if bid.limits.are_any and not is_over:
                 account = self._account(shard, bid.execution_id, bid.limits)
                 hold = Hold(bid.entry_id, bid.host, account.wish(bid.entry_id))
                 account.hold(place_of(bid.lease_id), hold)
@@ -209,12 +210,6 @@ class Budgets:
         """Note that the shard is somebody else's now."""
         self._counts.pop(shard, None)
         for name in [name for name in self._accounts if name[0] == shard]:
-            del self._accounts[name]
-
-    def forget(self, execution_id: str) -> None:
-        """Let go of a run that is over for good."""
-        self.ledger.forget(execution_id)
-        for name in [name for name in self._accounts if name[1] == execution_id]:
             del self._accounts[name]
 
     def words(self, owner: Owner, *, now: float, now_ms: int) -> Iterator[JobEvent]:
@@ -250,6 +245,12 @@ class Budgets:
         pages = self.ledger.share(run, shard, Measure.PAGES).used - account.used.pages
         size = self.ledger.share(run, shard, Measure.BYTES).used - account.used.bytes
         account.used = account.used.plus(Amount(max(0, pages), max(0, size)))
+
+    def _let_go(self, account: Account | None, shard: int, lease_id: str) -> Hold | None:
+        place = place_of(lease_id)
+        if self.is_to_count(shard):
+            self._counts[shard].ended.add(place)
+        return None if account is None else account.let_go(place)
 
     def _is_counting(self, shard: int, now: float) -> bool:
         count = self._counts.get(shard)

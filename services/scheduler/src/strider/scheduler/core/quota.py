@@ -158,8 +158,3 @@ class Ledger:
     def held_by(self, shard: int) -> Iterator[str]:
         """Name the runs that a shard has said something about."""
         return (name for name, pools in self._pools.items() if shard in pools[Measure.PAGES].shares)
-
-    def forget(self, execution_id: str) -> None:
-        """Let go of a run that is over for good."""
-        self._pools.pop(execution_id, None)
-        self._began_ms.pop(execution_id, None)
