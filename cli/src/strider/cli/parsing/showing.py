@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.words import DocumentKind, ParseOutcome
+from strider.parser.core.feedpaths import common_feeds
 
 READ: Final = frozenset({ParseOutcome.PARSED, ParseOutcome.PARTLY_PARSED})
 
@@ -57,12 +58,18 @@ def told_of(event: PageParsed, texts: bytes = b"") -> dict[str, Any]:
             url=event.alternate_urls, language=event.alternate_languages, type=event.alternate_types
         ),
         "feeds": list(event.feed_urls),
+        "feed_candidates": list(common_feeds(event.url)) if _may_have_feeds(event) else [],
         "images": _rows(url=event.image_urls, alt=event.image_alts),
         "entries": _entries(event, structured),
         "products": known["products"],
         "structured": structured,
         "records": json.loads(event.records_json) if event.records_json else None,
     }
+
+
+def _may_have_feeds(event: PageParsed) -> bool:
+    """Whether it is a page that could be read, and that names no feed."""
+    return event.outcome in READ and event.document_kind == DocumentKind.HTML and not event.feed_urls
 
 
 def failed(message: str, url: str = "") -> dict[str, Any]:

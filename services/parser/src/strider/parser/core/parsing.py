@@ -19,6 +19,7 @@ from strider.contracts.generated.words import DocumentKind, ExtractionLevel, Par
 
 from .charsets import Charset, find_charset, to_text, to_utf_8
 from .directives import hear_directives
+from .feedpaths import linked_feeds
 from .kinds import find_kind
 from .listed import of_listed
 from .mainfields import of_main
@@ -162,15 +163,19 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
     base = find_base(page.url, reading)
     outlinks = find_outlinks(reading.anchors, base=base, max_links=limits.max_links)
     is_whole = document.is_whole and not reading.is_cut
-    said = {**_of_text(reading.text), **_about(reading, properties, page)}
+    said = {
+        **_of_text(reading.text),
+        **_about(reading, properties, page),
+        **_around(reading, base),
+    }
     if reading.blocks is not None:
         said |= of_main(page.url, reading, properties, base=base, extraction=limits.extraction)
+        said["feed_urls"] = said["feed_urls"] or linked_feeds(outlinks.urls)
     if limits.extraction == ExtractionLevel.RECORDS:
         site = tools.read_site(page.url, content)
         said |= {**of_records(reading, properties, base, site=site), **of_site(site)}
     return PageParsed(
         **{**carried(page), **said},
-        **_around(reading, base),
         **_directives(reading, page, limits),
         **of_links(outlinks),
         base_url=base,
