@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from strider.parser.adapters.lexbor import read_html
-from strider.parser.adapters.lexbor_limits import HARMLESS_BYTES, MAX_DEPTH, find_limit
+from strider.parser.adapters.lexbor_limits import (
+    HARMLESS_BYTES,
+    LONG_TAG_BYTES,
+    MAX_DEPTH,
+    _long_pieces,
+    find_limit,
+)
 
 
 def test_usual_documents_have_no_limit() -> None:
@@ -69,6 +77,21 @@ def test_of_a_million_anchors_the_first_are_looked_at() -> None:
     reading = read_html(b"<a href=/x>x</a>" * 20_001)
 
     assert (len(reading.anchors), reading.is_cut) == (20_000, True)
+
+
+def test_long_pieces_are_found_wherever_they_lie() -> None:
+    """Looking around every 4,096th byte must miss none that splitting would find."""
+    chance = Random(4_096)
+    lengths = (0, 1, 100, 4_094, 4_095, 4_096, 4_097, 8_191, 8_192, 8_193, 20_000)
+    for _ in range(300):
+        pieces = [b"x" * chance.choice(lengths) for _ in range(chance.randrange(1, 12))]
+        content, expected, at = b"<".join(pieces), [], len(pieces[0])
+        for piece in pieces[1:]:
+            if len(piece) >= LONG_TAG_BYTES:
+                expected.append((at, at + 1 + len(piece)))
+            at += 1 + len(piece)
+
+        assert list(_long_pieces(content)) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ odd documents, by which they lose their end, and costs the usual ones next to no
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 MAX_DEPTH: Final = 2_000
@@ -81,17 +82,28 @@ def _ends_itself(content: bytes, start: int) -> bool:
 
 
 def _find_attributes_limit(content: bytes) -> int | None:
-    pieces = content.split(b"<")
-    if len(max(pieces, key=len)) < LONG_TAG_BYTES:
-        return None
-    start = 0
-    for piece in pieces:
-        if len(piece) >= LONG_TAG_BYTES and piece[:1].isalpha() and not _is_short(piece):
+    for start, end in _long_pieces(content):
+        piece = content[start + 1 : end]
+        if piece[:1].isalpha() and not _is_short(piece):
             tag = _VALUE.sub(b" =", piece).partition(b">")[0]
             if len(tag) > 2 * MAX_ATTRIBUTES and len(tag.split()) > MAX_ATTRIBUTES:
-                return start - 1
-        start += len(piece) + 1
+                return start
     return None
+
+
+def _long_pieces(content: bytes) -> Iterator[tuple[int, int]]:
+    """Find where a bracket is followed by LONG_TAG_BYTES or more without another.
+
+    Each such piece lies across a multiple of that length, so looking around those is enough.
+    """
+    look_at = LONG_TAG_BYTES
+    while look_at < len(content):
+        start, end = content.rfind(b"<", 0, look_at + 1), content.find(b"<", look_at + 1)
+        if end < 0:
+            end = len(content)
+        if start >= 0 and end - start > LONG_TAG_BYTES:
+            yield start, end
+        look_at += max(1, (end - look_at + LONG_TAG_BYTES - 1) // LONG_TAG_BYTES) * LONG_TAG_BYTES
 
 
 def _is_short(piece: bytes) -> bool:

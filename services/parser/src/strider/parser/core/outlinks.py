@@ -94,7 +94,14 @@ def _picked(column: Sequence[T], places: Iterable[int]) -> tuple[T, ...]:
 def _leading(anchors: Anchors) -> Anchors:
     """Leave out what leads to places of the page itself."""
     is_leading = ["#" not in href or not href.lstrip().startswith("#") for href in anchors.hrefs]
-    return anchors if all(is_leading) else Anchors.of(compress(anchors, is_leading))
+    if all(is_leading):
+        return anchors
+    return Anchors(
+        tuple(compress(anchors.hrefs, is_leading)),
+        tuple(compress(anchors.texts, is_leading)),
+        tuple(compress(anchors.rels, is_leading)),
+        tuple(compress(anchors.regions, is_leading)),
+    )
 
 
 def _merge(
