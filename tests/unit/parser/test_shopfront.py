@@ -170,6 +170,32 @@ def test_a_number_stands_behind_its_label_or_below_it() -> None:
     assert number_in("SKU: N/A") == ""
 
 
+SHOP: str = (
+    "<main><h1>Oak Stool</h1><span class=price>GBP 84.50</span>{}<button>Add to basket</button></main>"
+    "<div class=related-products><span class=product-code>ZZ-9</span></div>"
+)
+
+
+@pytest.mark.req("S4.12.22")
+@pytest.mark.parametrize(
+    ("part", "sku"),
+    [
+        pytest.param("<form><input type=hidden name=product_sku value=ST-1></form>", "ST-1", id="field"),
+        pytest.param("<p class='product-code'>Code: ST-1</p>", "", id="words-before-it-are-no-number"),
+        pytest.param("<p class='productCode'>ST-1</p>", "ST-1", id="class"),
+        pytest.param("<p class=item-number>Item no. 4711</p>", "4711", id="with-a-label"),
+        pytest.param("<div data-article-number=4711>x</div>", "4711", id="data"),
+        pytest.param("<p class=sku>ST-2</p><p class=productcode>ST-1</p>", "ST-2", id="a-sku-comes-first"),
+        pytest.param("", "", id="not-that-of-another-product"),
+    ],
+)
+def test_the_number_of_a_thing_has_many_names(part: str, sku: str) -> None:
+    page = read(SHOP.format(part), url="https://shop.test/x", limits=Limits(extraction="records"))
+
+    (product,) = page.products
+    assert (product.sku, product.price) == (sku, "84.50")
+
+
 @pytest.mark.parametrize(
     "part", ['<div class="price">', '<b class="sku stock review">', '<i itemprop="price">']
 )

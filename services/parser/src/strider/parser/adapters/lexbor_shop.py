@@ -13,7 +13,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from strider.parser.core.shopsigns import AMOUNT, BUTTON, HEADING, NOTE, PROPERTY, Picture, Shop, Sign
+from strider.parser.core.shopsigns import AMOUNT, BUTTON, HEADING, NOTE, NUMBER, PROPERTY, Picture, Shop, Sign
 
 from .lexbor_prices import MAX_PRICE_CHARS, read_amounts, text_of
 
@@ -129,6 +129,7 @@ def read_shop(body: LexborNode) -> Shop:
         is_out = place.is_beside or place.is_moving or _is_hidden(said, names_of(said))
         is_beside = is_out or node.mem_id in cards
         signs += [sign._replace(is_beside=is_beside) for sign in _signs(node, place)]
+    signs += _numbers(body, places)
     return Shop(tuple(signs), _crumbs(body), tuple(pictures), names_of(body.attributes))
 
 
@@ -154,6 +155,31 @@ def _signs(node: LexborNode, place: _Around) -> Iterator[Sign]:
         yield Sign(NOTE, text, words)
 
 
+def _numbers(body: LexborNode, places: _Places) -> Iterator[Sign]:
+    """Find what is named as the number of a thing, in other words than SKU: behind all other signs."""
+    for node in body.css(_NUMBERED)[:MAX_NUMBERED]:
+        place, said = places.around(node), node.attributes
+        number = said.get("value") if node.tag == "input" else _text(node)
+        number = next((stated for name in _NUMBER_DATA if (stated := said.get(name))), number)
+        if number:
+            is_beside = place.is_beside or place.is_moving
+            yield Sign(NUMBER, number[:MAX_TEXT_CHARS], names_of(said), is_beside=is_beside)
+
+
+MAX_NUMBERED: Final = 50
+_THINGS: Final = ("product", "item", "article", "part", "model")
+_NUMBER_DATA: Final = tuple(f"data-{thing}-{word}" for thing in _THINGS for word in ("code", "number", "no"))
+_NUMBERED: Final = ",".join(
+    [
+        'input[name*="sku" i]',
+        *(f"[{name}]" for name in _NUMBER_DATA),
+        *(
+            f'[class*="{thing}{word}" i]'
+            for thing in _THINGS
+            for word in ("-code", "code", "-number", "number")
+        ),
+    ]
+)
 _NOTED: Final = re.compile(r"sku|stock|availab|inventory|brand|rating|review|stars")
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from strider.contracts.generated.words import Availability
 
 from .prices import Price, read_price
-from .shopsigns import AMOUNT, BUTTON, HEADING, NOTE, PROPERTY, Shop, Sign
+from .shopsigns import AMOUNT, BUTTON, HEADING, NOTE, NUMBER, PROPERTY, Shop, Sign
 from .shopwords import (
     BRAND_LABEL,
     BUY,
@@ -259,7 +259,8 @@ _BRAND: Final = re.compile(r"^(?:brand|marke|marque|marca|by|visit the)\b[\s:]*|
 def _numbers(signs: Sequence[Sign], text: str) -> dict[str, str]:
     said = {sign.words: sign.text for sign in reversed(signs) if sign.kind == PROPERTY}
     noted = (sign.text for sign in signs if sign.kind == NOTE and "sku" in sign.words)
-    skus = (said.get("sku", ""), *noted, labelled(SKU_LABEL, text), said.get("productid", ""))
+    stated = (sign.text for sign in signs if sign.kind == NUMBER)
+    skus = (said.get("sku", ""), *noted, labelled(SKU_LABEL, text), *stated, said.get("productid", ""))
     mpn = number_in(said.get("mpn", "")) or number_in(labelled(MPN_LABEL, text))
     gtins = (
         *(said.get(name, "") for name in ("gtin13", "gtin12", "gtin", "gtin14", "gtin8")),

@@ -16,6 +16,8 @@ NOTE: Final = 3
 """What an element says whose name speaks of numbers, stock, brands or ratings."""
 PROPERTY: Final = 4
 """An itemprop; `words` is its name."""
+NUMBER: Final = 5
+"""What an element or a field of a form says that is called the number of a thing, in other words than SKU."""
 
 
 class Sign(NamedTuple):
