@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from strider.contracts.generated.words import ExtractionLevel, RequestKind
-from strider.urls import domain, host
+from strider.contracts.making import swift
+from strider.urls import domain
 
 MAX_ENTRIES: Final = 50_000
 """What the sitemap protocol allows in one file."""
@@ -20,7 +21,7 @@ MAX_TEXT_CHARS: Final = 1_000
 MAX_DETAIL_BYTES: Final = 128 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@swift(frozen=True, slots=True)
 class Entry:
     """One thing that is listed."""
 
@@ -80,11 +81,15 @@ def _of_same_site(entries: list[Entry], url: str) -> list[Entry]:
     if not own or own.endswith(".invalid"):
         return entries  # nobody said where it comes from
     homes: dict[str, bool] = {}
+    kept = []
     for entry in entries:
-        there = host(entry.url)
-        if there not in homes:
-            homes[there] = domain(entry.url) == own
-    return [entry for entry in entries if homes[host(entry.url)]]
+        url = entry.url
+        there = url[: url.find("/", 8)]
+        if (is_home := homes.get(there)) is None:
+            is_home = homes[there] = domain(url) == own
+        if is_home:
+            kept.append(entry)
+    return kept
 
 
 def _records(listing: Listing, format_name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from strider.contracts.generated.events import PageParsed
@@ -142,6 +143,7 @@ def write_reader(reader: Reader) -> str:
     return f"{reader.domain}|{reader.parser}|{reader.version}|{reader.verdict}"
 
 
+@lru_cache(maxsize=1_024)
 def as_reader(text: str) -> Reader | None:
     """Read such a word; None for what is none."""
     parts = text.split("|")
