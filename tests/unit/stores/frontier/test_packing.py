@@ -14,6 +14,7 @@ from strider.stores.frontier.packing import (
     OWN,
     RARE,
     SHARED,
+    Shared,
     pack_tail,
     shape_from,
     shape_number,
@@ -91,17 +92,20 @@ def _typical() -> EntryRecorded:
         1_795_018_180_635,
         referrer="https://www.example.test/articles/2026/index.html",
         discovered_at_ms=1_795_018_180_635,
+        due_at_ms=1_795_018_180_635,
     )
+
+
+def _shared(entry: EntryRecorded) -> Shared:
+    return shape_from(shape_text(shape_of(entry)))
 
 
 @given(ENTRIES)
 def test_an_entry_comes_back_as_it_went(entry: EntryRecorded) -> None:
     """What the working set loses, the next record loses."""
-    shape = shape_from(shape_text(shape_of(entry)))
-
     tail = pack_tail(entry, shape=70_000, execution=80_000)
 
-    assert unpack_tail(tail, shape) == entry
+    assert unpack_tail(tail, _shared(entry)) == entry
     assert shape_number(tail) == 70_000
 
 
@@ -119,7 +123,19 @@ def test_a_usual_entry_takes_few_bytes() -> None:
 
     tail = pack_tail(entry, shape=1, execution=1)
 
-    assert len(tail) <= len(entry.url) + len("/articles/2026/index.html") + 70
+    assert len(tail) <= len(entry.url) - len("https://") + len("index.html") + 57
+
+
+def test_folders_that_a_referrer_shares_are_not_told_twice() -> None:
+    """Most pages are linked from their neighbours."""
+    site = "https://www.example.test"
+    places = ("articles/2026/05/a", "articles/2026/a", "articles/a", "news/a")
+
+    tails = [
+        pack_tail(replace(_typical(), referrer=f"{site}/{place}"), shape=1, execution=1) for place in places
+    ]
+
+    assert [len(tail) - len(tails[0]) for tail in tails] == [0, 0, 0, len("news/")]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +148,7 @@ def test_a_time_outside_of_all_times_is_the_nearest_one(given_ms: int, kept_ms: 
 
     tail = pack_tail(entry, shape=1, execution=1)
 
-    assert unpack_tail(tail, shape_of(entry)).due_at_ms == kept_ms
+    assert unpack_tail(tail, _shared(entry)).due_at_ms == kept_ms
 
 
 def test_the_lease_that_has_an_entry_gives_its_sequence() -> None:
@@ -140,8 +156,8 @@ def test_the_lease_that_has_an_entry_gives_its_sequence() -> None:
 
     tail = pack_tail(entry, shape=1, execution=1)
 
-    assert unpack_tail(tail, shape_of(entry), held_by=9).fetch_sequence == 9
-    assert unpack_tail(tail, shape_of(entry)).fetch_sequence == 3
+    assert unpack_tail(tail, _shared(entry), held_by=9).fetch_sequence == 9
+    assert unpack_tail(tail, _shared(entry)).fetch_sequence == 3
 
 
 def test_hosts_are_not_told_twice() -> None:

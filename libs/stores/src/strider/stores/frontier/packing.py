@@ -4,14 +4,14 @@ What many entries share (who they belong to, how far they are) is one number, wh
 *shape*; keys are raw; addresses leave out what the URL says already; fields at their defaults take
 nothing. Pure. Knows nothing of numbers' origin, of scripts, or of what a field means.
 
-A slot is 17 bytes of the scripts', then the tail: due time, priority, number of the execution,
+A slot is 13 bytes of the scripts', then the tail: due time, priority, number of the execution,
 fetch sequence (these the scripts read), and what only this module reads.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from operator import attrgetter
 from struct import Struct
@@ -46,25 +46,39 @@ RARE: Final = (
 )  # fmt: skip
 """Fields that stand in a tail only where they are not at their defaults, by their number here."""
 
-FIELDS: Final = f"{crc32(repr((SHARED, OWN, RARE)).encode()):08x}"
+_TAIL: Final = Struct(">QQI32sHHB")
+"""Due, priority and execution; more of it, and sequence; shape and flags; key; lengths of
+URL and referrer, and how much of it is the URL's beginning. Numbers share words, because a call
+for each costs more than shifting them."""
+
+FIELDS: Final = f"{crc32(repr((SHARED, OWN, RARE, _TAIL.format)).encode()):08x}"
 """Changes with the fields: what another version packed is not read but rebuilt."""
 
 Shape = tuple[Any, ...]
+Shared = Mapping[str, Any]
+"""A shape by the names of its fields."""
 
 shape_of: Callable[[EntryRecorded], Shape] = attrgetter(*SHARED)
 
 _rare_of: Callable[[EntryRecorded], tuple[Any, ...]] = attrgetter(*RARE)
 
-_HEAD: Final = Struct(">BIHIHI")
-"""Phase, ticket, lease that has it, last outcome: the scripts' part of a slot."""
-_TAIL: Final = Struct(">6sB3s6sI32s6s6sBHH")
-"""Due, priority, execution, sequence; shape, key, updated, discovered, flags, lengths of URL and referrer."""
+_HEAD: Final = Struct(">BHIHI")
+"""Phase; ticket, or lease that has it; last outcome: the scripts' part of a slot."""
+SLOT_SIZE: Final = _HEAD.size
+"""Of that part: the tail comes behind it."""
 _RARE: Final = Struct(">BI")
+
+QUEUED: Final = 0
+LEASED: Final = 1
+RING: Final = 2
+"""Phases."""
 
 _KEY_IS_TEXT: Final = 1
 _GROUP_IS_TOLD: Final = 2
-_REFERRER_IS_NEAR: Final = 4
-"""It begins as the URL does, up to the path."""
+_IS_HTTPS: Final = 4
+"""The URL is told without its scheme."""
+_TIMES_DIFFER: Final = 8
+"""It was not discovered and updated when it is due, but at times of their own."""
 
 _MAX_48: Final = (1 << 48) - 1
 _HTTPS: Final = "https://"
@@ -72,6 +86,8 @@ _HTTPS_SIZE: Final = len(_HTTPS)
 _HASH_CHARACTERS: Final = 64
 _TEXT_KEY: Final = len(RARE)
 _TEXT_GROUP: Final = len(RARE) + 1
+_TIMES: Final = len(RARE) + 2
+_LONGEST_BEGINNING: Final = 0xFF
 _URL_LIMIT: Final = 0xFFFF
 
 
@@ -92,14 +108,19 @@ def shape_text(shape: Shape) -> str:
     return json.dumps(shape, ensure_ascii=False, separators=(",", ":"))
 
 
-def shape_from(text: str) -> Shape:
+def shape_from(text: str) -> Shared:
     """Read a shape back."""
-    return tuple(json.loads(text))
+    return dict(zip(SHARED, json.loads(text), strict=True))
 
 
 def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
     """Pack an entry, given the numbers of its shape and of its execution."""
     url, group, referrer = entry.url, entry.group, entry.referrer
+    due, sequence, updated, found = (
+        entry.due_at_ms, entry.fetch_sequence, entry.updated_at_ms, entry.discovered_at_ms,
+    )  # fmt: skip
+    if (due | sequence | updated | found) >> 48:
+        due, sequence, updated, found = map(_nearest, (due, sequence, updated, found))
     flags, more = 0, []
     key = _raw(entry.url_key)
     if key is None:
@@ -110,24 +131,27 @@ def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
         if group != host:
             flags |= _GROUP_IS_TOLD
             more.append(_packed_rare(_TEXT_GROUP, _bytes(group)))
-    if referrer and referrer.startswith(origin):
-        flags |= _REFERRER_IS_NEAR
-        referrer = referrer[len(origin) :]
+    if not found == updated == due:
+        flags |= _TIMES_DIFFER
+        more.append(_packed_rare(_TIMES, updated.to_bytes(6) + found.to_bytes(6)))
     if (rare := _rare_of(entry)) != _DEFAULTS:
         more += _rare_parts(rare)
-    url_bytes, referrer_bytes = _bytes(url)[:_URL_LIMIT], _bytes(referrer)[:_URL_LIMIT]
+    beginning = _shared_beginning(url, referrer, origin) if referrer else 0
+    if url.startswith(_HTTPS):
+        flags |= _IS_HTTPS
+        url = url[_HTTPS_SIZE:]
+    url_bytes, referrer_bytes = _bytes(url)[:_URL_LIMIT], _bytes(referrer[beginning:])[:_URL_LIMIT]
     head = _TAIL.pack(
-        _six(entry.due_at_ms), rank(entry), execution.to_bytes(3), _six(entry.fetch_sequence), shape,
-        key or b"", _six(entry.updated_at_ms), _six(entry.discovered_at_ms),
-        flags, len(url_bytes), len(referrer_bytes),
+        due << 16 | rank(entry) << 8 | execution >> 16, (execution & 0xFFFF) << 48 | sequence,
+        shape << 8 | flags, key or b"", len(url_bytes), len(referrer_bytes), beginning,
     )  # fmt: skip
     return b"".join((head, url_bytes, referrer_bytes, *more)) if more else head + url_bytes + referrer_bytes
 
 
 def tail_of(slot: bytes) -> tuple[bytes, int]:
     """Take a slot apart: its tail, and the lease that has it (0 for none)."""
-    _, _, high, low, _, _ = _HEAD.unpack_from(slot)
-    return slot[_HEAD.size :], high << 32 | low
+    phase, high, low, _, _ = _HEAD.unpack_from(slot)
+    return slot[SLOT_SIZE:], high << 32 | low if phase == LEASED else 0
 
 
 def phase_of(slot: bytes) -> int:
@@ -137,39 +161,49 @@ def phase_of(slot: bytes) -> int:
 
 def shape_number(tail: bytes) -> int:
     """Say which shape a tail needs to be read."""
-    return int(_TAIL.unpack_from(tail)[4])
+    return int(_TAIL.unpack_from(tail)[2]) >> 8
 
 
-def unpack_tail(tail: bytes, shape: Shape, *, held_by: int = 0) -> EntryRecorded:
+def unpack_tail(tail: bytes, shared: Shared, *, held_by: int = 0) -> EntryRecorded:
     """Read an entry back, with the fetch sequence of the lease that has it, if one has."""
-    due, _, _, sequence, _, key, updated, found, flags, url_size, ref_size = _TAIL.unpack_from(tail)
+    due, sequence, flags, key, url_size, ref_size, beginning = _TAIL.unpack_from(tail)
     end = _TAIL.size + url_size
     url = _text(tail[_TAIL.size : end])
-    referrer = _text(tail[end : end + ref_size])
-    host, origin = _host_and_origin(url)
+    if flags & _IS_HTTPS:
+        url = _HTTPS + url
+    referrer = url[:beginning] + _text(tail[end : end + ref_size])
     rest = _unpacked_rare(tail, end + ref_size) if len(tail) > end + ref_size else {}
+    due >>= 16
+    updated, found = rest.pop("times") if flags & _TIMES_DIFFER else (due, due)
     return EntryRecorded(
         url_key=rest.pop("url_key") if flags & _KEY_IS_TEXT else key.hex(),
         url=url,
-        group=rest.pop("group") if flags & _GROUP_IS_TOLD else host,
-        referrer=origin + referrer if flags & _REFERRER_IS_NEAR else referrer,
-        fetch_sequence=held_by or int.from_bytes(sequence),
-        updated_at_ms=int.from_bytes(updated),
-        discovered_at_ms=int.from_bytes(found),
-        due_at_ms=int.from_bytes(due),
-        **dict(zip(SHARED, shape, strict=True)),
+        group=rest.pop("group") if flags & _GROUP_IS_TOLD else _host_and_origin(url)[0],
+        referrer=referrer,
+        fetch_sequence=held_by or sequence & _MAX_48,
+        updated_at_ms=updated,
+        discovered_at_ms=found,
+        due_at_ms=due,
+        **shared,
         **rest,
     )
 
 
 def _https_origin(url: str, group: str) -> str | None:
     """Give everything up to the path of the usual URL, whose host is its group; None for all others."""
-    size = _HTTPS_SIZE + len(group)
-    if ":" in group:
+    if ":" in group or not url.startswith(f"{_HTTPS}{group}/"):
         return None
-    if url.startswith(_HTTPS) and url.startswith(group, _HTTPS_SIZE) and url[size : size + 1] == "/":
-        return url[:size]
-    return None
+    return url[: _HTTPS_SIZE + len(group)]
+
+
+def _shared_beginning(url: str, referrer: str, origin: str) -> int:
+    """Say how many characters a referrer has in common with the URL: folders, or all up to the path."""
+    folder = url.rfind("/") + 1
+    while folder > len(origin):
+        if folder <= _LONGEST_BEGINNING and referrer.startswith(url[:folder]):
+            return folder
+        folder = url.rfind("/", 0, folder - 1) + 1
+    return len(origin) if len(origin) <= _LONGEST_BEGINNING and referrer.startswith(origin) else 0
 
 
 def _host_and_origin(url: str) -> tuple[str, str]:
@@ -208,7 +242,9 @@ def _unpacked_rare(tail: bytes, at: int) -> dict[str, Any]:
         number, size = _RARE.unpack_from(tail, at)
         value = tail[at + _RARE.size : at + _RARE.size + size]
         at += _RARE.size + size
-        if number >= _TEXT_KEY:
+        if number == _TIMES:
+            found["times"] = int.from_bytes(value[:6]), int.from_bytes(value[6:])
+        elif number >= _TEXT_KEY:
             found["url_key" if number == _TEXT_KEY else "group"] = _text(value)
         else:
             found[RARE[number]] = _rare_value(_DEFAULTS[number], value)
@@ -235,11 +271,8 @@ def _raw(text: str) -> bytes | None:
     return raw if raw.hex() == text else None
 
 
-def _six(value: int) -> bytes:
-    try:
-        return value.to_bytes(6)
-    except OverflowError:
-        return (0 if value < 0 else _MAX_48).to_bytes(6)
+def _nearest(value: int) -> int:
+    return min(max(value, 0), _MAX_48)
 
 
 def _bytes(text: str) -> bytes:

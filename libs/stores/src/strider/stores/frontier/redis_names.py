@@ -14,7 +14,7 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.stores.keys import FRONTIER_SHAPES
 from strider.stores.redis import Redis
 
-from .packing import Shape, pack_tail, shape_from, shape_of, shape_text
+from .packing import Shape, Shared, pack_tail, shape_from, shape_of, shape_text
 from .ports import NotReady
 from .redis_calls import ShardCalls
 from .redis_tending import RedisTending
@@ -30,7 +30,7 @@ class Names:
     """By text: shapes are JSON arrays, executions JSON strings."""
     packers: dict[Shape, tuple[int, int]] = field(default_factory=dict)
     """Number of the shape, and of its execution."""
-    shapes: dict[int, Shape] = field(default_factory=dict)
+    shapes: dict[int, Shared] = field(default_factory=dict)
     executions: dict[int, str] = field(default_factory=dict)
 
     def pack(self, entry: EntryRecorded) -> bytes:
@@ -77,7 +77,7 @@ class NamesOfShards:
             names.packers[shape] = names.numbers[shape_name], names.numbers[execution]
         return names
 
-    async def shapes(self, shard: int, numbers: Iterable[int]) -> Mapping[int, Shape]:
+    async def shapes(self, shard: int, numbers: Iterable[int]) -> Mapping[int, Shared]:
         """Give shapes by their numbers."""
         names = self._names.setdefault(shard, Names())
         await self._learn(shard, names, {number for number in numbers if number not in names.shapes})

@@ -33,10 +33,6 @@ _GROUP: Final = Struct(">IHHIHIH")
 _SHORT: Final = Struct(">H")
 _LONG: Final = Struct(">I")
 
-QUEUED: Final = 0
-LEASED: Final = 1
-RING: Final = 2
-
 _FATES: Final = {Fate.QUEUE: 0, Fate.RING: 1, Fate.CLOSE: 2, Fate.CLOSE_AND_FORGET: 3}
 _ONLY_LEASE: Final = 4
 

@@ -15,7 +15,7 @@ from strider.runtime.ports import Clock
 from strider.stores.redis import Redis
 
 from . import redis_leases
-from .packing import phase_of, shape_number, tail_of, unpack_tail
+from .packing import LEASED, QUEUED, RING, phase_of, shape_number, tail_of, unpack_tail
 from .ports import (
     Accepted,
     Conclusion,
@@ -41,9 +41,6 @@ from .ports import (
 from .redis_calls import ShardCalls
 from .redis_names import NamesOfShards
 from .redis_records import (
-    LEASED,
-    QUEUED,
-    RING,
     Scopes,
     accepted_bytes,
     conclusion_bytes,
@@ -175,8 +172,8 @@ class RedisWorkingSet:
         over = redis_leases.expired(expired)
         shapes = await self._names.shapes(shard, {lease.shape for lease in (*leases, *over)})
         return Release(
-            redis_leases.shown(leases, shard, shapes.__getitem__),
-            redis_leases.shown(over, shard, shapes.__getitem__),
+            redis_leases.shown(leases, shard, shapes),
+            redis_leases.shown(over, shard, shapes),
             now_ms,
             next_ms,
         )

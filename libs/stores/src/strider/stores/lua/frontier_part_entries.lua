@@ -5,12 +5,12 @@
 -- arguments: none of its own
 -- result: none
 --
--- A slot is 17 bytes that are written here (phase, ticket, lease that has it, last outcome counted) and a
--- tail that is the owner's: due time, priority, number of the execution, fetch sequence, and the entry.
+-- A slot is 13 bytes that are written here (phase; ticket of its place while it is queued, or the lease that has
+-- it; last outcome counted) and a tail that is the owner's: due time, priority, number of the execution, fetch
+-- sequence, and the entry.
 local QUEUED, LEASED, RING = 0, 1, 2
-local SLOT, TAIL = '>BI4I6I6', '>I6BI3I6'
-local WHOLE_SLOT = '>BI4I6I6I6BI3I6'
-local NEW_SLOT, PLACE = '>BI4I6I6c0', '>c0I4'
+local TAIL, WHOLE_SLOT, NEW_SLOT = '>I6BI3I6', '>BI6I6I6BI3I6', '>BI6I6c0'
+local PLACE = '>c16I4'
 local LATER_A_CALL = 500
 
 local slots -- by entry id; false where there is none
@@ -22,10 +22,10 @@ local function begin_entries()
 end
 
 local function parsed_slot(packed)
-  local phase, ticket, held, ended, due, rank, execution, sequence = struct.unpack(WHOLE_SLOT, packed)
+  local phase, whose, ended, due, rank, execution, sequence = struct.unpack(WHOLE_SLOT, packed)
   return {
-    phase = phase, ticket = ticket, held = held, ended = ended, due = due, rank = rank, execution = execution,
-    sequence = sequence, tail = string.sub(packed, 18),
+    phase = phase, ticket = phase == QUEUED and whose or 0, held = phase == LEASED and whose or 0, ended = ended,
+    due = due, rank = rank, execution = execution, sequence = sequence, tail = string.sub(packed, 14),
   }
 end
 
@@ -48,11 +48,11 @@ local function slot(id)
 end
 
 local function new_slot(phase, ticket, sequence, tail)
-  return struct.pack(NEW_SLOT, phase, ticket, 0, sequence, tail)
+  return struct.pack(NEW_SLOT, phase, ticket, sequence, tail)
 end
 
 local function packed_slot(s)
-  return struct.pack(NEW_SLOT, s.phase, s.ticket, s.held, s.ended, s.tail)
+  return struct.pack(NEW_SLOT, s.phase, s.phase == QUEUED and s.ticket or s.held, s.ended, s.tail)
 end
 
 local function set_tail(s, tail)

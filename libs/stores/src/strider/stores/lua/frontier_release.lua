@@ -8,7 +8,7 @@
 local GHOSTS_A_CALL = 10000
 local EXPIRIES_A_CALL = 1000
 local SAID = '>I6'
-local PLACE_READ, WAITING_SLOT, LEASED_SLOT = '>c16I4', '>BI4', '>BI4I6'
+local SLOT_HEAD = '>BI6'
 
 local left, lease_ms, ghosts
 local given, many_given, said -- sequence and slot of each; sequences, packed
@@ -25,7 +25,7 @@ local function lease_out(g, id, packed)
   local sequence, expires, name, n = head.sequence + 1, now + lease_ms, g.name, many_given
   head.sequence, head.queued = sequence, head.queued - 1
   g.flying, g.unstarted = g.flying + 1, g.unstarted + 1
-  packed = struct.pack(LEASED_SLOT, LEASED, 0, sequence) .. string.sub(packed, 12)
+  packed = struct.pack(SLOT_HEAD, LEASED, sequence) .. string.sub(packed, 8)
   new_slots[n + 1], new_slots[n + 2] = id, packed
   new_leases[n + 1] = sequence
   new_leases[n + 2] = struct.pack(LEASE, head.epoch, ISSUED, RUNNING, 0, now, expires, 0, id, 0, '', #name, name, 0, '')
@@ -75,10 +75,10 @@ local function pop(g, priority)
       return
     end
     g[priority] = g[priority] - 1
-    local id, ticket = struct.unpack(PLACE_READ, item)
+    local id, ticket = struct.unpack(PLACE, item)
     local packed = redis.call('HGET', key.entries, id)
     if packed then
-      local phase, place_ticket = struct.unpack(WAITING_SLOT, packed)
+      local phase, place_ticket = struct.unpack(SLOT_HEAD, packed)
       if phase == QUEUED and place_ticket == ticket then return id, packed end
     end
     ghosts = ghosts + 1

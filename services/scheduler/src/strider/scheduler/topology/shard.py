@@ -195,7 +195,7 @@ class Shard:
             with self.ready():
                 await self.working_set.conclude(self.number, self.epoch, conclusions)
             self._heed_wishes(each.entry for each in conclusions)
-            # The rest makes nothing releasable: groups of what was fetched are free since its outcome came.
+            # Nothing else makes anything releasable: groups are free from the outcome on.
             if self.wants_room or any(each.fate.value == Fate.QUEUE.value for each in conclusions):
                 self.wake.set()
 
