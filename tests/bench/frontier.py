@@ -31,6 +31,7 @@ from .measure import Row
 ACCEPTED_A_CALL: Final = 800
 RELEASED_A_CALL: Final = 100
 LEASE_MS: Final = 3_600_000
+SEEN_AT_LEAST: Final = 200_000
 GROUPS: Final = 5_000
 URLS_A_HOST: Final = 8
 """One after the other: pages link to their own host, and a batch holds some dozens of pages."""
@@ -135,8 +136,9 @@ class Bench:
             await self._set.accept(shard, 1, (), seen=[Seen(scope, _fingerprint(each)) for each in part])
 
     async def memory(self) -> int:
-        """Bytes that the server has taken."""
-        return int((await self._redis.command("INFO", "memory"))["used_memory"])
+        """Bytes that the server has taken, without what it keeps to talk to us."""
+        told = await self._redis.command("INFO", "memory")
+        return int(told["used_memory"]) - int(told["mem_clients_normal"])
 
     async def _server_seconds(self) -> float:
         told = await self._redis.command("INFO", "cpu")
@@ -166,15 +168,15 @@ async def _measure(url: str, *, rounds: int, short: bool) -> list[Row]:
 
 
 async def _seen(bench: Bench, sizes: Sequence[int]) -> list[Row]:
-    """Bytes a URL of one job, at several sizes of it."""
+    """Bytes a URL of a job, at several sizes; of small ones there are many, or noise would be measured."""
     await bench.open(0, groups=1)
-    rows, done = [], 0
-    await bench.remember(0, "warm", range(1_000))
-    before = await bench.memory()
+    rows = []
+    await bench.remember(0, "warm", range(10_000))
     for size in sizes:
-        await bench.remember(0, "job", range(done, size))
-        done = size
-        spent = (await bench.memory() - before) / size
+        before, jobs = await bench.memory(), max(1, SEEN_AT_LEAST // size)
+        for job in range(jobs):
+            await bench.remember(0, f"job-{size}-{job}", range(size))
+        spent = (await bench.memory() - before) / (size * jobs)
         rows.append(Row(f"seen-set, bytes a URL, {size:,} URLs of a job", spent, "B", 10.0))
     return rows
 
