@@ -116,18 +116,17 @@ def shape_from(text: str) -> Shared:
 def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
     """Pack an entry, given the numbers of its shape and of its execution."""
     url, group, referrer = entry.url, entry.group, entry.referrer
-    due, sequence, updated, found = (
-        entry.due_at_ms, entry.fetch_sequence, entry.updated_at_ms, entry.discovered_at_ms,
-    )  # fmt: skip
+    due, sequence = entry.due_at_ms, entry.fetch_sequence
+    updated, found = entry.updated_at_ms, entry.discovered_at_ms
     if (due | sequence | updated | found) >> 48:
         due, sequence, updated, found = map(_nearest, (due, sequence, updated, found))
     flags, more = 0, []
-    key = _raw(entry.url_key)
-    if key is None:
+    if (key := _raw(entry.url_key)) is None:
         flags |= _KEY_IS_TEXT
         more.append(_packed_rare(_TEXT_KEY, _bytes(entry.url_key)))
-    if (origin := _https_origin(url, group)) is None:
-        host, origin = _host_and_origin(url)
+    site = f"{_HTTPS}{group}"
+    if not url.startswith(f"{site}/") or ":" in group:  # it is so for nearly all
+        host, site = _host_and_origin(url)
         if group != host:
             flags |= _GROUP_IS_TOLD
             more.append(_packed_rare(_TEXT_GROUP, _bytes(group)))
@@ -136,7 +135,9 @@ def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
         more.append(_packed_rare(_TIMES, updated.to_bytes(6) + found.to_bytes(6)))
     if (rare := _rare_of(entry)) != _DEFAULTS:
         more += _rare_parts(rare)
-    beginning = _shared_beginning(url, referrer, origin) if referrer else 0
+    beginning = referrer.rfind("/") + 1
+    if beginning > _LONGEST_BEGINNING or not url.startswith(referrer[:beginning]):
+        beginning = len(site) if len(site) <= _LONGEST_BEGINNING and referrer.startswith(site) else 0
     if url.startswith(_HTTPS):
         flags |= _IS_HTTPS
         url = url[_HTTPS_SIZE:]
@@ -187,23 +188,6 @@ def unpack_tail(tail: bytes, shared: Shared, *, held_by: int = 0) -> EntryRecord
         **shared,
         **rest,
     )
-
-
-def _https_origin(url: str, group: str) -> str | None:
-    """Give everything up to the path of the usual URL, whose host is its group; None for all others."""
-    if ":" in group or not url.startswith(f"{_HTTPS}{group}/"):
-        return None
-    return url[: _HTTPS_SIZE + len(group)]
-
-
-def _shared_beginning(url: str, referrer: str, origin: str) -> int:
-    """Say how many characters a referrer has in common with the URL: folders, or all up to the path."""
-    folder = url.rfind("/") + 1
-    while folder > len(origin):
-        if folder <= _LONGEST_BEGINNING and referrer.startswith(url[:folder]):
-            return folder
-        folder = url.rfind("/", 0, folder - 1) + 1
-    return len(origin) if len(origin) <= _LONGEST_BEGINNING and referrer.startswith(origin) else 0
 
 
 def _host_and_origin(url: str) -> tuple[str, str]:

@@ -32,6 +32,7 @@ _CONCLUSION: Final = Struct(">H16s19sH")
 _GROUP: Final = Struct(">IHHIHIH")
 _SHORT: Final = Struct(">H")
 _LONG: Final = Struct(">I")
+_NO_TOKEN: Final = Struct(">HI")
 
 _FATES: Final = {Fate.QUEUE: 0, Fate.RING: 1, Fate.CLOSE: 2, Fate.CLOSE_AND_FORGET: 3}
 _ONLY_LEASE: Final = 4
@@ -65,13 +66,16 @@ def raw_id(entry: EntryRecorded) -> bytes:
 def accepted_bytes(accepted: Iterable[Accepted], names: Names, scopes: Scopes, *, phase: int) -> bytes:
     """Tell entries to `frontier_accept`."""
     parts: list[bytes] = []
+    pack, number = names.pack, scopes.number
     for each in accepted:
         entry = each.entry
-        group, token, tail = _bytes(entry.group), _bytes(entry.seed_token), names.pack(entry)
-        head = _ACCEPTED.pack(
-            phase, scopes.number(each.seen_scope), raw_id(entry), digits(each.fingerprint), len(group)
-        )
-        parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
+        group, token, tail = _bytes(entry.group), _bytes(entry.seed_token), pack(entry)
+        name, fingerprint = raw_entry_id(entry.job_id, entry.url_key), digits(each.fingerprint)
+        head = _ACCEPTED.pack(phase, number(each.seen_scope), name, fingerprint, len(group))
+        if token:
+            parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
+        else:
+            parts += (head, group, _NO_TOKEN.pack(0, len(tail)), tail)
     return b"".join(parts)
 
 
