@@ -123,3 +123,33 @@ async def test_a_connection_that_was_idle_for_long_is_made_anew(redis_url: str) 
 
 async def _connections(redis: Redis) -> set[str]:
     return set(re.findall(r"^id=(\d+)", (await redis.command("CLIENT", "LIST")).decode(), re.MULTILINE))
+
+
+async def test_answers_that_come_late_fail_only_those_who_waited_too_long(redis_url: str) -> None:
+    """The server is slow and not gone: whoever asks next must not lose its answer with the others'."""
+    address = urlsplit(redis_url)
+    async with wire_to(address.hostname or "", address.port or 0) as (wire, port):
+        redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=0.6))
+        await redis.run(ECHO, keys=KEYS, args=["warm"])
+        connections = wire.connections
+        wire.delay_seconds = 0.4
+        early, late, last = (
+            asyncio.create_task(_after(seconds, redis, number))
+            for number, seconds in enumerate((0.0, 0.2, 0.7))
+        )
+        await asyncio.sleep(0.1)
+        wire.delay_seconds = 0.9
+
+        assert await early == b"0"
+        with pytest.raises(Unavailable):
+            await late
+        wire.delay_seconds = 0.0
+        assert await last == b"2"
+        assert wire.connections == connections
+        await redis.close()
+
+
+async def _after(seconds: float, redis: Redis, number: int) -> bytes:
+    await asyncio.sleep(seconds)
+    answer: bytes = await redis.run(ECHO, keys=KEYS, args=[number])
+    return answer

@@ -135,15 +135,21 @@ class Line:
             self._lose(connection, str(failure) or type(failure).__name__)
 
     def _look_at_the_clock(self) -> None:
+        """Fail the calls that have waited for too long; give a connection up on which nothing comes."""
         self._watch = None
-        if not self._waiting:
-            return
         loop = asyncio.get_running_loop()
-        left = self._waiting[0][1] + self._timeout_seconds - loop.time()
-        if left > 0:
-            self._watch = loop.call_later(left, self._look_at_the_clock)
-        else:
+        late = loop.time() - self._timeout_seconds
+        if self._waiting and max(self._waiting[0][1], self._heard_at) <= late:
             self._end("no answer in time")
+            return
+        for each, since in self._waiting:
+            if since > late:
+                self._watch = loop.call_at(since + self._timeout_seconds, self._look_at_the_clock)
+                return
+            if not each.done():
+                each.set_exception(exceptions.TimeoutError("no answer in time"))
+        if self._waiting:  # all have failed, and their answers may still come
+            self._watch = loop.call_later(self._timeout_seconds, self._look_at_the_clock)
 
     def _lose(self, connection: AbstractConnection, why: str) -> None:
         if connection is self._connection:

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
 _READ_BYTES: Final = 65536
+_MOST_HELD: Final = 1024
 
 
 class Wire:
@@ -78,11 +79,11 @@ class Wire:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool
     ) -> None:
         with suppress(OSError):
-            while data := await reader.read(_READ_BYTES):
+            async for data, came_at in _arrivals(reader):
                 if self.swallows:
                     continue
                 if is_answer:
-                    await self._dawdle()
+                    await self._dawdle(came_at)
                     if self.torn_answers > 0:
                         self.torn_answers -= 1
                         writer.write(data[: len(data) // 2])
@@ -92,12 +93,34 @@ class Wire:
         self._writers.discard(writer)
         writer.close()
 
-    async def _dawdle(self) -> None:
+    async def _dawdle(self, came_at: float) -> None:
         if self.delay_seconds > 0:
-            await asyncio.sleep(self.delay_seconds)
+            await asyncio.sleep(came_at + self.delay_seconds - asyncio.get_running_loop().time())
         if not self._open.is_set():
             self.held.set()
             await self._open.wait()
+
+
+async def _arrivals(reader: asyncio.StreamReader) -> AsyncIterator[tuple[bytes, float]]:
+    """Give what comes, and when: what comes while something else is held back is not later for that."""
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Queue[tuple[bytes, float]] = asyncio.Queue(_MOST_HELD)
+
+    async def read() -> None:
+        data = b"."
+        while data:
+            try:
+                data = await reader.read(_READ_BYTES)
+            except OSError:
+                data = b""
+            await arrived.put((data, loop.time()))
+
+    reading = asyncio.create_task(read())
+    try:
+        while (arrival := await arrived.get())[0]:
+            yield arrival
+    finally:
+        reading.cancel()
 
 
 @asynccontextmanager

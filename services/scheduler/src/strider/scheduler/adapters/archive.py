@@ -77,7 +77,7 @@ class TopicArchive:
         self._table = TableReader(bus, clock=clock)
         self._codec = codec
         self._most_in_memory = most_in_memory
-        self._glance = Glance(codec, FRONTIER, until="busy_ms")
+        self._glance = Glance(codec, FRONTIER, until="busy_ms", without=("group",))
 
     async def entries(self, shard: int) -> AsyncIterator[Told]:
         """Give what the last record of each entry says."""
