@@ -20,6 +20,7 @@ from .codec_checks import FieldTest, Test, finite_tests, first_failing, word_tes
 from .codec_resolution import Projection, build_projection
 from .codec_text import nul_test, scrub
 from .codec_weight import MEMORY_BUDGET_BYTES, require_affordable, worst_ratio
+from .codec_writing import Write, written_out
 from .compatibility import find_obstacles
 from .errors import DecodeError, EncodeError, UnknownSchema
 from .framing import (
@@ -71,6 +72,8 @@ class _Writing:
     headers: tuple[Header, ...]
     tests: tuple[FieldTest, ...]
     is_clean: Test | None
+    write: Write | None
+    """The quick way."""
 
 
 class Codec:
@@ -173,7 +176,14 @@ class Codec:
         )
         tests = word_tests(schema.node, self.book.words) + finite_tests(schema.node)
         headers = (schema_header(schema.fingerprint),)
-        writing = _Writing(schema.avro, prefix, headers, tests, is_clean=nul_test(schema.node))
+        writing = _Writing(
+            schema.avro,
+            prefix,
+            headers,
+            tests,
+            is_clean=nul_test(schema.node),
+            write=written_out(schema.node),
+        )
         self._writings[key] = writing
         return writing
 
@@ -189,6 +199,11 @@ def _write(writing: _Writing, record: dict[str, Any]) -> bytes:
 
 
 def _serialize(writing: _Writing, record: dict[str, Any]) -> bytes:
+    if writing.write is not None:
+        try:
+            return writing.prefix + writing.write(record)
+        except Exception:  # noqa: BLE001, S110  # whatever it is, the library says it better, or can write it
+            pass
     stream = BytesIO()
     stream.write(writing.prefix)
     schemaless_writer(stream, writing.avro, record)
