@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import ssl
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from strider.fetcher.adapters import RequestOptions, allow_connections
 from strider.testing.hostile import answer
 from tests.integration.fetcher.asking import Asking, asking, lookup_of, request
 
-from .measure import Row
+from .measure import Row, resident_mib
 
 CERTIFICATES = Path(__file__).parents[1] / "integration" / "fetcher" / "certificates"
 PAGE_BYTES = 30_000
@@ -78,8 +77,7 @@ async def _asked(url: str, *, at_a_time: int, rounds: int) -> dict[str, float]:
             _, fetched = await _round(asker, url, count=at_a_time)
         met = [await _round(asker, url, count=at_a_time) for _ in range(rounds)]
     assert {fetched for _, fetched in met} == {at_a_time}
-    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"opening": opening, "cost": sorted(met)[rounds // 2][0], "memory_mb": memory_mb}
+    return {"opening": opening, "cost": sorted(met)[rounds // 2][0], "memory_mb": resident_mib()}
 
 
 async def _round(asker: Asking, url: str, *, count: int) -> tuple[float, int]:

@@ -19,6 +19,8 @@ from pathlib import Path
 from strider.testing.hostile import DEADLINE_MS, FAILING, FINE, LIMIT_BYTES
 from tests.integration.fetcher.asking import Asking, asking, request
 
+from .measure import resident_mib
+
 TOGETHER = 8
 """Requests of one row at a time: a memory that each of them took would show eight times."""
 
@@ -67,7 +69,7 @@ async def measure() -> list[Cost]:
 
 
 async def _row(asker: Asking, origin: str, path: str) -> Cost:
-    before = _resident_mib("VmRSS")
+    before = resident_mib("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # noqa: ASYNC240  # the peak begins anew
     seconds: list[float] = []
 
@@ -80,13 +82,8 @@ async def _row(asker: Asking, origin: str, path: str) -> Cost:
 
     outcomes = {*await asyncio.gather(*(once() for _ in range(TOGETHER)))}
     outcome, error = outcomes.pop() if len(outcomes) == 1 else ("several", str(sorted(outcomes)))
-    risen = max(0.0, _resident_mib("VmHWM") - before)
+    risen = max(0.0, resident_mib("VmHWM") - before)
     return Cost(path, outcome, error, round(max(seconds), 2), round(risen, 1))
-
-
-def _resident_mib(name: str) -> float:
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name + ":"))
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,15 @@ class Spread:
     def of(cls, rounds: list[float]) -> Spread:
         """The spread of some rounds."""
         return cls(statistics.median(rounds), min(rounds), max(rounds))
+
+
+def resident_mib(name: str = "VmHWM") -> float:
+    """Memory of this process, by default at its peak.
+
+    What `getrusage` tells as the peak is that of whoever started it, where that was larger.
+    """
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name + ":"))
 
 
 @dataclass(frozen=True, slots=True)
