@@ -28,6 +28,10 @@ class Holding:
     def add(self, size_bytes: int) -> Awaitable[None] | None:
         """Hold more; gives what must be waited for where that is too much."""
         self._budget.grow(self, size_bytes)
+        return self.turn()
+
+    def turn(self) -> Awaitable[None] | None:
+        """Give what must be waited for before more is read, where there is too much in hand."""
         return self._budget.wait_for_turn(self) if self._budget.is_over else None
 
     def release(self) -> None:

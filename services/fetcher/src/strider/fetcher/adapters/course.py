@@ -62,6 +62,8 @@ class Course:
     """The URLs that redirected to the one that is asked now."""
     is_draining: bool = False
     _last_chunk_at: float = 0.0
+    _excused_seconds: float = 0.0
+    """How long others had to come to their end first."""
     _is_floored: bool = False
     """Whether the timer stands before the deadline, because the body is slow."""
     _is_ended: bool = False
@@ -71,7 +73,7 @@ class Course:
     def begin_exchange(self, *, since: float) -> Exchange:
         """Begin a request that may start for a short time after a moment."""
         start_by = since + START_SECONDS
-        self.head, self.body_bytes = None, 0
+        self.head, self.body_bytes, self._excused_seconds = None, 0, 0.0
         self.exchange = Exchange(self.clock.monotonic, connect_by=start_by, head_by=start_by, via=self.via)
         return self.exchange
 
@@ -114,19 +116,21 @@ class Course:
         if self.is_draining or not least:
             return
         self._last_chunk_at = now = self.clock.monotonic()
-        began = self.exchange.answered_at or now
+        began = (self.exchange.answered_at or now) + self._excused_seconds
         floor_at = began + self.options.slow_grace_seconds + self.body_bytes / least
         self._is_floored = floor_at < self.deadline
         self._until(min(floor_at, self.deadline))
 
-    async def hold(self, size_bytes: int) -> None:
+    async def hold(self, size_bytes: int = 0) -> None:
         """Hold bytes; while others have to come to their end first, nobody calls this one slow."""
-        waiting = self.holding.add(size_bytes)
+        waiting = self.holding.add(size_bytes) if size_bytes else self.holding.turn()
         if waiting is None:
             return
+        began = self.clock.monotonic()
         self._is_floored = False
         self._until(self.deadline)
         await waiting
+        self._excused_seconds += self.clock.monotonic() - began
 
     def overdue(self) -> Failure:
         """Say which limit the timer was."""

@@ -182,6 +182,8 @@ class Requests:
         is_whole = False
         course.begin_body(is_kept=reading.is_kept, has_come=body.has_come)
         try:
+            if reading.is_kept:
+                await course.hold()
             async for chunk in body:
                 course.body_bytes += len(chunk)
                 if reading.is_suspect and not chunks and not looks_like_text(chunk):

@@ -36,13 +36,11 @@ MAX_HEADERS: Final = 256
 MAX_HEAD_BYTES: Final = 256 * 1024
 """The whole head, 1xx answers included, and what of the body came with it."""
 MAX_INFORMATIONAL: Final = 20
-READ_BYTES: Final = 64 * 1024
-"""What is buffered of a body before its sender has to wait."""
-FRAMING_BYTES: Final = 64 * 1024
-"""What may come around a body in chunks, where that is more than half of the body itself: chunks of a few
-bytes are read at a hundredth of the usual pace, and keep the whole process from its work."""
-SLICE_BYTES: Final = 16 * 1024
-"""Of such a body, between two looks at that."""
+READ_BYTES: Final = 32 * 1024
+"""Twice this is buffered of a body before its sender has to wait; it stands in no budget yet."""
+MAX_CRUMBS: Final = 10
+"""Times that a sender may have to wait for the number of its chunks and not for their size: chunks of a few
+bytes are read at a hundredth of the usual pace, and these are more than ten thousand of them."""
 
 _NO_TIMER: Final = TimerNoop()
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -188,19 +186,20 @@ class Wire(ResponseHandler):
     _head_bytes = 0
     _informational = 0
     _body: StreamReader | None = None
-    _chunked_bytes: int | None = None
-    """What has come of a body in chunks, with all that is around them; None for any other body."""
+    _waited_at_bytes = 0
+    """How much of the body had come when its sender had to wait last."""
+    _crumbs = 0
 
     def begin(self, exchange: Exchange) -> None:
         """Watch the next answer."""
-        self._exchange, self._body, self._chunked_bytes = exchange, None, None
-        self._head_bytes = self._informational = 0
+        self._exchange, self._body = exchange, None
+        self._head_bytes = self._informational = self._waited_at_bytes = self._crumbs = 0
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; beyond the limit of a head they end the connection."""
         exchange = self._exchange
         if exchange is None:
-            self._take_body(data)
+            super().data_received(data)
             return
         if not exchange.answered_at:
             exchange.answered_at = exchange.now()
@@ -214,7 +213,6 @@ class Wire(ResponseHandler):
         status = data[0].code
         if status >= 200 or status == 101:  # noqa: PLR2004  # HTTP's own numbers
             self._exchange, self._body = None, data[1]
-            self._chunked_bytes = 0 if data[0].chunked else None
         else:
             self._informational += 1
             if self._informational > MAX_INFORMATIONAL:
@@ -231,21 +229,18 @@ class Wire(ResponseHandler):
         if body is not None and not body.is_eof() and body.exception() is None:
             body.set_exception(exc, *cause)
 
-    def _take_body(self, data: bytes) -> None:
-        """Take bytes of a body; one in chunks may not consist of their heads and ends."""
-        body, taken = self._body, self._chunked_bytes
-        if taken is None or body is None:
-            super().data_received(data)
+    def pause_reading(self) -> None:
+        """Have the sender wait, which it has to for much that is unread, or for many chunks."""
+        super().pause_reading()
+        body = self._body
+        if body is None:
             return
-        for at in range(0, len(data), SLICE_BYTES):
-            part = data[at : at + SLICE_BYTES]
-            super().data_received(part)
-            self._chunked_bytes = taken = taken + len(part)
-            framing_bytes = taken - body.total_bytes
-            if framing_bytes > FRAMING_BYTES and 2 * framing_bytes > body.total_bytes:
-                self._end(Failure(ErrorClass.BAD_FRAMING, "chunks of a few bytes each, without end"))
-            if self.exception() is not None:
-                return
+        come_bytes = body.total_bytes - self._waited_at_bytes
+        self._waited_at_bytes = body.total_bytes
+        self._crumbs += come_bytes < READ_BYTES
+        if self._crumbs == MAX_CRUMBS:
+            failure = Failure(ErrorClass.BAD_FRAMING, "chunks of a few bytes each, without end")
+            self._loop.call_soon(self._end, failure)  # the parser is at work now
 
     def _refuse(self, error: ErrorClass, message: str) -> None:
         exchange, self._exchange = self._exchange, None

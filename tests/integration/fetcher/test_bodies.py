@@ -1,0 +1,66 @@
+"""Bodies on their way: in chunks of any size, and waiting for each other."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from strider.fetcher.adapters import RequestOptions
+from strider.testing.hostile import Reader, Writer, answer, running, says
+from strider.testing.hostile.server import CHUNKED, chunked
+from tests.integration.fetcher.asking import asking, request
+
+PAGE = b"".join(b"%07d\n" % number for number in range(125_000))
+"""A million bytes, none of which may be lost or come twice."""
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "length"),
+    [
+        pytest.param(500_000, 1_000_000, id="two"),
+        pytest.param(8_192, 1_000_000, id="usual"),
+        pytest.param(40, 400_000, id="by-lines"),
+        pytest.param(7, 50_000, id="by-words"),
+    ],
+)
+async def test_chunks_of_honest_sizes_come_whole(size_bytes: int, length: int) -> None:
+    """Also where there is so much that its sender has to wait now and then."""
+    body = PAGE[:length]
+    plays = {"/": says(CHUNKED + chunked(body, size=size_bytes))}
+    async with running(plays) as server, asking() as asker:
+        for _ in range(2):
+            meaning = await asker.ask(request(server.url("/"), deadline_ms=20_000))
+
+            assert meaning.page is not None, meaning.completed.error_message
+            assert meaning.page.body == body
+    assert server.connections == 1, "and leave the connection as it was"
+
+
+async def test_who_waits_for_others_is_not_called_slow() -> None:
+    """A body that may not be read yet stands still for as long as the bodies before it take."""
+    holds = asyncio.Event()
+
+    async def slow_end(_reader: Reader, writer: Writer) -> None:
+        writer.write(answer(b"x" * 50_000, length=50_001))
+        await holds.wait()
+        writer.write(b"x")
+        await writer.drain()
+
+    options = RequestOptions(slow_grace_seconds=0.3, min_bytes_per_second=1_000)
+    plays = {"/first": slow_end, "/second": says(answer(b"y" * 100))}
+    async with running(plays) as server, asking(budget_bytes=40_000, options=options) as asker:
+        patient = request(server.url("/first", host="a.localhost"), deadline_ms=20_000)
+        first = asyncio.create_task(asker.ask(patient))
+        async with asyncio.timeout(20):
+            while asker.budget.held_bytes < 50_000:
+                await asyncio.sleep(0.01)
+            second = asyncio.create_task(asker.ask(request(server.url("/second"), deadline_ms=20_000)))
+            while "/second" not in server.asked:
+                await asyncio.sleep(0.01)
+            done, _ = await asyncio.wait((second,), timeout=0.5)
+            assert not done, "it is not its turn"
+            holds.set()
+
+            assert (await first).completed.outcome == "fetched"
+            assert (await second).completed.outcome == "fetched"
