@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Any
 
+import pytest
+
 from strider.testing.hostile import FAILING, FINE, PAGE, answer, redirect, running, says
 
 
@@ -80,3 +82,33 @@ async def test_robots_are_asked_as_the_crawler_asks_them() -> None:
         (False, "unreachable", 0),
     ]
     assert (there.asked, broken.asked) == (["/robots.txt"], ["/robots.txt"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        pytest.param(
+            ("--output", "/no/such/folder/x"), "--output /no/such/folder/x: No such file", id="output"
+        ),
+        pytest.param(("--since", "yesterday"), "--since 'yesterday': wanted is an HTTP date", id="since"),
+        pytest.param(("/a",), "say the whole of it", id="path"),
+    ],
+)
+async def test_what_cannot_be_meant_is_told_before_anything_is_asked(
+    arguments: tuple[str, ...], why: str
+) -> None:
+    async with running({"/": says(answer())}) as server:
+        code, told, said = await _strider("fetch", server.url("/"), "--allow-private", *arguments)
+
+    assert (code, told, server.asked) == (2, [], [])
+    assert why in said
+
+
+async def test_a_private_address_is_refused_with_the_option_that_allows_it() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "strider.cli", "fetch", "http://localhost:1/", stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await process.communicate()
+
+    assert process.returncode == 1
+    assert b"--allow-private" in said

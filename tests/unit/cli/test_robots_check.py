@@ -109,3 +109,19 @@ def test_rules_behind_the_limit_do_not_exist(tmp_path: Path) -> None:
     code, out, _ = _check("http://a.test/x", "http://a.test/private/and/more", "--file", str(path), "--json")
 
     assert (code, [json.loads(line)["truncated"] for line in out.splitlines()]) == (0, [True, True])
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        pytest.param("/private/", "say the whole of it, https://host/private/", id="a-path-alone"),
+        pytest.param("mailto:me@a.test", "only http and https have a robots.txt", id="another-scheme"),
+        pytest.param("", "is no URL", id="nothing"),
+    ],
+)
+def test_what_is_no_url_is_told_and_not_judged(rules: Path, typed: str, why: str) -> None:
+    """A path taken for a host would be allowed everything."""
+    code, out, said = _check(typed, "--file", str(rules))
+
+    assert (code, out) == (2, "")
+    assert why in said

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -57,6 +58,7 @@ def fetch(  # noqa: PLR0917  # each is an option
     from .manners import chosen_manners  # noqa: PLC0415
 
     try:
+        _check(since, output)
         wanted = Wanted(
             deadline_seconds=timeout,
             max_body_bytes=max_bytes,
@@ -70,10 +72,29 @@ def fetch(  # noqa: PLR0917  # each is an option
             contact=contact, user_agent=user_agent, allow_private=allow_private, delay_seconds=delay
         )
         code = asyncio.run(_fetch(urls, wanted, chosen, as_json=as_json, output=output))
-    except (BadAsking, BadWish) as wrong:
+    except (BadAsking, BadWish, _BadOptionError) as wrong:
         typer.echo(f"strider fetch: {wrong}", err=True)
         code = EXIT_USAGE
     raise typer.Exit(code)
+
+
+class _BadOptionError(ValueError):
+    """An option that cannot be meant, in one sentence."""
+
+
+def _check(since: str, output: Path | None) -> None:
+    """Find out before anything is asked what would else come to light behind it."""
+    if since:
+        try:
+            parsedate_to_datetime(since)
+        except ValueError:
+            why = "wanted is an HTTP date, such as 'Thu, 19 Nov 2026 10:00:00 GMT'"
+            raise _BadOptionError(f"--since {since[:80]!r}: {why}") from None
+    if output is not None:
+        try:
+            output.open("ab").close()
+        except OSError as failure:
+            raise _BadOptionError(f"--output {output}: {failure.strerror}") from failure
 
 
 async def _fetch(

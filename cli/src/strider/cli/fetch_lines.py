@@ -20,6 +20,7 @@ from strider.parser.core import Limits
 from strider.parser.core.outcomes import Unreadable
 
 from .fetching import Attempt, Wanted
+from .robots_report import ONLY_PRIVATELY
 
 GOOD: Final = frozenset({FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED})
 
@@ -81,6 +82,8 @@ def lines_of(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"{told['outcome']}{reason}{status}  {told['final_url']}"
     if told["message"]:
         yield f"  why       {told['message']}"
+    if told["message"].endswith("private address"):
+        yield f"            {ONLY_PRIVATELY}"
     for hop in told["chain"][:-1]:
         yield f"  by way of {hop['status']} {hop['url']} -> {hop['redirect_target']}"
     if told["redirect_target"]:

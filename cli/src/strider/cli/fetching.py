@@ -8,7 +8,6 @@ two of them. Says nothing to anybody: how it is shown is `fetch_lines`' and `rob
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -25,11 +24,9 @@ from strider.urls import METADATA, PRIVATE, Refused, as_found, host, host_kind, 
 
 from .embedded.showing import is_loopback
 from .manners import BadManners, with_manners
+from .typed import whole_url
 
 NO_HEAD: Final = Head(0, http_version="")
-
-_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d+(?:/|$))", re.IGNORECASE)
-"""What a URL begins with; behind the colon of a bare name there is a port."""
 
 
 class BadAsking(ValueError):
@@ -148,7 +145,10 @@ def settings_of(chosen: Mapping[str, object]) -> FetcherSettings:
 
 def read_url(text: str, settings: FetcherSettings) -> str | Refused:
     """Read a URL from the command line, a bare name as https; raises BadAsking where nobody may ask it so."""
-    found = as_found(text if _SCHEME.match(text) else f"https://{text}")
+    try:
+        found = as_found(whole_url(text))
+    except ValueError as wrong:
+        raise BadAsking(str(wrong)) from wrong
     if isinstance(found, Refused) or settings.crawl.contact or is_loopback(host(found)):
         return found
     if host_kind(host(found)) in {PRIVATE, METADATA}:
@@ -170,6 +170,8 @@ def refusal(text: str, refused: Refused, wanted: Wanted, *, clock: Clock) -> Att
 
 
 def _words(refused: Refused) -> str:
+    if refused.reason == DecisionReason.REFUSED_SCHEME:
+        return "only http and https are asked"
     return refused.reason.replace("_", " ") + (f" ({refused.detail})" if refused.detail else "")
 
 

@@ -16,8 +16,11 @@ from strider.politeness.robots import MAX_CRAWL_DELAY_SECONDS, MAX_ROBOTS_BYTES,
 from strider.politeness.robots_bytes import text_of
 from strider.runtime.settings_crawl import PRODUCT
 
+from .typed import whole_url
+
 FILE: Final = "file"
 UNREACHABLE: Final = "unreachable"
+ONLY_PRIVATELY: Final = "private addresses are asked only with --allow-private (or STRIDER_ALLOW_PRIVATE)"
 
 
 def token_of(agent: str) -> str:
@@ -28,8 +31,9 @@ def token_of(agent: str) -> str:
 
 def parsed(text: str) -> can_ada.URL:
     """Read a URL; raises ValueError in one sentence."""
+    whole = whole_url(text)
     try:
-        url = can_ada.parse(text if "://" in text else f"https://{text}")
+        url = can_ada.parse(whole)
     except (ValueError, TypeError):
         raise ValueError(f"{text[:200]!r} is no URL") from None
     if url.protocol not in {"http:", "https:"}:
@@ -83,8 +87,8 @@ def lines_of(told: Mapping[str, Any]) -> Iterator[str]:
     if told["robots_state"] != UNREACHABLE:
         group = f"the group of {told['group']}" if told["group"] else "no group"
         yield f"  {told['agent']} is spoken to by {group}"
-    elif told["reason"].endswith(ErrorClass.REFUSED_ADDRESS):
-        yield "  private addresses are asked only with --allow-private (or STRIDER_ALLOW_PRIVATE)"
+    elif told["reason"].endswith((ErrorClass.REFUSED_ADDRESS, ErrorClass.REFUSED_HOST)):
+        yield f"  {ONLY_PRIVATELY}"
     if told["crawl_delay_seconds"] is not None:
         yield f"  crawl-delay {told['crawl_delay_seconds']:g} s, obeyed {told['obeyed_delay_seconds']:g} s"
     for sitemap in told["sitemaps"]:
