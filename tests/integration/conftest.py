@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from urllib.parse import urlsplit
 
 import pytest
 
+from strider.localstack.probes import run_now
 from strider.stores.migrations import upgrade
 from strider.stores.postgres import Postgres, PostgresOptions
+from strider.testing.stack import Stack, create_database, drop_database
+
+
+@pytest.fixture(scope="session")
+def migrated(stack: Stack) -> Iterator[str]:
+    """Name a database with every table and no row: copying it is much cheaper than making them anew."""
+    dsn = create_database(stack.postgres.address)
+    run_now(upgrade(dsn))
+    yield urlsplit(dsn).path[1:]
+    drop_database(dsn)
 
 
 @pytest.fixture
-async def database(postgres_dsn: str) -> str:
+def database(stack: Stack, migrated: str) -> Iterator[str]:
     """Give the address of a database that has every table."""
-    await upgrade(postgres_dsn)
-    return postgres_dsn
+    dsn = create_database(stack.postgres.address, template=migrated)
+    yield dsn
+    drop_database(dsn)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from strider.cli.siteparsers.auditing import Asked, run_audit, sample
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import Changes, row_of
-from strider.stores.migrations import upgrade
 from strider.stores.postgres import Postgres, PostgresOptions
 from tests.unit.indexer.events import a_page
 
@@ -15,14 +14,13 @@ URLS = tuple(f"https://www.example.org/{number}" for number in range(6))
 
 
 @pytest.fixture
-async def dsn(postgres_dsn: str) -> str:
+async def dsn(database: str) -> str:
     """A database with six pages, of which one has no title."""
-    await upgrade(postgres_dsn)
-    postgres = Postgres(PostgresOptions(postgres_dsn, max_connections=1))
+    postgres = Postgres(PostgresOptions(database, max_connections=1))
     pages = [a_page(url, title="" if url == URLS[0] else url[-1]) for url in URLS]
     await PostgresTables(postgres).keep(Changes(pages=[row_of(page, "words") for page in pages]))
     await postgres.close()
-    return postgres_dsn
+    return database
 
 
 @pytest.mark.req("S4.7.8")

@@ -17,7 +17,6 @@ from strider.fetcher.adapters.proxybook import ProxyBook
 from strider.fetcher.core import Answer, Failed, Head, Proxy
 from strider.politeness.windows import Windows
 from strider.runtime.clocks import SystemClock
-from strider.stores.migrations import upgrade
 from strider.stores.postgres import Postgres, PostgresOptions
 from strider.stores.proxies import ProxyTable
 from strider.stores.sealing import Seals, new_key
@@ -51,12 +50,11 @@ async def _knock(_proxy: Proxy) -> None:
 @pytest.mark.req(
     "S4.12.29", "S4.12.30", "S4.12.31", "S4.12.32", "S4.12.33", "S4.12.34", "S4.12.35", "S4.12.36", "S4.14.5"
 )
-async def test_what_became_of_proxies_is_in_the_table_and_seen_by_all(postgres_dsn: str) -> None:
+async def test_what_became_of_proxies_is_in_the_table_and_seen_by_all(database: str) -> None:
     """A fetcher that finds a proxy dead spares the others the finding out; no password is readable."""
-    await upgrade(postgres_dsn)
     url = "socks5://me:very-secret@p.test:9"
-    assert (await _strider(postgres_dsn, "add", url, "http://q.test"))[0] == 0
-    postgres, clock, seals = Postgres(PostgresOptions(postgres_dsn)), SystemClock(), Seals(KEY)
+    assert (await _strider(database, "add", url, "http://q.test"))[0] == 0
+    postgres, clock, seals = Postgres(PostgresOptions(database)), SystemClock(), Seals(KEY)
     books: list[tuple[ProxyBook, Rotation]] = []
     for _ in range(2):
         rotation = Rotation(clock=clock, windows=Windows(most=0), knock=_knock)
@@ -72,7 +70,7 @@ async def test_what_became_of_proxies_is_in_the_table_and_seen_by_all(postgres_d
 
     assert proxies[0] == Proxy("socks5", "p.test", 9, "me", "very-secret")
     assert {(await other.next("a.test")).host for _ in range(3)} == {"q.test"}
-    _, listed, shown = await _strider(postgres_dsn, "list", "--json")
+    _, listed, shown = await _strider(database, "list", "--json")
     facts = {
         each["host"]: (each["is_active"], each["success_count"], each["failure_count"], each["average_ms"])
         for each in listed
@@ -84,12 +82,11 @@ async def test_what_became_of_proxies_is_in_the_table_and_seen_by_all(postgres_d
     await _closed(one, other, postgres)
 
 
-async def test_a_proxy_whose_password_cannot_be_opened_is_left_out(postgres_dsn: str) -> None:
+async def test_a_proxy_whose_password_cannot_be_opened_is_left_out(database: str) -> None:
     """Without its password it would only be refused, eleven times."""
-    await upgrade(postgres_dsn)
-    postgres = Postgres(PostgresOptions(postgres_dsn))
+    postgres = Postgres(PostgresOptions(database))
     table = ProxyTable(postgres)
-    await _strider(postgres_dsn, "add", "http://me:very-secret@p.test", "http://q.test")
+    await _strider(database, "add", "http://me:very-secret@p.test", "http://q.test")
     rotation = Rotation(clock=SystemClock(), windows=Windows(most=0), knock=_knock)
     book = ProxyBook(table, Seals(new_key()), rotation, clock=SystemClock())
 
@@ -99,17 +96,16 @@ async def test_a_proxy_whose_password_cannot_be_opened_is_left_out(postgres_dsn:
     await _closed(rotation, postgres)
 
 
-async def test_every_proxy_can_be_tried_with_a_page(postgres_dsn: str) -> None:
-    await upgrade(postgres_dsn)
+async def test_every_proxy_can_be_tried_with_a_page(database: str) -> None:
     async with (
         running({"/": says(answer())}) as server,
         proxying(TestProxy("socks5", "me:right")) as good,
         proxying(TestProxy("http", "me:right")) as bad,
     ):
-        await _strider(postgres_dsn, "add", good.url, replace(bad, account="me:wrong").url)
-        code, told, shown = await _strider(postgres_dsn, "test", server.url("/"), "--json")
-        plain = await _strider(postgres_dsn, "test")
-        gone = await _strider(postgres_dsn, "remove", bad.url)
+        await _strider(database, "add", good.url, replace(bad, account="me:wrong").url)
+        code, told, shown = await _strider(database, "test", server.url("/"), "--json")
+        plain = await _strider(database, "test")
+        gone = await _strider(database, "remove", bad.url)
 
     verdicts = {each["proxy"]: (each["works"], each["status"], each["error"]) for each in told}
     assert verdicts == {

@@ -13,7 +13,6 @@ import pytest
 
 from strider.contracts.generated.topics import FETCH_REQUESTS
 from strider.fetcher.topology import loop_settings
-from strider.stores.migrations import upgrade
 from strider.stores.postgres import Postgres, PostgresOptions
 from strider.stores.proxies import ProxyRow, ProxyTable
 from strider.stores.sealing import Seals, new_key
@@ -91,18 +90,15 @@ def test_pages_come_and_a_stop_leaves_nothing_unsaid(stack: Stack, start: Callab
     asyncio.run(_serve(act))
 
 
-def test_proxies_of_the_table_are_used(
-    stack: Stack, start: Callable[..., Service], postgres_dsn: str
-) -> None:
+def test_proxies_of_the_table_are_used(stack: Stack, start: Callable[..., Service], database: str) -> None:
     """The process as it is deployed reads the list, opens the passwords, and tells what became of them."""
 
     async def act(server: Hostile) -> None:
-        await upgrade(postgres_dsn)
-        postgres, key = Postgres(PostgresOptions(postgres_dsn)), new_key()
+        postgres, key = Postgres(PostgresOptions(database)), new_key()
         async with proxying(TestProxy("socks5", "me:right")) as proxy:
             sealed = Seals(key).seal("right")
             await ProxyTable(postgres).add(ProxyRow("socks5", "127.0.0.1", proxy.port, "me", sealed))
-            service = start(CRAWLER_PROXIES_ENABLED="true", CRAWLER_PROXY_KEY=key, POSTGRES_DSN=postgres_dsn)
+            service = start(CRAWLER_PROXIES_ENABLED="true", CRAWLER_PROXY_KEY=key, POSTGRES_DSN=database)
             ring = _ring(stack)
             mark = uuid.uuid4().hex[:6]
             wanted = await ring.request(*(server.url("/ok", host=f"p{n}-{mark}.localhost") for n in range(8)))

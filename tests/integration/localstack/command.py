@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from strider.localstack.commands import take_down
 from strider.localstack.endpoints import VARIABLES
 from strider.localstack.home import Home, find_home, is_held
 from strider.localstack.identity import ProcessIdentity, is_alive
@@ -112,7 +113,8 @@ def a_stack(directory: Path, *words: str, **environment: str) -> Iterator[Comman
         command.must("up", *words)
         yield command
     finally:
-        command.run("down", "--wipe")
+        # What the command does, without a process of its own: that it works is shown where it is meant.
+        take_down(command.home, wipe=True)
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float = 90) -> bool:

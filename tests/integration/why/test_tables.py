@@ -10,7 +10,6 @@ from strider.cli.why_asking import ask_everybody
 from strider.cli.why_story import subject_of
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import Changes, decisions_of
-from strider.stores.migrations import upgrade
 from strider.stores.postgres import Postgres, PostgresOptions
 from tests.unit.indexer.events import a_decision, key
 
@@ -21,15 +20,14 @@ SENT = {GOOD: key(GOOD), "ftp://www.example.org/": "", LONG[:500]: "", "ftp://ww
 
 
 @pytest.fixture
-async def dsn(postgres_dsn: str) -> str:
+async def dsn(database: str) -> str:
     """A database in which each of these was refused, for a reason of its own."""
-    await upgrade(postgres_dsn)
-    postgres = Postgres(PostgresOptions(postgres_dsn, max_connections=1))
+    postgres = Postgres(PostgresOptions(database, max_connections=1))
     reasons = tuple(f"reason_{number}" for number in range(len(SENT)))
     refusals = a_decision(*SENT, url_keys=tuple(SENT.values()), reasons=reasons)
     await PostgresTables(postgres).keep(Changes(decisions=list(decisions_of(refusals))))
     await postgres.close()
-    return postgres_dsn
+    return database
 
 
 @pytest.mark.parametrize(

@@ -198,10 +198,10 @@ class Stack:
         return running
 
 
-def create_database(dsn: str) -> str:
-    """Make a new, empty database on that server; returns its DSN."""
+def create_database(dsn: str, *, template: str = "template0") -> str:
+    """Make a new database on that server, empty or as its template is; returns its DSN."""
     name = f"test_{uuid.uuid4().hex[:12]}"
-    run_now(_execute(dsn, f'CREATE DATABASE "{name}" TEMPLATE template0'))
+    run_now(_execute(dsn, f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
     return urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
 
 
