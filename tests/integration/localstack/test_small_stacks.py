@@ -151,6 +151,18 @@ def test_a_service_with_wrong_settings_is_named_and_not_started_for_ever(place: 
         command.run("down", "--wipe")
 
 
+def test_who_names_no_contact_is_told_what_is_crawled(place: Path) -> None:
+    """Said by the command that starts the services: else a first crawl is refused and nobody knows why."""
+    command = Command(place, {"STRIDER_CONTACT": ""})
+    wish = ("up", "--only", "redis", "--scale", "fetcher=1", "--no-wait")
+    line = "only loopback is crawled, as STRIDER_CONTACT is not set: whom may sites write to?\n"
+    try:
+        assert command.must(*wish).endswith(line)
+        assert line not in command.must(*wish)
+    finally:
+        command.run("down", "--wipe")
+
+
 @pytest.mark.parametrize(
     ("environment", "words", "code", "message"),
     [

@@ -112,6 +112,7 @@ def test_every_class_of_error_has_an_outcome_that_is_no_page(error: ErrorClass) 
         pytest.param(ErrorClass.BODY_TRUNCATED, "network_failed", id="short"),
         pytest.param(ErrorClass.BAD_FRAMING, "protocol_error", id="framing"),
         pytest.param(ErrorClass.REFUSED_ADDRESS, "policy_blocked", id="address"),
+        pytest.param(ErrorClass.NO_CONTACT, "policy_blocked", id="contact"),
         pytest.param(ErrorClass.UNSUPPORTED_DOCUMENT, "unsupported_type", id="type"),
         pytest.param(ErrorClass.CANCELLED, "interrupted", id="stop"),
         pytest.param(ErrorClass.INTERNAL, "crashed", id="ours"),

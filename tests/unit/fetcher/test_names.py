@@ -174,4 +174,6 @@ def test_without_a_contact_only_loopback_is_asked(address: str, is_refused: bool
     """Whoever is visited must be able to write to somebody."""
     found = Guard(Places(allow_private=True), has_contact=False).check(address)
 
-    assert (found is not None and "STRIDER_CONTACT" in found.message) == is_refused
+    assert (found is not None) == is_refused
+    if found is not None:
+        assert (found.error, "STRIDER_CONTACT" in found.message) == ("no_contact", True)

@@ -143,6 +143,7 @@ def test_a_failure_remembers_when_it_began() -> None:
     [
         pytest.param(Answer.GONE, "dns_not_found", Standing.GONE, id="no-such-name"),
         pytest.param(Answer.FORBIDDEN, "refused_address", Standing.FORBIDDEN, id="private"),
+        pytest.param(Answer.FORBIDDEN, "no_contact", Standing.FORBIDDEN, id="nobody-to-write-to"),
     ],
 )
 def test_what_needs_no_patience_is_known_at_once(

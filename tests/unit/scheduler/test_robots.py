@@ -110,6 +110,7 @@ def test_an_expired_answer_is_asked_for_again() -> None:
     [
         pytest.param("dns_not_found", DecisionReason.HOST_UNAVAILABLE, id="no-such-name"),
         pytest.param("refused_address", DecisionReason.POLICY_BLOCKED, id="private"),
+        pytest.param("no_contact", DecisionReason.POLICY_BLOCKED, id="nobody-to-write-to"),
     ],
 )
 def test_what_time_does_not_heal_needs_no_patience(error_class: str, reason: DecisionReason) -> None:

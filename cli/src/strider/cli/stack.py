@@ -95,6 +95,8 @@ def up(  # noqa: PLR0917  # typer reads the options from here
         _await_ready(home, raised, seconds=timeout)
     else:
         _note("starting; see: strider status")
+    if not raised.has_contact and raised.wish.copies("fetcher", example=False):
+        _note("only loopback is crawled, as STRIDER_CONTACT is not set: whom may sites write to?")
     if attach:
         _attach(home)
 

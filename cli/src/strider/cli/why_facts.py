@@ -23,6 +23,7 @@ from strider.contracts.generated.words import (
     DecisionReason,
     EntryReason,
     EntryState,
+    ErrorClass,
     FetchOutcome,
     HostRecordKind,
     RobotsState,
@@ -66,7 +67,8 @@ def decision_fact(row: Mapping[str, Any]) -> Fact:
     """Tell of a decision."""
     says = f"{_DECIDED.get(row['decision'], row['decision'])}: {row['reason']}."
     says += _meaning(DecisionReason, row["reason"])
-    says += _also("detail", row["detail"]) + _also("status", row["status_code"])
+    says += _also("detail", row["detail"]) + _meaning(ErrorClass, row["detail"])
+    says += _also("status", row["status_code"])
     says += _also("redirects to", row["redirect_target"]) + _also("found on", row["page_url"])
     return _of_row("decision", row, by=row["decided_by"], at=row["decided_at"], says=says)
 

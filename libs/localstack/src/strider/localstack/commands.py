@@ -71,6 +71,8 @@ class Raised:
     was_running: bool
     has_changed: bool
     wish: Wish
+    has_contact: bool = True
+    """Whether the services can tell sites whom to write to; without that only loopback is crawled."""
 
 
 def bring_up(
@@ -85,6 +87,7 @@ def bring_up(
         old = kept if running or not has_ended(read_state(home.state)) else None
         base = old or Wish(number=kept.number + 1 if kept else 1, only=asked.only)
         wish = merge(base, only=asked.only, examples=asked.examples, scale=asked.scale or {})
+        settings = common_settings(environment)
         prepare(wish, environment, say=say)
         if old is None or wish != old:
             write_wish(home.wish, wish)
@@ -92,12 +95,11 @@ def bring_up(
             _nudge(home)
         else:
             _start_supervisor(home, environment)
-    return Raised(was_running=running, has_changed=wish != old, wish=wish)
+    return Raised(running, wish != old, wish, has_contact=running or bool(settings.crawl.contact))
 
 
 def prepare(wish: Wish, environment: Mapping[str, str], *, say: Callable[[str], None]) -> None:
     """Find or fetch all that the servers need, so that what is missing is said here and at once."""
-    common_settings(environment)
     named = named_by_environment(environment)
     check_reachable(named, environment)
     wanted = [name for name in PARTS if wish.wants_part(name) and name not in named]

@@ -194,7 +194,10 @@ def _wait_ms(failed: OriginRobots, answer: Answer, chance: Chance) -> int:
 
 
 _FORBIDDEN: Final = frozenset(
-    {ErrorClass.REFUSED_ADDRESS, ErrorClass.REFUSED_HOST, ErrorClass.REFUSED_PORT, ErrorClass.REFUSED_SCHEME}
+    {
+        *(ErrorClass.REFUSED_ADDRESS, ErrorClass.REFUSED_HOST, ErrorClass.NO_CONTACT),
+        *(ErrorClass.REFUSED_PORT, ErrorClass.REFUSED_SCHEME),
+    }
 )
 
 _ANSWERS: Final[Mapping[str, Answer]] = {

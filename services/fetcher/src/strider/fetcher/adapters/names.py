@@ -34,7 +34,7 @@ MAX_ADDRESSES: Final = 8
 """Of one name; who has more is not better reached by trying them."""
 
 _NAMELESS: Final = (
-    ErrorClass.REFUSED_ADDRESS,
+    ErrorClass.NO_CONTACT,
     "STRIDER_CONTACT is not set: sites could not tell whom to write to, so only loopback is asked",
 )
 

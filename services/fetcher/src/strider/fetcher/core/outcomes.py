@@ -28,7 +28,7 @@ _PROTOCOL: Final = (
 )
 _POLICY: Final = (
     *(ErrorClass.BAD_URL, ErrorClass.REFUSED_SCHEME, ErrorClass.REFUSED_PORT),
-    *(ErrorClass.REFUSED_ADDRESS, ErrorClass.REFUSED_HOST),
+    *(ErrorClass.REFUSED_ADDRESS, ErrorClass.REFUSED_HOST, ErrorClass.NO_CONTACT),
 )
 _PROXY: Final = (ErrorClass.PROXY_UNREACHABLE, ErrorClass.PROXY_REFUSED, ErrorClass.PROXY_AUTH)
 
