@@ -151,7 +151,7 @@ def test_whatever_runs_on_has_a_health_check_that_exists(compose: dict[str, Any]
         port, path = re.search(r"http://127\.0\.0\.1:(\d+)(/\w+)", check).groups()
 
         assert port == each["environment"]["STRIDER_HEALTH_PORT"]
-        assert f'web.get("{path}"' in served
+        assert f'"{path}": self.' in served
 
 
 def test_services_wait_for_topics_and_tables(compose: dict[str, Any]) -> None:
@@ -197,7 +197,7 @@ def test_the_images_own_health_check_and_settings_exist(dockerfile: str) -> None
     assert settings == {"STRIDER_HEALTH_HOST", "STRIDER_HEALTH_PORT"}
     assert unknown_variables(dict.fromkeys(settings, "")) == set()
     assert "127.0.0.1:8080/livez" in dockerfile
-    assert 'web.get("/livez"' in served
+    assert '"/livez": self.livez' in served
 
 
 def test_what_the_build_copies_is_let_through(dockerfile: str) -> None:
