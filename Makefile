@@ -67,7 +67,7 @@ faults: setup ## the long fault tests: kills, pauses, floods; prints what was lo
 	$(PYTEST) tests/faults -s --timeout 1200
 	$(PYTEST) tests/unit -q -m slow
 
-wheels: setup ## build every member as a wheel into dist/
+wheels: setup ## build every member as a wheel into dist/, and try them in a clean environment
 	@tools/wheels
 
 docs: contracts ## write the generated pages anew (requirements, topics, settings)
