@@ -28,6 +28,8 @@ PLIABLE_ECHO: Final = (str(Path(__file__).with_name("pliable_echo.py")),)
 
 SESSION_SECONDS: Final = 3.0
 GRACE_SECONDS: Final = 10.0
+ANSWER_SECONDS: Final = 20.0
+"""Until a process that lives answers on its health port; on a machine that starts several others, too."""
 COMMIT_SECONDS: Final = LoopSettings().commit_interval_seconds
 """The loop's own commit interval: what was answered longer ago than about this is not answered again."""
 
@@ -165,7 +167,7 @@ class Service:
     def _get(self, path: str) -> tuple[int, bytes]:
         url = self.events("Listening")[-1]["url"] + path
         try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=ANSWER_SECONDS) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as refusal:
             with refusal:
