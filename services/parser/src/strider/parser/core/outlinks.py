@@ -61,6 +61,8 @@ class Outlinks:
 def find_outlinks(anchors: Anchors, *, base: str, max_links: int) -> Outlinks:
     """Resolve, sort out and rank what a page links to."""
     leading = _leading(anchors)
+    if not leading.hrefs:
+        return Outlinks()
     resolved = links(base, leading.hrefs, allow_private=True)
     keys = resolved.keys
     # Backwards, so that the first link of each target is the one that stays.
