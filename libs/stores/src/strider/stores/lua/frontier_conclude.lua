@@ -8,63 +8,78 @@
 local QUEUE, TO_RING, FORGET, ONLY_LEASE = 0, 1, 3, 4
 local CONCLUSION = '>BI6I6I2c16c19I2c0I4c0'
 
+-- Conclusions as lists side by side: a table for each would cost as much as what is done with it.
+local fates, named, epochs, scopes, ids, fingerprints, names, tails
 local remembered -- by scope: fingerprints
 
-local function close(c, s)
+local function read_conclusions(packed)
+  local at, n = 1, 0
+  fates, named, epochs, scopes, ids, fingerprints, names, tails = {}, {}, {}, {}, {}, {}, {}, {}
+  while at <= #packed do
+    n = n + 1
+    fates[n], named[n], epochs[n], scopes[n], ids[n], fingerprints[n], names[n], tails[n], at =
+      struct.unpack(CONCLUSION, packed, at)
+  end
+  return n
+end
+
+local function close(n, s)
   move(s, LEASED) -- out of the counted phases
   count('o', s.execution, -1)
-  slots[c.id], changed[c.id] = false, true
-  local scope = ARGV[c.scope + 6]
-  if c.fate == FORGET then
-    forget_seen(scope, c.fingerprint, c.id)
+  slots[ids[n]], changed[ids[n]] = false, true
+  local scope = ARGV[scopes[n] + 6]
+  if fates[n] == FORGET then
+    forget_seen(scope, fingerprints[n], ids[n])
   else
-    put(remembered, scope, c.fingerprint)
+    put(remembered, scope, fingerprints[n])
   end
 end
 
-local function go_on(c, s)
-  local due, rank = s.due, s.rank
+local function go_on(n, s)
+  local due, rank, id = s.due, s.rank, ids[n]
   count('o', s.execution, -1)
-  set_tail(s, c.tail)
+  set_tail(s, tails[n])
   count('o', s.execution, 1)
-  changed[c.id] = true
-  if c.fate == TO_RING then
+  changed[id] = true
+  if fates[n] == TO_RING then
     move(s, RING)
     s.held = 0
   elseif is_far(s.due) then
     move(s, LEASED) -- out of the counted phases
-    slots[c.id] = false
-    park_for_time(c.id, s.due)
+    slots[id] = false
+    park_for_time(id, s.due)
   elseif s.phase ~= QUEUED or s.due ~= due or s.rank ~= rank then
-    queue(c.id, s, group(c.group))
+    queue(id, s, group(names[n]))
   end
 end
 
-local function conclude(c)
-  local l = c.named > 0 and lease(c.named, c.epoch) or nil
+local function conclude(n)
+  local l = named[n] > 0 and lease(named[n], epochs[n]) or nil
   if l then
     end_unasked(l)
     drop_lease(l)
   end
-  local s = c.fate ~= ONLY_LEASE and slot(c.id)
+  local fate = fates[n]
+  local s = fate ~= ONLY_LEASE and slot(ids[n])
   if not s then return end
   local held = s.held
+  local _, _, _, sequence = struct.unpack(TAIL, tails[n])
   local is_named = l and held == l.sequence
-  if c.sequence < (held > 0 and held or s.sequence) and not is_named then return end
-  if c.fate == QUEUE or c.fate == TO_RING then go_on(c, s) else close(c, s) end
+  if sequence < (held > 0 and held or s.sequence) and not is_named then return end
+  if fate == QUEUE or fate == TO_RING then go_on(n, s) else close(n, s) end
   local had = held > 0 and lease(held) or nil
   if had and had.course ~= RUNNING then drop_lease(had) end
 end
 
 -- Groups whose queues or places change; most fates leave them alone.
-local function touched(conclusions)
-  local names = {}
-  for _, c in ipairs(conclusions) do
-    local l = c.named > 0 and lease(c.named, c.epoch)
-    if c.fate == QUEUE then names[#names + 1] = c.group end
-    if l and l.course == RUNNING then names[#names + 1] = l.group end
+local function touched(many)
+  local found = {}
+  for n = 1, many do
+    local l = named[n] > 0 and lease(named[n], epochs[n])
+    if fates[n] == QUEUE then found[#found + 1] = names[n] end
+    if l and l.course == RUNNING then found[#found + 1] = l.group end
   end
-  return names
+  return found
 end
 
 return function()
@@ -73,26 +88,17 @@ return function()
   if said_before() then return {DONE} end
 
   remembered = {}
-  local conclusions, sequences, ids = {}, {}, {}
-  local packed, at, n = ARGV[5], 1, 0
-  while at <= #packed do
-    local fate, named, epoch, scope, id, fingerprint, name, tail
-    fate, named, epoch, scope, id, fingerprint, name, tail, at = struct.unpack(CONCLUSION, packed, at)
-    local _, _, _, sequence = struct.unpack(TAIL, tail)
-    n = n + 1
-    conclusions[n] = {
-      fate = fate, named = named, epoch = epoch, scope = scope, id = id, fingerprint = fingerprint, group = name,
-      tail = tail, sequence = sequence,
-    }
-    ids[n] = id
-    if named > 0 then sequences[#sequences + 1] = named end
+  local many = read_conclusions(ARGV[5])
+  local sequences = {}
+  for n = 1, many do
+    if named[n] > 0 then sequences[#sequences + 1] = named[n] end
   end
   promote()
   fetch_leases(sequences)
   fetch_slots(ids)
-  fetch_groups(touched(conclusions))
-  for index = 1, n do conclude(conclusions[index]) end
-  for scope, fingerprints in pairs(remembered) do add_seen(generation, scope, fingerprints) end
+  fetch_groups(touched(many))
+  for n = 1, many do conclude(n) end
+  for scope, list in pairs(remembered) do add_seen(generation, scope, list) end
   write_leases()
   write_parked()
   write_entries()

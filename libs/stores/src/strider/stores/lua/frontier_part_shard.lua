@@ -25,7 +25,8 @@ local LIMITS = '>I4I6BI4'
 local MOST_KEYS = 4096
 
 local KEYS, ARGV
-local base, key, head, caller
+local base, key
+local head, caller = {}, {}
 local clock_us, now_us, now
 local server_run -- asked for once
 local keys_of, keys_kept = {}, 0 -- names of the shards' keys, by their header's
@@ -57,21 +58,23 @@ local function begin_shard(name)
   base = key.base
   local values = redis.call('HMGET', header, 'epoch', 'run', 'state', 'layout', 'call', 'offset', 'figures', 'limits',
     'said-' .. name)
-  head = {
-    name = name, epoch = tonumber(values[1]), run = values[2], state = values[3] or 'absent', layout = values[4] or '',
-    call = tonumber(values[5]) or 0, offset = tonumber(values[6]) or 0, said = values[9],
-    at = 0, sequence = 0, ticket = 0, queued = 0, ring = 0, parked = 0, asleep = 0, hungry = 0, wake = 0, wake_next = 0,
-    cap = 0, horizon = 0, full = 0, floor = 0,
-  }
+  -- The same tables again: to make them anew would be a good part of what a small call costs.
+  head.name, head.said, head.run = name, values[9], values[2]
+  head.state, head.layout = values[3] or 'absent', values[4] or ''
+  head.epoch, head.call, head.offset = tonumber(values[1]), tonumber(values[5]) or 0, tonumber(values[6]) or 0
+  head.at, head.sequence, head.ticket, head.queued, head.ring, head.parked, head.asleep, head.hungry, head.wake,
+    head.wake_next = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+  head.cap, head.horizon, head.full, head.floor = 0, 0, 0, 0
   if values[7] then
     head.at, head.sequence, head.ticket, head.queued, head.ring, head.parked, head.asleep, head.hungry, head.wake,
       head.wake_next = struct.unpack(FIGURES, values[7])
   end
   if values[8] then head.cap, head.horizon, head.full, head.floor = struct.unpack(LIMITS, values[8]) end
-  local packed = ARGV[1]
-  if packed == '' then packed = string.rep('\0', 30) end
-  local epoch, call, answered, earliest, latest = struct.unpack(CALLER, packed)
-  caller = {epoch = epoch, call = call, answered = answered, earliest = earliest, latest = latest}
+  if ARGV[1] == '' then
+    caller.epoch, caller.call, caller.answered, caller.earliest, caller.latest = 0, 0, 0, 0, 0
+  else
+    caller.epoch, caller.call, caller.answered, caller.earliest, caller.latest = struct.unpack(CALLER, ARGV[1])
+  end
   local time = redis.call('TIME')
   clock_us = time[1] * 1000000 + time[2] + head.offset * 1000
   now_us = math.max(clock_us, head.at * 1000)
