@@ -76,6 +76,7 @@ class Line:
         """Wait for one attempt to connect, which all share who ask meanwhile."""
         if self._connecting is None:
             self._connecting = asyncio.create_task(self._connect(), name="connect to redis")
+            self._connecting.add_done_callback(_take_note)
         attempt = self._connecting
         try:
             await asyncio.shield(attempt)
@@ -173,3 +174,9 @@ class Line:
             ending = asyncio.create_task(connection.disconnect(nowait=True), name="leave redis")
             self._endings.add(ending)
             ending.add_done_callback(self._endings.discard)
+
+
+def _take_note(attempt: Task[None]) -> None:
+    """Have a failure noted even where all who waited for it were cancelled."""
+    if not attempt.cancelled():
+        attempt.exception()

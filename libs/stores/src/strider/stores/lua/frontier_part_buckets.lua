@@ -34,31 +34,29 @@ local function expire_with(s, name)
   if s.until_ms then redis.call('PEXPIREAT', name, s.until_ms) end
 end
 
-local function bucket(s, member)
-  local hash = tonumber(string.sub(member, -9))
-  local number = hash % (s.level * 2)
-  if number >= s.buckets then number = hash % s.level end
-  return number
-end
-
 -- One more bucket: takes about half of the members of the one that it is split from.
 local function split(s)
   local old = s.prefix .. (s.buckets - s.level)
   local new = s.prefix .. s.buckets
-  local number = s.buckets
+  local number, whole = s.buckets, s.level * 2
   s.buckets = s.buckets + 1
-  if s.buckets == s.level * 2 then s.level = s.buckets end
-  local going = {}
-  for _, member in ipairs(redis.call('SMEMBERS', old)) do
-    if bucket(s, member) == number then going[#going + 1] = member end
+  if s.buckets == whole then s.level = s.buckets end
+  local members, going, many = redis.call('SMEMBERS', old), {}, 0
+  for index = 1, #members do
+    local member = members[index]
+    if tonumber(string.sub(member, -9)) % whole == number then
+      many = many + 1
+      going[many] = member
+    end
   end
-  if #going > 0 then
+  if many > 0 then
     bulk('SREM', old, going)
     bulk('SADD', new, going)
     expire_with(s, new)
   end
 end
 
+-- Gives members by the number of their bucket, which their last nine digits say.
 local function by_bucket(s, members)
   local lists, whole, half, buckets = {}, s.level * 2, s.level, s.buckets
   for index = 1, #members do

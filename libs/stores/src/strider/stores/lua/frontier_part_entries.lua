@@ -15,10 +15,10 @@ local LATER_A_CALL = 500
 
 local slots -- by entry id; false where there is none
 local changed -- entry ids whose slots are to be written
-local counted -- by execution, with `o` or `a` before it
+local counted -- by `o` or `a`, and by execution
 
 local function begin_entries()
-  slots, changed, counted = {}, {}, {}
+  slots, changed, counted = {}, {}, {o = {}, a = {}}
 end
 
 local function parsed_slot(packed)
@@ -61,8 +61,8 @@ local function set_tail(s, tail)
 end
 
 local function count(kind, execution, by)
-  local field = kind .. execution
-  counted[field] = (counted[field] or 0) + by
+  local many = counted[kind]
+  many[execution] = (many[execution] or 0) + by
 end
 
 local function move(s, phase)
@@ -139,7 +139,9 @@ local function write_entries()
   end
   bulk('HSET', key.entries, kept)
   bulk('HDEL', key.entries, gone)
-  for field, by in pairs(counted) do
-    if by ~= 0 then redis.call('HINCRBY', key.counts, field, by) end
+  for kind, many in pairs(counted) do
+    for execution, by in pairs(many) do
+      if by ~= 0 then redis.call('HINCRBY', key.counts, kind .. execution, by) end
+    end
   end
 end
