@@ -11,6 +11,7 @@ local SAID = '>I6'
 local SLOT_HEAD = '>BI6'
 
 local left, lease_ms, ghosts
+local firsts -- by name of a sorted set: the lowest score in it, false where it is empty
 local given, many_given, said -- sequence and slot of each; sequences, packed
 local new_slots, new_leases, new_ends -- what is written of them: names and values in turn
 
@@ -31,6 +32,21 @@ local function lease_out(g, id, packed)
   new_leases[n + 2] = struct.pack(LEASE, head.epoch, ISSUED, RUNNING, 0, now, expires, 0, id, 0, '', #name, name, 0, '')
   new_ends[n + 1], new_ends[n + 2] = expires, sequence
   give(sequence, packed)
+end
+
+-- Most looks find nothing due: the first of a set says so, and is what the next look goes by.
+local function first_of(name)
+  local at = firsts[name]
+  if at == nil then
+    at = tonumber(redis.call('ZRANGE', name, 0, 0, 'WITHSCORES')[2]) or false
+    firsts[name] = at
+  end
+  return at
+end
+
+local function is_any_due(name)
+  local at = first_of(name)
+  return at and at <= now
 end
 
 local function expire_leases()
@@ -99,9 +115,9 @@ end
 
 local function release()
   for priority = 3, 0, -1 do
-    while left > 0 and ghosts < GHOSTS_A_CALL do
-      local due = redis.call('ZRANGEBYSCORE', key.due[priority], '-inf', now, 'LIMIT', 0, math.min(left, 1000))
-      if #due == 0 then break end
+    local name = key.due[priority]
+    while left > 0 and ghosts < GHOSTS_A_CALL and is_any_due(name) do
+      local due = redis.call('ZRANGEBYSCORE', name, '-inf', now, 'LIMIT', 0, math.min(left, 1000))
       fetch_groups(due)
       for index = 1, #due do
         local g = group(due[index])
@@ -111,6 +127,7 @@ local function release()
         serve(g, priority)
       end
       write_groups()
+      firsts = {}
     end
   end
 end
@@ -149,7 +166,7 @@ local function next_look()
   local first = false
   local due = key.due
   for _, name in ipairs({key.later, key.ends, due[0], due[1], due[2], due[3]}) do
-    local at = tonumber(redis.call('ZRANGE', name, 0, 0, 'WITHSCORES')[2])
+    local at = first_of(name)
     if at and (not first or at < first) then first = at end
   end
   return first
@@ -162,17 +179,20 @@ return function()
   given, many_given, said = {}, 0, {}
   new_slots, new_leases, new_ends = {}, {}, {}
   local before = said_before()
-  expire_leases()
-  promote()
-  -- Who is due now may not have been; and what is queued is read as it stands there.
-  write_leases()
-  write_entries()
-  write_groups()
+  firsts = {}
+  if is_any_due(key.ends) or is_any_due(key.later) then
+    expire_leases()
+    promote()
+    -- Who is due now may not have been; and what is queued is read as it stands there.
+    write_leases()
+    write_entries()
+    write_groups()
+    firsts = {}
+  end
   if before then give_again(before) else release() end
   bulk('HSET', key.entries, new_slots)
   bulk('HSET', key.leases, new_leases)
   bulk('ZADD', key.ends, new_ends)
-  write_groups()
   write_head(table.concat(said))
   return {DONE, now, next_look(), given, named(ARGV[7])}
 end
