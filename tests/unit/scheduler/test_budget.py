@@ -226,6 +226,26 @@ def test_a_page_whose_cost_nobody_wrote_down_costs_the_most_until_its_outcome_is
     assert [reserve(budgets, n, limits) for n in (6, 7)] == [Grant.GIVEN, Grant.FULL]
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_page_that_is_settled_before_its_outcome_is_read_holds_nothing_for_ever(is_told: bool) -> None:
+    """The outcome may be lost with its fetcher: then all that was set aside counts as spent."""
+    limits = Allowance(run=Amount(bytes=2_500), request=PAGE)
+    budgets = granted(0, size=2_500, limits=limits)
+    assert [reserve(budgets, n, limits) for n in (1, 2, 3)] == [Grant.GIVEN, Grant.GIVEN, Grant.FULL]
+    settled = Fetch("run", "entry-1", "www.a.test", limits, 1, True, PAGE, "1", is_guess=True)
+
+    for _ in range(2):
+        budgets.settle(3, settled, now=10.0)
+    if is_told:
+        use(budgets, 1, limits, size=10)
+    use(budgets, 2, limits, size=0)
+    told(budgets, now=60.0)
+
+    assert ask(budgets, 3, limits, now=60.0) == Answer(Grant.GIVEN)
+    last = ask(budgets, 4, limits, now=60.0)
+    assert last == (Answer(Grant.GIVEN) if is_told else Answer(Grant.FULL))
+
+
 def test_what_was_told_stays_spent() -> None:
     """Another run may have the entry by now, and the truth only says the last of it."""
     budgets = granted(MOST)

@@ -204,3 +204,28 @@ def test_a_trap_costs_its_budget_and_nothing_else(kills: int) -> None:
     assert untried == []
     refused = {reason for url, reason in world.reasons().items() if url not in world.web.tries}
     assert refused == {"budget"}
+
+
+@pytest.mark.parametrize("kills", [0, 3])
+def test_a_budget_does_not_wait_for_what_nobody_will_tell(kills: int) -> None:
+    """Every third fetcher dies with its request: what was set aside for it is free when its lease ends."""
+
+    async def scenario() -> World:
+        spec = replace(SPEC, max_bytes=15_500, max_pages_per_host=9, max_body_bytes=4_000, delay_seconds=0.2)
+        world = World(a_wide_site(), spec=spec, lost_outcomes=0.3, seed=kills + 5)
+        await world.begin()
+        chance = random.Random(kills)
+        for _ in range(kills):
+            scheduler = world.start()
+            await asyncio.sleep(chance.uniform(5, 60))
+            await scheduler.kill()
+        last = world.start()
+        await world.until_complete(last, seconds=1_000)
+        await last.stop()
+        return world
+
+    world = simulate(scenario())
+
+    unheard = sum(visit.size for visit in world.web.log) - 15_500
+    assert unheard <= 1_000 * world.ring.lost
+    assert {reason for url, reason in world.reasons().items() if url not in world.web.tries} == {"budget"}

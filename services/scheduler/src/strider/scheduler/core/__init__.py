@@ -1,8 +1,9 @@
 """What is fetched next, and when: every decision of the scheduler, each in a file of its own. Pure."""
 
 from .acceptance import Admission, Past, Refusal, admit, refusal
+from .account import Fetch
 from .allowance import Allowance, AllowanceBook, Amount
-from .budget import Answer, Bid, Budgets, Fetch, Grant
+from .budget import Answer, Bid, Budgets, Grant
 from .candidates import Candidate, Origin, candidates, group_of
 from .claims import Owner
 from .completion import Completion, Look, Proof, ShardCount

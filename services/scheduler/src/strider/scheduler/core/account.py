@@ -18,6 +18,23 @@ AGAIN_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
+class Fetch:
+    """A request that was made, or what the truth says of all that were made for an entry."""
+
+    execution_id: str
+    entry_id: str
+    host: str
+    limits: Allowance
+    sequence: int
+    has_page: bool
+    cost: Amount
+    """Its bytes and time."""
+    lease_id: str = ""
+    is_guess: bool = False
+    """Nobody has written down what it cost: this is the most. Its outcome may still be read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """What is set aside for one request."""
 
@@ -41,6 +58,8 @@ class Account:
     """By entry: what its latest fetch may have cost, as long as its outcome is not read."""
     holds: dict[str, Hold] = field(default_factory=dict)
     """By lease."""
+    orphans: dict[str, tuple[Fetch, float]] = field(default_factory=dict)
+    """Of these, the ones whose pages have gone round without an outcome, and since when."""
     used_at: dict[str, Amount] = field(default_factory=dict)
     held_at: dict[str, Amount] = field(default_factory=dict)
     """The same, of each limited place."""
@@ -129,6 +148,7 @@ class Account:
 
     def let_go(self, place: str) -> Hold | None:
         """End what was set aside; None where nothing was."""
+        self.orphans.pop(place, None)
         hold = self.holds.pop(place, None)
         if hold is not None:
             self._move(hold, NOTHING.minus(hold.amount))
@@ -139,7 +159,7 @@ class Account:
     ) -> None:
         """Note what a fetch cost; one that is counted already, or an earlier one, costs nothing."""
         last, had_page = self.fetches.get(entry_id, (-1, False))
-        if sequence == last and entry_id in self.guesses:
+        if sequence == last and entry_id in self.guesses and not is_guess:
             self._add(host, cost._replace(pages=0).minus(self.guesses.pop(entry_id)))
         if sequence <= last:
             return

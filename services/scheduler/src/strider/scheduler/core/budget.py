@@ -12,17 +12,20 @@ Hosts and domains belong to one shard, so nobody else is asked about them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, JobEvent
 
-from .account import Account, Hold
+from .account import Account, Fetch, Hold
 from .allowance import NO_LIMITS, NOTHING, Allowance, AllowanceBook, Amount
 from .claims import Owner, claim, spoken
 from .quota import Ledger, Measure
+
+OUTCOME_SECONDS: Final = 45.0
+"""How much later than its page the outcome of a request may be read: longer than a request may take."""
 
 
 class Grant(StrEnum):
@@ -54,23 +57,6 @@ class Bid:
     entry_id: str
     host: str
     limits: Allowance
-
-
-@dataclass(frozen=True, slots=True)
-class Fetch:
-    """A request that was made, or what the truth says of all that were made for an entry."""
-
-    execution_id: str
-    entry_id: str
-    host: str
-    limits: Allowance
-    sequence: int
-    has_page: bool
-    cost: Amount
-    """Its bytes and time."""
-    lease_id: str = ""
-    is_guess: bool = False
-    """Nobody has written down what it cost: this is the most. Its outcome may still be read."""
 
 
 @dataclass(slots=True)
@@ -171,6 +157,16 @@ class Budgets:
             _spend(account, fetch)
         return hold is not None and hold.is_cut
 
+    def settle(self, shard: int, fetch: Fetch, *, now: float) -> None:
+        """Note that a page came whose outcome is not read: it is waited for, but not for ever."""
+        if not fetch.limits.are_any:
+            return
+        account, place = self._account(shard, fetch.execution_id, fetch.limits), place_of(fetch.lease_id)
+        if place in account.holds:
+            account.orphans.setdefault(place, (fetch, now))
+        else:
+            self.use(shard, fetch)
+
     def recall(self, shard: int, fetch: Fetch) -> None:
         """Note what the truth says of an entry, while a shard is counted."""
         if fetch.limits.are_any:
@@ -217,6 +213,8 @@ class Budgets:
         if self._is_counting(owner.shard, now):
             return
         names = {run for shard, run in self._accounts if shard == owner.shard}
+        for run in names:
+            _end_orphans(self._accounts[owner.shard, run], now)
         for run in sorted(names | set(self.ledger.held_by(owner.shard))):
             if self.ledger.spent(run):
                 continue
@@ -277,6 +275,15 @@ def _spend(account: Account, fetch: Fetch) -> None:
         cost=fetch.cost,
         is_guess=fetch.is_guess,
     )
+
+
+def _end_orphans(account: Account, now: float) -> None:
+    """Have requests cost what was set aside for them whose outcomes must be lost."""
+    for place, (fetch, since) in list(account.orphans.items()):
+        if now - since < OUTCOME_SECONDS:
+            continue
+        hold = account.let_go(place)
+        _spend(account, fetch if hold is None else replace(fetch, cost=hold.amount))
 
 
 def place_of(lease_id: str) -> str:

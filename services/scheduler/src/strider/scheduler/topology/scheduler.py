@@ -127,7 +127,7 @@ class Scheduler:
         self._concluding = Concluding(
             specs=specs, budgets=budgets, options=options, meter=self._meter, chance=chance
         )
-        self._settling = Settling(self._meter, specs)
+        self._settling = Settling(self._meter, specs, budgets)
         self._chasing = Chasing(
             soundings,
             in_hand=self._in_hand,

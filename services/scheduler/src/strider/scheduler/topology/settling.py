@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from strider.contracts.generated.events import CrawlSpecDeclared, PageSettled
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, PageSettled
+from strider.contracts.generated.words import EntryState
+from strider.contracts.identity import entry_id
 from strider.runtime.effects import NOTHING, Effects
-from strider.scheduler.core import settle
+from strider.scheduler.core import Budgets, Fetch, settle
 from strider.stores.frontier.ports import Known
+from strider.urls import host
 
 from .ports import Meter, Specs
 from .shard import Decided, Shard
@@ -20,9 +23,10 @@ from .tellings import question_of
 class Settling:
     """Load, decide, remember: for the settled pages that one batch brought to one shard."""
 
-    def __init__(self, meter: Meter, specs: Specs) -> None:
+    def __init__(self, meter: Meter, specs: Specs, budgets: Budgets) -> None:
         self._meter = meter
         self._specs = specs
+        self._budgets = budgets
 
     async def settle(self, shard: Shard, pages: Sequence[PageSettled]) -> Effects:
         """Close what has gone round."""
@@ -39,6 +43,7 @@ class Settling:
                 closed = settle(entry, page, now_ms=now_ms, spec=specs.get(entry.crawl_spec_id))
             words["settled" if closed is not None else "unsettled"] += 1
             if entry is not None and closed is not None:
+                self._charge(shard, entry, page, specs.get(entry.crawl_spec_id))
                 decided.append(shard.decide(closed, before=entry, cause=cause))
         if not decided:
             return self._nothing(words)
@@ -57,6 +62,26 @@ class Settling:
                 specs = await self._specs.known(wanted)
             if concluded.isdisjoint(question.entry_id for question in asked):
                 return known, specs
+
+    def _charge(
+        self, shard: Shard, entry: EntryRecorded, page: PageSettled, spec: CrawlSpecDeclared | None
+    ) -> None:
+        """Note that a page came whose outcome was not read, and perhaps never will be."""
+        if spec is None or entry.state != EntryState.PENDING:
+            return
+        limits = self._budgets.allowance_of(spec)
+        fetch = Fetch(
+            entry.execution_id,
+            entry_id(entry.job_id, entry.url_key),
+            host(entry.url),
+            limits,
+            sequence=page.fetch_sequence,
+            has_page=True,
+            cost=limits.request,
+            lease_id=str(page.fetch_sequence),
+            is_guess=True,
+        )
+        self._budgets.settle(shard.number, fetch, now=shard.time.monotonic())
 
     def _nothing(self, words: Counter[str]) -> Effects:
         self._count(words)
