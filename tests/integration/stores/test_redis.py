@@ -90,10 +90,11 @@ async def test_a_cancelled_command_never_gives_its_answer_to_another(redis_url: 
         redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=2, max_connections=2))
         for number in range(25):
             wire.hold()
-            work = redis.command("ECHO", f"cancelled-{number}")
-            if number % 2:
-                work = redis.run_all(ECHO, [(("x",), ("cancelled",))] * 3)
-            cancelled = asyncio.create_task(work)
+            cancelled = asyncio.create_task(
+                redis.run_all(ECHO, [(("x",), ("cancelled",))] * 3)
+                if number % 2
+                else redis.command("ECHO", f"cancelled-{number}")
+            )
             await asyncio.wait_for(wire.held.wait(), 5)
             cancelled.cancel()
             wire.release()

@@ -16,18 +16,21 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from redis import exceptions
-from redis.asyncio import BlockingConnectionPool
-from redis.asyncio import Redis as Client
-from redis.asyncio.connection import AbstractConnection
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-
 from strider.runtime.errors import StartRefused, Unavailable
+from strider.runtime.imports import left_out
 
 from .errors import ESCAPE_HINT, Rejected
-from .redis_line import Line
 from .scripts import Script
+
+# It would load the metrics of OpenTelemetry, a fourteenth of a service's start; ours are counted elsewhere.
+with left_out("opentelemetry"):
+    from redis import exceptions
+    from redis.asyncio import BlockingConnectionPool
+    from redis.asyncio import Redis as Client
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+
+    from .redis_line import Line
 
 PART: Final = "redis"
 KEEPING: Final = "noeviction"
@@ -75,7 +78,7 @@ class Redis:
         self, script: Script, *, keys: Sequence[str], args: Sequence[str | bytes | int] = ()
     ) -> Any:
         """Run a script; a server that does not know it (any more) is told."""
-        word, name = ("FCALL", script.name) if script.is_function else ("EVALSHA", script.sha)
+        word, name = _named(script)
         async with translated():
             try:
                 return await self._ask(word, name, len(keys), *keys, *args)
@@ -102,13 +105,11 @@ class Redis:
 
         A call that is answered by an error is made once more, by itself: that must change nothing.
         """
-        pool = getattr(self._client, "connection_pool", None)
-        if pool is None:  # of a cluster each node has its own calls
+        if self._line is None:  # of a cluster each node has its own calls
             return await asyncio.gather(*(self.run(script, keys=keys, args=args) for keys, args in calls))
+        word, name = _named(script)
         async with translated():
-            answers = await _exchanged(
-                pool, [("EVALSHA", script.sha, len(keys), *keys, *args) for keys, args in calls]
-            )
+            answers = await self._line.ask_all((word, name, len(keys), *keys, *args) for keys, args in calls)
         return [
             await self.run(script, keys=keys, args=args)
             if isinstance(answer, exceptions.ResponseError)
@@ -171,22 +172,9 @@ def connect(options: RedisOptions) -> Redis:
     return Redis(Client.from_pool(pool), line)
 
 
-async def _exchanged(pool: Any, commands: Sequence[Sequence[str | bytes | int]]) -> list[Any]:
-    """Send commands in one piece over one connection, and read their answers, errors among them."""
-    connection = await pool.get_connection()
-    try:
-        await connection.send_packed_command(connection.pack_commands(commands))
-        return [await _answer(connection) for _ in commands]
-    finally:
-        await pool.release(connection)
-
-
-async def _answer(connection: AbstractConnection) -> Any:
-    """Read an answer; whatever else goes wrong closes the connection, so that none is taken for another's."""
-    try:
-        return await connection.read_response()
-    except exceptions.ResponseError as refusal:
-        return refusal
+def _named(script: Script) -> tuple[str, str]:
+    """Give the command that runs a script, and the name that the server knows it by."""
+    return ("FCALL", script.name) if script.is_function else ("EVALSHA", script.sha)
 
 
 @asynccontextmanager

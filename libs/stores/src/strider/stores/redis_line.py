@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import Future, Task, TimerHandle
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from hiredis import pack_command
@@ -49,20 +49,37 @@ class Line:
 
     async def ask(self, words: Sequence[Word]) -> Any:
         """Send a command and give its answer. Raises the library's errors."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        await self._ready()
+        return await self._send(words)
+
+    async def ask_all(self, commands: Iterable[Sequence[Word]]) -> list[Any]:
+        """Send commands in one piece and give their answers, refusals among them. Raises what is lost."""
+        await self._ready()
+        answers = [self._send(words) for words in commands]
+        found = await asyncio.gather(*answers, return_exceptions=True)
+        for each in found:
+            if isinstance(each, BaseException) and not isinstance(each, exceptions.ResponseError):
+                raise each
+        return found
+
+    async def _ready(self) -> None:
+        now = asyncio.get_running_loop().time()
         if self._connection is not None and not self._waiting and now - self._heard_at > self._idle_seconds:
             self._end("idle for so long that it may be dead")
         while self._connection is None:
             await self._connected()
+
+    def _send(self, words: Sequence[Word]) -> Future[Any]:
+        """Queue a command of this turn of the loop; there is a connection."""
+        loop = asyncio.get_running_loop()
         answer: Future[Any] = loop.create_future()
-        self._waiting.append((answer, now))
+        self._waiting.append((answer, loop.time()))
         packed: bytes = pack_command(tuple(words))  # type: ignore[arg-type]  # its stub lacks an ellipsis
         self._unsent.append(packed)
         self._has_unsent.set()
         if self._watch is None:
             self._watch = loop.call_later(self._timeout_seconds, self._look_at_the_clock)
-        return await answer
+        return answer
 
     async def close(self) -> None:
         """Close the connection; calls under way fail."""
