@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 _LINE = re.compile(r'^\+[\d.]+ \[\d+ (?P<who>[^\]]+)\] "(?P<command>[^"]+)"(?P<rest>.*)$')
-_CALL = re.compile(r'\{(?P<shard>\d+)\}:header" "(?P<epoch>\d+) (?P<number>\d+) ')
+_CALL = re.compile(r'\{(?P<shard>\d+)\}:header" "(?P<caller>(?:[^"\\]|\\.)+)"')
+"""Who owns nothing says nothing of itself."""
+_EPOCH_BYTES = 6
 _READS = re.compile(
     "EXISTS|GET|H(EXISTS|GET|GETALL|KEYS|LEN|MGET|RANDFIELD|SCAN|VALS)|INFO|L(INDEX|LEN|RANGE)|MEMORY|"
     "S(ISMEMBER|MISMEMBER|MEMBERS|CARD)|TIME|TYPE|Z(CARD|COUNT|RANGE|RANGEBYSCORE|SCORE|MSCORE)"
@@ -41,14 +43,20 @@ class Account:
             return
         command = heard["command"].upper()
         if heard["who"] != "lua":
-            called = _CALL.search(heard["rest"]) if command in {"EVAL", "EVALSHA"} else None
-            self.calls.append(Call(int(called["shard"]), int(called["epoch"])) if called else Call(-1, 0))
+            called = _CALL.search(heard["rest"]) if command == "FCALL" else None
+            self.calls.append(Call(int(called["shard"]), _epoch(called["caller"])) if called else Call(-1, 0))
         elif self.calls and not _READS.fullmatch(command):
             self.calls[-1].writes.append(command)
 
     def older(self, epochs: Sequence[int]) -> list[Call]:
         """Give the calls of owners before those of these epochs."""
         return [call for call in self.calls if call.shard >= 0 and call.epoch < epochs[call.shard]]
+
+
+def _epoch(caller: str) -> int:
+    """Take the epoch out of what a caller says of itself, which is told escaped."""
+    said = caller.encode("latin-1").decode("unicode_escape").encode("latin-1")
+    return int.from_bytes(said[:_EPOCH_BYTES])
 
 
 @asynccontextmanager

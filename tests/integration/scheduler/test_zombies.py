@@ -75,6 +75,7 @@ async def test_a_zombie_writes_nothing(place: Place, broker: Broker, tmp_path: P
     tell(account, after)
     assert [call for call in account.older(after) if call.writes] == []
     assert account.older(after), "it did not even try"
+    assert any(call.writes for call in account.calls), "what scripts do was not heard"
     await check_truth(broker, began)
 
 
