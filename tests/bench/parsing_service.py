@@ -40,7 +40,7 @@ from tests.unit.parser.pages import ARecord, a_page
 from .measure import Row
 from .parsing import synthetic
 
-SHARDS: Final = 4
+SHARDS: Final = 12
 HOSTS: Final = 200
 AT_ONCE: Final = 16
 DEADLINE_SECONDS: Final = 120.0

@@ -1,24 +1,81 @@
-"""How hard batches are compressed before they are sent."""
+"""How hard batches are compressed before they are sent, and how they are read."""
 
 from __future__ import annotations
 
+import os
+
+import cramjam
+import pytest
 from aiokafka import codec
 from aiokafka.producer.message_accumulator import BatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
 
 from strider.runtime.kafka import KafkaBus, KafkaConnection
+from strider.runtime.kafka.packing import packed, unpacked
 
 TEXT = " ".join(str(number * number) for number in range(4000)).encode()
 CODEC_ZSTD = 4
 BATCH_HEAD_BYTES = 61
 
 
-def test_batches_are_compressed_at_the_light_level() -> None:
-    """A later release of the library that names its compressor elsewhere must not go unseen."""
+def written(value: bytes) -> bytes:
     KafkaBus(KafkaConnection(("nowhere:9",)))  # as every process that speaks to a broker has one
     builder = BatchBuilder(1_000_000, CODEC_ZSTD, is_transactional=False)
-    builder.append(timestamp=1, key=None, value=TEXT)
+    builder.append(timestamp=1, key=None, value=value)
     builder.close()
-    compressed = bytes(builder._build())[BATCH_HEAD_BYTES:]
+    return bytes(builder._build())
+
+
+def test_batches_are_compressed_at_the_light_level() -> None:
+    """A later release of the library that names its compressor elsewhere must not go unseen."""
+    compressed = written(TEXT)[BATCH_HEAD_BYTES:]
     records = codec.zstd_decode(compressed)
     assert compressed == codec.zstd_encode(records, level=1)
     assert compressed != codec.zstd_encode(records, level=3)
+
+
+SIZES = (0, 1, 2, 255, 256, 257, 1000, 2047, 2048, 70_000)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_few_small_events_are_stored_as_they_are_in_a_form_that_everybody_reads(size: int) -> None:
+    """The other reader is the library of the format's makers."""
+    records = os.urandom(size // 2) + b"a" * (size - size // 2)
+
+    content = packed(records)
+
+    assert bytes(cramjam.zstd.decompress(content)) == records
+    assert unpacked(content) == records
+    assert (records in content) == (size < 2048)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_others_have_compressed_is_read_as_well(size: int) -> None:
+    records = os.urandom(size)
+
+    assert unpacked(codec.zstd_encode(records, level=3)) == records
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(packed(b"abc")[:-1], id="cut-off"),
+        pytest.param(packed(b"abc") + b"d", id="more-behind"),
+        pytest.param(packed(b"a" * 300)[:8], id="cut-in-its-head"),
+        pytest.param(b"\x28\xb5\x2f\xfd\x60", id="a-frame-that-has-just-begun"),
+    ],
+)
+def test_what_is_broken_is_left_to_the_library_to_refuse(content: bytes) -> None:
+    with pytest.raises(cramjam.DecompressionError):
+        unpacked(content)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_batches_of_all_sizes_come_back(size: int) -> None:
+    value = os.urandom(size)
+
+    batch = MemoryRecords(written(value)).next_batch()
+
+    assert batch.validate_crc()
+    assert [record.value for record in batch] == [value]

@@ -1,33 +1,75 @@
-"""How hard the client library compresses what it sends.
+"""How hard the client library compresses what it sends, and what not at all.
 
-Decides the level alone: the library writes zstd at level 3 and lets nobody choose. Level 1 takes
-three fifths of the time for three per cent more bytes, and a page's text is compressed at two hops.
+The library writes zstd at level 3 and lets nobody choose. Level 1 takes three fifths of the time for
+three per cent more bytes, and a page's text is compressed at two hops. A batch of a few small events
+costs its sender 20 µs and each of its readers 15, whatever its size, to have a kilobyte less on a disk:
+it is stored in zstd's form as it is, which any reader understands. Batches grow with the load, so
+those of a busy topic are compressed all the same.
 
 Like `insides`, this holds for aiokafka 0.14 and 0.15. It knows nothing of what is sent.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
 from aiokafka import codec
 
 _LEVEL: Final = 1
+_LEAST_BYTES: Final = 2048
+"""Of records that are worth compressing."""
 _WRITERS: Final = ("aiokafka.record.default_records", "aiokafka.record._crecords.default_records")
-"""Who compresses batches; the second one is compiled, and missing where there is no wheel for a platform."""
+"""Who packs and unpacks batches; the second one is compiled, and missing where a platform has no wheel."""
+
+_FRAME: Final = b"\x28\xb5\x2f\xfd"
+"""RFC 8878: what a frame begins with. Then a byte that says how its size is written, the size, and blocks."""
+_SMALL: Final = 0x20
+"""One segment, whose size is the next byte."""
+_LARGE: Final = 0x60
+"""One segment, whose size, less 256, is the next two bytes."""
+_SMALL_SIZES: Final = 256
+_BLOCK_BYTES: Final = 3
+"""Head of a block: its size, and in the lowest bits whether it is the last (1), and its kind (0: stored)."""
+_LAST_AS_IT_IS: Final = 1
+_SIZE_SHIFT: Final = 3
+_HEADS: Final = {_SMALL: 6, _LARGE: 7}
+"""Bytes before the first block."""
 
 
 def compress_lightly() -> None:
-    """Have every producer of this process compress in this way; a second call changes nothing.
+    """Have every client of a broker in this process compress in this way; a second call changes nothing.
 
-    The writers name the function in their own modules only, so that no single producer can be given another.
+    The writers name the functions in their own modules only, so that no single producer can be given others.
     """
-    lightly = partial(codec.zstd_encode, level=_LEVEL)
     for name in _WRITERS:
         try:
             writer: Any = import_module(name)
         except ImportError:
             continue
-        writer.zstd_encode = lightly
+        writer.zstd_encode = packed
+        writer.zstd_decode = unpacked
+
+
+def packed(records: bytes) -> bytes:
+    """Give records in zstd's form."""
+    size = len(records)
+    if size >= _LEAST_BYTES:
+        compressed: bytes = codec.zstd_encode(records, level=_LEVEL)
+        return compressed
+    block = (size << _SIZE_SHIFT | _LAST_AS_IT_IS).to_bytes(_BLOCK_BYTES, "little")
+    if size < _SMALL_SIZES:
+        return b"%b%c%c%b%b" % (_FRAME, _SMALL, size, block, records)
+    return b"%b%c%b%b%b" % (_FRAME, _LARGE, (size - _SMALL_SIZES).to_bytes(2, "little"), block, records)
+
+
+def unpacked(content: bytes) -> bytes:
+    """Give the records of a batch; those that are stored as they are without asking the library."""
+    head = _HEADS.get(content[4], 0) if content[:4] == _FRAME and len(content) > max(_HEADS.values()) else 0
+    if head:
+        start = head + _BLOCK_BYTES
+        block = int.from_bytes(content[head:start], "little")
+        if block == ((len(content) - start) << _SIZE_SHIFT | _LAST_AS_IT_IS):
+            return bytes(content[start:])
+    records: bytes = codec.zstd_decode(content)
+    return records
