@@ -165,6 +165,7 @@ def test_following_shows_what_is_written_from_now_on(whole: Command) -> None:
                 said = _read(following)
         finally:
             following.send_signal(signal.SIGINT)
+            following.wait(60)  # with its pipe open: else it may meet a closed one before it hears of this
 
     assert re.match(r"redis +a line \d+\n", said)
     assert following.returncode == 130
@@ -206,7 +207,7 @@ def test_attached_it_ends_with_ctrl_c(whole: Command) -> None:
         assert wait_for(lambda: "up in" in _read(attached))
 
         attached.send_signal(signal.SIGINT)
-        attached.wait(90)
+        attached.communicate(timeout=90)  # a pipe that nobody empties would hold it up in its last words
 
     assert whole.living() == []
     whole.must("up", *SMALL)
