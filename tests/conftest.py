@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,10 @@ pytest_plugins = ["strider.testing.stack"]
 
 # For the processes that tests start: where this is set, each of them compiles every library at each start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell starts what runs in its background deaf to Ctrl-C: so would be all commands that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine makes up examples slowly, which says nothing about the code. In CI the same examples
 # come each time, so that a change fails for what it changed; at home new ones are looked for.

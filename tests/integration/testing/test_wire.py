@@ -46,6 +46,15 @@ async def ask(wire: FarWire, *, seconds: float = 10.0) -> bytes:
         writer.close()
 
 
+async def until_connected(wire: FarWire) -> None:
+    """Wait until the wire knows of a connection: the client has it as soon as the system does."""
+    known: list[int] = []
+    async with asyncio.timeout(10):
+        while not any(known):
+            wire.do(lambda near: known.append(near.connections))
+            await asyncio.sleep(0.01)
+
+
 def swallow(wire: Wire) -> None:
     wire.swallows = True
 
@@ -83,6 +92,7 @@ async def test_a_healed_wire_carries_again(wire: FarWire) -> None:
     wire.do(swallow)
     reader, writer = await asyncio.open_connection("127.0.0.1", wire.port)
     writer.write(b"?")
+    await until_connected(wire)
     await asyncio.to_thread(wire.heal)
 
     async with asyncio.timeout(10):
