@@ -7,19 +7,19 @@ up where their entries have their turn, and a sweep drops or shelves what would 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.partitioning import shard_of_host
-from strider.politeness.ladder import INFRASTRUCTURE, Chance
+from strider.politeness.ladder import Chance
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Budgets, Orders
 
+from .hearing import Hearing
 from .ports import Bulletin
 from .shard import Shard
 
@@ -41,19 +41,15 @@ class Controlling:
         clock: Clock,
         chance: Chance,
     ) -> None:
-        self._bulletin = bulletin
         self._orders = orders
         self._ledger = budgets.ledger
         self._count = shards
-        self._clock = clock
-        self._chance = chance
-        self._one_at_a_time = asyncio.Lock()
+        self._hearing = Hearing(bulletin, self._take, waits="Wishes Wait", clock=clock, chance=chance)
         self._held: dict[int, Shard] = {}
 
     async def catch_up(self) -> None:
         """Know all that was said by now; raises Unavailable."""
-        async with self._one_at_a_time:
-            await self._take(await self._bulletin.until_now())
+        await self._hearing.catch_up()
 
     async def hold(self, shard: Shard) -> None:
         """Tell a shard that has just been taken, and from now on."""
@@ -67,17 +63,7 @@ class Controlling:
 
     async def run(self) -> None:
         """Read on for ever."""
-        failures = 0
-        while True:
-            try:
-                async with self._one_at_a_time:
-                    await self._take(await self._bulletin.news())
-                failures = 0
-                await asyncio.sleep(0)  # who wants to catch up comes first
-            except Unavailable as failure:
-                failures += 1
-                _log.warning("Wishes Wait", why=str(failure))
-                await self._clock.sleep(INFRASTRUCTURE.wait_seconds(failures, self._chance) or 1.0)
+        await self._hearing.run()
 
     async def _take(self, events: Sequence[JobEvent]) -> None:
         parts = {event.execution_id for event in events if self._ledger.take(event)}

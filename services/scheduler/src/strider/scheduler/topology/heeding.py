@@ -6,16 +6,16 @@ and then on for ever. A group that is known is told to the working set where its
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from strider.contracts.generated.events import SourceSaved
-from strider.politeness.ladder import INFRASTRUCTURE, Chance
+from strider.politeness.ladder import Chance
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Sources
 
+from .hearing import Hearing
 from .ports import Register
 from .shard import Shard
 
@@ -35,32 +35,23 @@ class Heeding:
         chance: Chance,
     ) -> None:
         """Make one; without a register there are no sources."""
-        self._register = register
         self._sources = sources
         self._in_hand = in_hand
-        self._clock = clock
-        self._chance = chance
-        self._one_at_a_time = asyncio.Lock()
+        self._hearing = (
+            None
+            if register is None
+            else Hearing(register, self._take, waits="Sources Wait", clock=clock, chance=chance)
+        )
 
     async def catch_up(self) -> None:
         """Know all that was saved by now; raises Unavailable."""
-        if self._register is not None:
-            async with self._one_at_a_time:
-                await self._take(await self._register.until_now())
+        if self._hearing is not None:
+            await self._hearing.catch_up()
 
     async def run(self) -> None:
         """Read on for ever."""
-        failures = 0
-        while self._register is not None:
-            try:
-                async with self._one_at_a_time:
-                    await self._take(await self._register.news())
-                failures = 0
-                await asyncio.sleep(0)  # who wants to catch up comes first
-            except Unavailable as failure:
-                failures += 1
-                _log.warning("Sources Wait", why=str(failure))
-                await self._clock.sleep(INFRASTRUCTURE.wait_seconds(failures, self._chance) or 1.0)
+        if self._hearing is not None:
+            await self._hearing.run()
 
     async def _take(self, saved: Sequence[tuple[str, SourceSaved | None]]) -> None:
         about: set[str] = set()

@@ -1,0 +1,67 @@
+"""What is said to all schedulers -> whoever takes it in: first up to now, and then on for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from strider.politeness.ladder import INFRASTRUCTURE, Chance
+from strider.runtime.errors import Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_log = logger("scheduler")
+
+
+class Words(Protocol[T_co]):
+    """A log that everybody reads whole."""
+
+    async def news(self) -> Sequence[T_co]:
+        """Wait a little for what comes next; raises Unavailable."""
+
+    async def until_now(self) -> Sequence[T_co]:
+        """Give all that had been said by now and was not given yet; raises Unavailable."""
+
+
+class Hearing(Generic[T]):
+    """Has words taken in, one lot at a time."""
+
+    def __init__(
+        self,
+        words: Words[T],
+        take: Callable[[Sequence[T]], Awaitable[None]],
+        *,
+        waits: str,
+        clock: Clock,
+        chance: Chance,
+    ) -> None:
+        """Make one; `waits` is what the log of the process calls it when nothing can be heard."""
+        self._words = words
+        self._take = take
+        self._waits = waits
+        self._clock = clock
+        self._chance = chance
+        self._one_at_a_time = asyncio.Lock()
+
+    async def catch_up(self) -> None:
+        """Take all that was said by now; raises Unavailable."""
+        async with self._one_at_a_time:
+            await self._take(await self._words.until_now())
+
+    async def run(self) -> None:
+        """Go on for ever."""
+        failures = 0
+        while True:
+            try:
+                async with self._one_at_a_time:
+                    await self._take(await self._words.news())
+                failures = 0
+                await asyncio.sleep(0)  # who wants to catch up comes first
+            except Unavailable as failure:
+                failures += 1
+                _log.warning(self._waits, why=str(failure))
+                await self._clock.sleep(INFRASTRUCTURE.wait_seconds(failures, self._chance) or 1.0)
