@@ -10,16 +10,17 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from confluent_kafka import Producer
 
 from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
-from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchCompleted
 from strider.contracts.generated.topics import CRAWL_SPECS, FETCHES_COMPLETED, FRONTIER
 from strider.contracts.specs import spec_id
 from strider.runtime.clocks import SystemClock
@@ -138,6 +139,16 @@ class Frontier:
         finally:
             await broker.close()
 
+    async def told(self) -> list[FetchCompleted]:
+        """Read all outcomes of requests that were ever told."""
+        broker = Broker(self.bootstrap, shards=SHARDS)
+        await broker.open(FETCHES_COMPLETED)
+        try:
+            records = await broker.read(FETCHES_COMPLETED, dict.fromkeys(range(SHARDS), 0))
+            return broker.decode(FETCHES_COMPLETED, records)
+        finally:
+            await broker.close()
+
     def _produce(self, topic: str, value: bytes, *, key: bytes | None = None) -> None:
         producer = Producer({"bootstrap.servers": self.bootstrap})
         producer.produce(topic, value=value, key=key)
@@ -230,7 +241,7 @@ class Crawl:
 
     def begun_between(self, first: float, last: float) -> list[str]:
         """Which requests began within a span of time."""
-        return [line.url for line in self.site.access() if first < line.started < last]
+        return [line.url for line in self.site.access() if first < line.earliest and line.started < last]
 
     def tell(self, name: str, findings: Findings) -> None:
         """Print one line of what was found."""
@@ -242,6 +253,22 @@ class Crawl:
             f" refetched={findings.refetched.total()} in-flight={findings.in_flight}"
             f" took={time.monotonic() - self._began:.1f}s"
         )
+
+    async def story(self, hosts: Iterable[str]) -> str:
+        """Tell what hosts saw, and what was told of it, in seconds of this crawl."""
+        wanted = set(hosts)
+        wall = time.time() - time.monotonic() + self._began
+        lines = [(blow.at - self._began, "blow") for blow in self.blows]
+        for line in self.site.access():
+            if line.host in wanted:
+                late, took = line.started - line.earliest, line.ended - line.started
+                lines.append((line.started - self._began, f"saw {line.url} for {took:.3f}, late {late:.3f}"))
+        for each in await self.frontier.told():
+            if urlsplit(each.url).netloc in wanted:
+                marked = each.marked_at_us / 1e6 - wall
+                what = f"{each.outcome} of {each.url}, marked at {marked:.3f}"
+                lines.append((each.started_at_us / 1e6 - wall, what))
+        return "\n".join(["", *(f"{at:8.3f} {what}" for at, what in sorted(lines))])
 
     def _missing(self) -> set[str]:
         return self.site.plan.requests.keys() - set(self.site.asked())

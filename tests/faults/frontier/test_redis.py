@@ -206,7 +206,7 @@ async def test_a_crawl_survives_its_redis(
         for url in crawl.begun_between(outage.began + CONNECT_SECONDS + LATE_SECONDS, outage.healed)
     ]
     assert (found.lost, found.duplicates, found.astray) == ((), (), ())
-    assert (found.hasty, found.overlaps) == ({}, 0)
+    assert (found.hasty, found.overlaps) == ({}, 0), await crawl.story(found.hasty)
     assert found.refetched.total() <= found.in_flight, found.refetched
     assert begun == []
     assert [name for name, each in frontier.services.items() if each.exit_code is not None] == []

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import http.client
+import os
+import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -122,6 +125,25 @@ def test_the_log_knows_who_asked_what_and_when(site: Site) -> None:
     assert slow.connection == page.connection
     assert site.overlaps() == []
     assert site.least_distances()[slow.host] >= 0
+
+
+def test_the_log_knows_how_late_it_may_be(site: Site) -> None:
+    """Whoever keeps the site from running makes it note late: not as late as it says at the earliest."""
+    with asking(site) as asker, ThreadPoolExecutor(1) as beside:
+        asker.get("/p/1")
+        os.kill(site.pid, signal.SIGSTOP)
+        try:
+            sent = time.monotonic()
+            answer = beside.submit(asker.get, "/p/2")
+            with pytest.raises(TimeoutError):
+                answer.result(timeout=0.3)
+        finally:
+            os.kill(site.pid, signal.SIGCONT)
+        assert answer.result(timeout=30)[0] == 200
+    line = lines_of(site, "/p/2")[-1]
+
+    assert line.earliest <= sent
+    assert line.started >= sent + 0.3
 
 
 def test_own_addresses_are_told_apart(tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ HOST = "a.localhost:80"
 PLAN = make_plan(1, [f"http://{HOST}"], Shape(hosts=1, pages_per_host=3))
 
 
-def a_line(path: str, started: float, *, seconds: float = 0.1) -> AccessLine:
-    return AccessLine(HOST, path, "GET", 200, started, started + seconds, connection=1, agent="")
+def a_line(path: str, started: float, *, seconds: float = 0.1, late: float = 0.0) -> AccessLine:
+    ended = started + seconds
+    return AccessLine(HOST, path, "GET", 200, started, started - late, ended, connection=1, agent="")
 
 
 def a_site(tmp_path: Path, *lines: AccessLine) -> Site:
@@ -44,6 +45,16 @@ def test_haste_is_seen(tmp_path: Path) -> None:
 
     with pytest.raises(AssertionError):
         assert_polite(site, delay_seconds=1.0)
+
+
+def test_a_site_that_was_kept_from_looking_accuses_nobody(tmp_path: Path) -> None:
+    """The first of two may have come when the log says, or before; the second was not sooner for that."""
+    late_first = a_site(tmp_path, a_line("/", 2.5, late=0.6), a_line("/p/1", 3.0))
+    assert_polite(late_first, delay_seconds=1.0)
+
+    late_second = a_site(tmp_path, a_line("/", 2.5), a_line("/p/1", 3.0, late=0.6))
+    with pytest.raises(AssertionError):
+        assert_polite(late_second, delay_seconds=1.0)
 
 
 def test_two_at_a_time_are_seen(tmp_path: Path) -> None:

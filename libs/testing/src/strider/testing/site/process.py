@@ -32,6 +32,8 @@ class AccessLine:
     method: str
     status: int
     started: float
+    """When it was noted; it may have come as early as `earliest`, where the site was kept from running."""
+    earliest: float
     ended: float
     connection: int
     agent: str
@@ -79,9 +81,13 @@ class Site:
         ]
 
     def least_distances(self) -> Mapping[str, float]:
-        """Give, for each host, the least time between the starts of two requests to it."""
+        """Give, for each host, the least time between the starts of two requests to it.
+
+        Where the site was late to note the first of two, it is the most that may have lain between them:
+        what is less than a delay for sure is what counts.
+        """
         return {
-            host: min(after.started - before.started for before, after in pairwise(lines))
+            host: min(after.started - before.earliest for before, after in pairwise(lines))
             for host, lines in self.by_host().items()
             if len(lines) > 1
         }

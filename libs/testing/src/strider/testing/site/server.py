@@ -25,6 +25,23 @@ from .shape import Answer, Kind, Plan, Shape
 
 _REASONS: Final = {200: "OK", 302: "Found", 404: "Not Found", 429: "Too Many Requests", 500: "Oops"}
 _LARGEST_HEAD: Final = 65_536
+_BEAT_SECONDS: Final = 0.02
+
+
+class Pulse:
+    """Knows since when this process has not looked at its sockets, however long it was kept from running.
+
+    Whatever comes is read after the beat that follows, before the next one. So what is read now came after
+    the beat before the last: the last may be as late as the reading is.
+    """
+
+    def __init__(self) -> None:
+        self.looked_at = self._last = time.monotonic()
+
+    def beat(self) -> None:
+        """Beat, and again in a moment."""
+        self.looked_at, self._last = self._last, time.monotonic()
+        asyncio.get_running_loop().call_later(_BEAT_SECONDS, self.beat)
 
 
 class Served:
@@ -37,6 +54,7 @@ class Served:
         self._ready: dict[tuple[str, str, bool], bytes] = {}
         self._failed: Counter[tuple[str, str]] = Counter()
         self.connections = 0
+        self.pulse = Pulse()
 
     def render_all(self) -> None:
         """Make every answer now, so that the first who asks waits no longer than the next."""
@@ -132,6 +150,7 @@ class _Connection(asyncio.Protocol):
             "method": method,
             "status": status,
             "started": started,
+            "earliest": self._served.pulse.looked_at,
             "connection": self._number,
             "agent": headers.get("user-agent", ""),
         }
@@ -174,6 +193,8 @@ async def _serve(order: dict[str, Any], log: TextIO | None) -> None:
     served.append(Served(plan, log, latency_seconds=shape.latency_seconds))
     if shape.is_plain:
         served[0].render_all()
+    if log is not None:
+        served[0].pulse.beat()
     print(port, flush=True)  # noqa: T201  # whoever started us waits for it
     await loop.run_in_executor(None, sys.stdin.read)
 
