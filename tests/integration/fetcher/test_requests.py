@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from aiohttp.connector import Connection
 
 from strider.fetcher.adapters import RequestOptions
+from strider.fetcher.adapters.talking import Asked
 from strider.fetcher.core import Places, RedirectRules
 from strider.testing.hostile import (
     CHUNKED,
@@ -241,6 +243,28 @@ async def test_a_request_that_stood_still_is_not_made() -> None:
     told = (completed.outcome, completed.error_class, completed.before_connect, completed.started_at_us)
     assert told == ("interrupted", "cancelled", True, 0)
     assert server.connections == 0
+
+
+async def test_a_request_is_told_to_begin_when_it_was_sent_at_the_latest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A loop may write at the end of its turn only: what else it does in that turn makes the request late."""
+    ends: list[float] = []
+    write = Asked.write
+
+    def write_in_a_long_turn(asked: Asked, connection: Connection) -> None:
+        write(asked, connection)
+        time.sleep(0.2)  # the loop's turn is what is long
+        ends.append(time.monotonic())
+
+    monkeypatch.setattr(Asked, "write", write_in_a_long_turn)
+    async with running({"/": says(answer())}) as server, asking() as asker:
+        began = time.monotonic()
+        fetched = await asker.ask(request(server.url("/")))
+
+    told_seconds = (fetched.completed.started_at_us - MARKED_AT_US) / 1_000_000
+    assert told_seconds >= ends[0] - began - 0.05
+    assert fetched.completed.ttfb_us < 150_000
 
 
 async def test_a_kept_connection_does_not_carry_what_stood_still_either() -> None:

@@ -37,7 +37,7 @@ class Exchange:
     """Whether a connection stood."""
     handshake_at: float = 0.0
     head_at: float = 0.0
-    """When the head was written, last; 0 where it was not."""
+    """When the head was written at the latest, last; 0 where it was not."""
     answered_at: float = 0.0
     """When the first byte came."""
     has_head: bool = False
@@ -86,6 +86,11 @@ class Exchange:
         else:
             error = ErrorClass.TLS_TIMEOUT if self.handshake_at else ErrorClass.CONNECT_TIMEOUT
             raise self.refuse(error, "connected too late for this lease; the connection is kept")
+
+    def on_sent(self) -> None:
+        """Note that the head is on its way for sure: it may have waited for the end of the loop's turn."""
+        if not self.answered_at:
+            self.head_at = self.now()
 
     def refuse(self, error: ErrorClass, message: str) -> Failure:
         """Keep why a hook stops the request, and give what it is to raise."""

@@ -8,6 +8,7 @@ an answer but how large its head may be.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -97,6 +98,9 @@ class Asked(ClientRequest):
         protocol.start_timeout()
         # The serializer refuses line ends within a line.
         transport.write(_serialize_headers(f"{self.method} {target} HTTP/1.1", self.headers))
+        if exchange is not None:
+            # uvloop sends at the end of its turn, which may be long: the next delay counts from there.
+            asyncio.get_running_loop().call_soon(exchange.on_sent)
 
     def _address_to(self, proxy: Proxy) -> None:
         """Ask a proxy that is no tunnel: it gets the whole URL, and its account."""
