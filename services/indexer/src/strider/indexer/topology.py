@@ -46,6 +46,7 @@ from .core import (
     host_row_of,
     is_elsewhere,
     noindex_decision,
+    product_rows_of,
     rejection_of,
     removal_of,
     row_of,
@@ -129,8 +130,10 @@ class Indexer:
         """Store pages, move on those that have not changed, take away those that ask for it."""
         events = [event for event, _ in batch]
         hidden = [event for event in events if self._is_hidden(event.page)]
+        stored = [event for event in events if self._is_stored(event.page)]
         changes = Changes(
-            pages=await self._rows(event for event in events if self._is_stored(event.page)),
+            pages=await self._rows(stored),
+            products=[row for event in stored if event.page.products for row in product_rows_of(event)],
             touches=[touch_of(event) for event in events if event.page.not_modified],
             removals=[removal_of(event.page) for event in hidden],
             decisions=[noindex_decision(event) for event in hidden],
@@ -187,8 +190,7 @@ class Indexer:
     def _is_stored(self, page: PageParsed) -> bool:
         return not page.not_modified and not self._is_hidden(page)
 
-    async def _rows(self, events: Iterable[PageValidated]) -> list[PageRow]:
-        chosen = list(events)
+    async def _rows(self, chosen: Sequence[PageValidated]) -> list[PageRow]:
         away = [event.page.texts_object for event in chosen if is_elsewhere(event.page)]
         texts = await self._fetched(away) if away and self._max_text_chars else {}
         stored = partial(stored_text, max_chars=self._max_text_chars)

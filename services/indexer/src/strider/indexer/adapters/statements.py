@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, get_type_hints
 
 from strider.indexer.core import (
@@ -14,13 +15,16 @@ from strider.indexer.core import (
     FailureRow,
     HostRow,
     PageRow,
+    ProductRow,
     RemovalRow,
     TouchRow,
     UrlRow,
 )
 from strider.stores.upsert import Upsert
 
-_JSON: Final = frozenset({"redirect_chain", "warnings", "metadata", "sitemap_urls"})
+_JSON: Final = frozenset(
+    {"redirect_chain", "warnings", "metadata", "sitemap_urls", "images", "sources", "confidences"}
+)
 _TYPES: Final = {
     int: "bigint",
     float: "double precision",
@@ -28,9 +32,20 @@ _TYPES: Final = {
     str: "text",
     datetime: "timestamptz",
     datetime | None: "timestamptz",
+    Decimal | None: "numeric",
+    float | None: "double precision",
+    int | None: "bigint",
 }
 
-TABLES: Final = ("crawled_pages", "url_decisions", "failed_requests", "error_logs", "urls", "hosts")
+TABLES: Final = (
+    "crawled_pages",
+    "products",
+    "url_decisions",
+    "failed_requests",
+    "error_logs",
+    "urls",
+    "hosts",
+)
 
 
 def _columns(row: Any) -> tuple[tuple[str, str], ...]:
@@ -59,6 +74,23 @@ PAGES: Final = Upsert(
     ),
 )
 """A page of a newer fetch replaces that of an older one, and the same one itself."""
+
+PRODUCTS: Final = Upsert(
+    "products",
+    columns=_columns(ProductRow),
+    conflict=("url_hash", "job_id"),
+    update=_without(ProductRow, "url_hash", "job_id", "created_at", "updated_at"),
+    where="(products.is_own_page, products.crawled_at) <= (excluded.is_own_page, excluded.crawled_at)",
+    computed=(
+        (
+            "updated_at",
+            """CASE WHEN products.content_hash = excluded.content_hash
+                    THEN products.updated_at ELSE excluded.updated_at END""",
+        ),
+        ("indexed_at", "now()"),
+    ),
+)
+"""A product's own page replaces what a list said of it; else a later page an earlier one, and itself."""
 
 DECISIONS: Final = Upsert(
     "url_decisions",
@@ -115,6 +147,13 @@ TOUCH: Final = Change(
 
 REMOVE: Final = Change(RemovalRow, "DELETE FROM crawled_pages AS page USING {given} WHERE {same}")
 """A page that asks for it goes, unless a newer fetch says otherwise."""
+
+REMOVE_PRODUCTS: Final = Change(
+    RemovalRow,
+    """DELETE FROM products AS page USING {given} WHERE page.page_key = given.url_key
+    AND page.job_id = given.job_id AND page.fetch_sequence <= given.fetch_sequence""",
+)
+"""Nor is what such a page offers kept."""
 
 URLS: Final = Upsert(
     "urls",

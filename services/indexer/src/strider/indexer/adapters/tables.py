@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from strider.contracts.generated.words import Decision
-from strider.indexer.core import Changes, DecisionRow, HostRow, PageRow
+from strider.indexer.core import Changes, DecisionRow, HostRow, PageRow, ProductRow
 from strider.runtime.errors import Unavailable
 from strider.stores import errorlogs
 from strider.stores.errors import Rejected
@@ -25,7 +25,9 @@ from .statements import (
     FAILURES,
     HOSTS,
     PAGES,
+    PRODUCTS,
     REMOVE,
+    REMOVE_PRODUCTS,
     TABLES,
     TOUCH,
     URLS,
@@ -65,7 +67,10 @@ class PostgresTables:
         """Write everything; pages before what moves them on or takes them away."""
         for part in _parts(sorted(changes.pages, key=_page_order), weight=_weight):
             await self._write((PAGES, part))
-        await self._write((TOUCH, changes.touches), (REMOVE, changes.removals))
+        for part in _parts(sorted(changes.products, key=_product_order), weight=_product_weight):
+            await self._write((PRODUCTS, part))
+        removals = changes.removals
+        await self._write((TOUCH, changes.touches), (REMOVE, removals), (REMOVE_PRODUCTS, removals))
         await self._keep_decisions(changes.decisions)
         for part in _parts(sorted(changes.failures)):
             await self._write((FAILURES, part))
@@ -113,6 +118,11 @@ def _page_order(row: PageRow) -> tuple[str, str, int]:
     return row.url_key, row.job_id, row.fetch_sequence
 
 
+def _product_order(row: ProductRow) -> tuple[Any, ...]:
+    """Order by key, and within one by what wins: of rows that are the same row the last stays."""
+    return row.url_hash, row.job_id, row.is_own_page, row.crawled_at
+
+
 def _decision_order(row: DecisionRow) -> tuple[Any, ...]:
     """Order by name; of a refusal the first is last, of anything else the latest."""
     age = row.decided_at.timestamp()
@@ -121,6 +131,10 @@ def _decision_order(row: DecisionRow) -> tuple[Any, ...]:
 
 def _weight(row: PageRow) -> int:
     return _ROW_CHARACTERS + len(row.text)
+
+
+def _product_weight(row: ProductRow) -> int:
+    return _ROW_CHARACTERS + len(row.description) + len(row.images)
 
 
 def _host_weight(row: HostRow) -> int:

@@ -5,6 +5,7 @@ from .failures import failure_of
 from .frontier import dropped_host_of, dropped_url_of, host_row_of, url_row_of
 from .pages import removal_of, row_of, touch_of
 from .places import moment_of
+from .products import product_rows_of
 from .rows import (
     Changes,
     DecisionRow,
@@ -13,6 +14,7 @@ from .rows import (
     FailureRow,
     HostRow,
     PageRow,
+    ProductRow,
     RemovalRow,
     TouchRow,
     UrlRow,
@@ -27,6 +29,7 @@ __all__ = [
     "FailureRow",
     "HostRow",
     "PageRow",
+    "ProductRow",
     "RemovalRow",
     "TouchRow",
     "UrlRow",
@@ -39,6 +42,7 @@ __all__ = [
     "is_elsewhere",
     "moment_of",
     "noindex_decision",
+    "product_rows_of",
     "rejection_of",
     "removal_of",
     "row_of",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from decimal import Decimal
 from typing import NamedTuple
 
 from strider.contracts.generated.events import DeadLetter
@@ -88,6 +89,49 @@ class RemovalRow(NamedTuple):
     url_key: str
     job_id: str
     fetch_sequence: int
+
+
+class ProductRow(NamedTuple):
+    """A product as a page offers it. Rows are written in this order, of rows that are the same the last."""
+
+    url_hash: str
+    job_id: str
+    is_own_page: bool
+    crawled_at: datetime
+    url: str
+    host: str
+    domain: str
+    page_key: str
+    page_url: str
+    execution_id: str
+    fetch_sequence: int
+    product_name: str
+    description: str
+    price: Decimal | None
+    currency: str
+    old_price: Decimal | None
+    price_low: Decimal | None
+    price_high: Decimal | None
+    availability: str
+    rating: float | None
+    review_count: int | None
+    brand: str
+    category: str
+    sku: str
+    gtin: str
+    mpn: str
+    condition: str
+    seller: str
+    images: str
+    sources: str
+    confidences: str
+    metadata: str
+    validation_status: str
+    parser: str
+    parser_version: str
+    content_hash: str
+    created_at: datetime
+    updated_at: datetime
 
 
 class DecisionRow(NamedTuple):
@@ -223,6 +267,7 @@ class Changes:
 
     pages: Sequence[PageRow] = ()
     touches: Sequence[TouchRow] = ()
+    products: Sequence[ProductRow] = ()
     removals: Sequence[RemovalRow] = ()
     decisions: Sequence[DecisionRow] = ()
     failures: Sequence[FailureRow] = ()

@@ -1,0 +1,2 @@
+DROP VIEW product_images;
+DROP TABLE products;

@@ -1,0 +1,149 @@
+"""Products in their table: what replaces what, and what goes with its page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.events import Product
+from strider.indexer.adapters import PostgresTables
+from strider.indexer.core import Changes, moment_of, product_rows_of, removal_of
+from strider.stores.postgres import Postgres
+from tests.unit.indexer.events import FETCHED_AT_MS, a_page, a_parsed
+
+LIST = "https://shop.example.org/lamps"
+SHOP = "https://shop.example.org/lamp"
+LAMP = Product(
+    "A lamp \x00",
+    price="19.99",
+    currency="EUR",
+    availability="in_stock",
+    rating=4.5,
+    review_count=3,
+    brand="Lux",
+    sku="l1",
+    content_hash="h1",
+    image_urls=("https://i.example.org/1.jpg", "https://i.example.org/2.jpg"),
+    image_kinds=("primary", "gallery"),
+    image_alts=("front", ""),
+    image_positions=(0, 1),
+    image_widths=(640, 0),
+    image_heights=(480, 0),
+    image_bytes=(0, 0),
+    extra={"color": "red"},
+)
+
+
+@pytest.fixture
+def tables(postgres: Postgres) -> PostgresTables:
+    return PostgresTables(postgres)
+
+
+def offers(url: str, *products: Product, seconds: int = 0, **page: Any) -> Changes:
+    fetched_at_ms = FETCHED_AT_MS + 1000 * seconds
+    event = a_page(url, products=products, fetched_at_ms=fetched_at_ms, **page)
+    return Changes(products=product_rows_of(event))
+
+
+async def rows(postgres: Postgres, columns: str, table: str = "products") -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in await postgres.fetch(f"SELECT {columns} FROM {table} ORDER BY 1")]
+
+
+@pytest.mark.req("S4.12.17", "S4.12.23")
+async def test_a_product_stands_in_its_columns(tables: PostgresTables, postgres: Postgres) -> None:
+    await tables.keep(offers(SHOP, LAMP))
+
+    columns = "product_name, price, currency, availability, rating, review_count, brand, sku, content_hash"
+    assert await rows(postgres, columns) == [
+        ("A lamp \N{REPLACEMENT CHARACTER}", Decimal("19.99"), "EUR", "in_stock", 4.5, 3, "Lux", "l1", "h1")
+    ]
+    where = "url, host, domain, page_url, execution_id, metadata->>'color'"
+    assert await rows(postgres, where) == [(SHOP, "shop.example.org", "example.org", SHOP, "run-1", "red")]
+
+
+async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Postgres) -> None:
+    await tables.keep(offers(SHOP, LAMP))
+
+    found = await rows(postgres, "position, image_url, image_type, alt_text, width", "product_images")
+    assert found == [
+        (0, "https://i.example.org/1.jpg", "primary", "front", 640),
+        (1, "https://i.example.org/2.jpg", "gallery", "", 0),
+    ]
+
+
+@pytest.mark.req("S4.12.24")
+async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables, postgres: Postgres) -> None:
+    """The second visit finds the same, the third another price."""
+    await tables.keep(offers(SHOP, LAMP))
+    await tables.keep(offers(SHOP, LAMP, seconds=10, fetch_sequence=2))
+    first = moment_of(FETCHED_AT_MS)
+    moments = "created_at, updated_at, crawled_at"
+    assert await rows(postgres, moments) == [(first, first, first + timedelta(seconds=10))]
+
+    dear = replace(LAMP, price="29.99", content_hash="h2")
+    await tables.keep(offers(SHOP, dear, seconds=20, fetch_sequence=3))
+
+    third = first + timedelta(seconds=20)
+    assert await rows(postgres, f"{moments}, price") == [(first, third, third, Decimal("29.99"))]
+
+
+async def test_an_older_visit_changes_nothing_nor_does_the_same_again(
+    tables: PostgresTables, postgres: Postgres
+) -> None:
+    old = replace(LAMP, price="1.00", content_hash="h0")
+
+    await tables.keep(offers(SHOP, LAMP, seconds=10))
+    await tables.keep(offers(SHOP, old))
+    await tables.keep(offers(SHOP, LAMP, seconds=10))
+
+    assert await rows(postgres, "price") == [(Decimal("19.99"),)]
+
+
+@pytest.mark.parametrize("own_first", [True, False], ids=["own page first", "list first"])
+async def test_a_products_own_page_says_more_than_a_list(
+    tables: PostgresTables, postgres: Postgres, own_first: bool
+) -> None:
+    """Whichever came first, together or apart."""
+    listed = offers(LIST, Product("lamp!", url=SHOP, content_hash="h9"), seconds=5)
+    own = offers(SHOP, LAMP)
+    for changes in (own, listed) if own_first else (listed, own):
+        await tables.keep(changes)
+    await tables.keep(Changes(products=[*own.products, *listed.products]))
+
+    assert await rows(postgres, "price, page_url, is_own_page") == [(Decimal("19.99"), SHOP, True)]
+
+
+async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
+    tables: PostgresTables, postgres: Postgres
+) -> None:
+    """Of this page, in this job, by this fetch or an earlier one: not what others say."""
+    await tables.keep(offers(SHOP, LAMP))
+    await tables.keep(offers(SHOP, LAMP, job_id="other"))
+    await tables.keep(offers(LIST, Product("A bulb", url=f"{LIST}/bulb")))
+
+    await tables.keep(Changes(removals=[removal_of(a_parsed(SHOP, fetch_sequence=2))]))
+
+    assert await rows(postgres, "job_id, page_url") == [("adhoc", LIST), ("other", SHOP)]
+
+
+@pytest.mark.req("S4.12.25")
+async def test_there_is_an_index_for_each_question(postgres: Postgres) -> None:
+    """And one for the key."""
+    found = await rows(postgres, "indexname", "pg_indexes WHERE tablename = 'products'")
+
+    about = {name.removeprefix("products_by_") for (name,) in found}
+    questions = {"page", "domain", "change", "price", "availability", "brand", "category", "sku", "gtin"}
+    assert about == questions | {"products_pkey"}
+
+
+async def test_long_words_do_not_stop_a_row(tables: PostgresTables, postgres: Postgres) -> None:
+    """An index takes 2.7 KB; a page says what it likes."""
+    long = "".join(chr(0x4E00 + n) for n in range(3000))
+
+    await tables.keep(offers(SHOP, replace(LAMP, brand=long, category=long, sku=long, gtin="1" * 100)))
+
+    assert await rows(postgres, "length(brand)") == [(3000,)]
