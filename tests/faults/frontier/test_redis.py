@@ -62,7 +62,7 @@ async def crawl(
     frontier: Frontier, scale: Scale, request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[Crawl]:
     name = request.node.callspec.id
-    shape = Shape(hosts=4, pages_per_host=6 + 2 * scale.rounds, latency_seconds=0.3, is_plain=scale == SHORT)
+    shape = Shape(hosts=4, pages_per_host=4 + 2 * scale.rounds, latency_seconds=0.3, is_plain=scale == SHORT)
     with serve_site(7, shape, log=tmp_path / "access.log", name=f"{name}-") as site:
         crawl = Crawl(frontier, site, name)
         await crawl.begin()
