@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from strider.cli.embedded.further import FURTHER
 from strider.cli.embedded.lines import FIELDS
 from strider.testing.site import Shape, Site, serve_site
 from tests.e2e.checks import (
@@ -140,6 +141,24 @@ def test_csv_has_the_same_columns(site: Site, tmp_path: Path) -> None:
         lines = list(csv.DictReader(rows))
     assert tuple(lines[0]) == FIELDS
     assert {line["url"] for line in lines if line["outcome"] == "page"} == site.plan.pages
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_who_wants_more_of_a_page_gets_more_fields(site: Site, tmp_path: Path, form: str) -> None:
+    """In every line the same ones, empty in those that are no page; the others stay as they are."""
+    output = tmp_path / "out"
+    wanted = ("--extract", "records", "--format", form, "-q", "-o", str(output))
+
+    ended = run(*crawl(site, *QUICK, "--delay", "0", *wanted))
+
+    assert ended.code == 0
+    with output.open(newline="", encoding="utf-8") as rows:
+        lines = list(csv.DictReader(rows)) if form == "csv" else [json.loads(row) for row in rows]
+    assert {tuple(line) for line in lines} == {(*FIELDS, *FURTHER["records"])}
+    pages = [line for line in lines if line["outcome"] == "page"]
+    assert {line["url"] for line in pages} == site.plan.pages
+    assert all(line["main_text"] and line["kind"] for line in pages)
+    assert {line["main_text"] for line in lines if line["outcome"] != "page"} == {""}
 
 
 def test_lines_go_to_standard_output_where_no_file_is_named(site: Site) -> None:

@@ -39,7 +39,8 @@ def test_a_mixed_list_from_a_pipe(bootstrap: str) -> None:
     lines = (
         'https://a.test/1\n# remark\nb.test/2\nftp://c.test/\n{"url": "https://a.test/3", "max_depth": 1}\n'
     )
-    done = run("-", "--max-depth", "4", "--metadata", "ticket=7", bootstrap=bootstrap, stdin=lines)
+    options = ("--max-depth", "4", "--metadata", "ticket=7", "--extract", "records")
+    done = run("-", *options, bootstrap=bootstrap, stdin=lines)
 
     with closing(Reader(bootstrap, SEEDS_SUBMITTED)) as reader:
         seeds = {seed.url: (partition, seed) for partition, seed in reader.events()}
@@ -48,7 +49,7 @@ def test_a_mixed_list_from_a_pipe(bootstrap: str) -> None:
         "https://b.test/2": 4,
         "https://a.test/3": 1,
     }
-    assert {seed.metadata["ticket"] for _, seed in seeds.values()} == {"7"}
+    assert {(seed.metadata["ticket"], seed.extraction) for _, seed in seeds.values()} == {("7", "records")}
     assert seeds["https://a.test/1"][0] == seeds["https://a.test/3"][0] == key_partition(b"a.test", SHARDS)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from strider.cli.embedded.further import FURTHER
 from strider.cli.embedded.output import JSONL, Output, OutputFailed
 from strider.cli.embedded.sink import LISTED_REFUSALS, Sink
 from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, UrlsDecided, Verdict
@@ -67,12 +68,12 @@ def decided(*what: tuple[str, str, str], page_url: str = "", not_listed: int = 0
 class Scene:
     """A sink, and the file that it writes."""
 
-    def __init__(self, path: Path, *, only_pages: bool = False) -> None:
+    def __init__(self, path: Path, *, only_pages: bool = False, extraction: str = "basic") -> None:
         self.path = path
-        self.output = Output.create(path, JSONL)
+        self.output = Output.create(path, JSONL, FURTHER[extraction])
         self._only_pages = only_pages
         self._objects = open_objects(ObjectOptions("memory:///"), clock=SystemClock())
-        self.sink = Sink(self.output, self._objects, only_pages=only_pages)
+        self.sink = Sink(self.output, self._objects, only_pages=only_pages, extraction=extraction)
         self._offset = 0
 
     async def hear(self, *events: Any, at: int | None = None) -> None:
@@ -228,3 +229,28 @@ async def test_an_output_that_fails_ends_the_crawl_and_gives_no_page_up(tmp_path
     with pytest.raises(OutputFailed, match="No space left"):
         await sink.failed
     output.close()
+
+
+async def test_further_fields_come_from_the_page_and_from_texts_that_were_too_long(tmp_path: Path) -> None:
+    """A link that was refused has them too, empty, also when it waited."""
+    scene = Scene(tmp_path / "out", extraction="main")
+    long = await scene.put(json.dumps({"text": "all of it", "main_text": "the main of it"}).encode())
+    said = {"author": "Ada", "language": "en", "page_kind": "article", "word_count": 3}
+
+    await scene.hear(
+        page(A, text="seen", main_text="main", next_url=B, **said),
+        page(C, text="", texts_object=long),
+        decided((B, "refused", "out_of_scope"), page_url=A),
+    )
+    scene.sink.finish()
+    scene.output.flush()
+
+    lines = [json.loads(line) for line in scene.path.read_text().splitlines()]
+    names = ("text", "main_text", "author", "language", "kind", "word_count")
+    assert [tuple(line[name] for name in names) for line in lines] == [
+        ("seen", "main", "Ada", "en", "article", 3),
+        ("all of it", "the main of it", "", "", "other", 0),
+        ("", "", "", "", "", 0),
+    ]
+    assert lines[0]["pagination"]["next"] == B
+    assert "products" not in lines[0]

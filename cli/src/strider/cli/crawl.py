@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
-from .options import AllowPrivate, Contact, Headers, UserAgent
+from .options import AllowPrivate, Contact, Extract, Headers, UserAgent
 
 MAX_DEPTH: Final = 10
 
@@ -68,6 +68,10 @@ def crawl(  # noqa: PLR0917  # each is an option
     exclude: Annotated[
         list[str] | None, typer.Option(help="Do not follow URLs that match this pattern; may be repeated.")
     ] = None,
+    extract: Annotated[
+        Extract,
+        typer.Option(help="How much of each page: main adds main text and dates, records adds products."),
+    ] = Extract.BASIC,
     delay: Annotated[
         float | None,
         typer.Option(
@@ -115,6 +119,7 @@ def crawl(  # noqa: PLR0917  # each is an option
         scope=scope.value,
         include=tuple(include or ()),
         exclude=tuple(exclude or ()),
+        extract=extract.value,
         delay_seconds=delay,
         per_host=per_host,
         concurrency=concurrency,

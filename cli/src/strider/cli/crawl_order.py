@@ -47,6 +47,7 @@ class Asked:
     scope: str = "host"
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    extract: str = ExtractionLevel.BASIC.value
     delay_seconds: float | None = None
     per_host: int = 1
     concurrency: int = 64
@@ -110,7 +111,7 @@ def _spec(asked: Asked, settings: CrawlSettings) -> CrawlSpecDeclared:
         request_timeout_seconds=asked.timeout_seconds,
         host_patience_seconds=asked.host_patience_seconds,
         respect_robots=not asked.ignore_robots,
-        extraction=ExtractionLevel.BASIC.value,  # all that its lines tell
+        extraction=asked.extract,
         headers=headers_of(asked.headers),
     )
 

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
+
+
+class Extract(StrEnum):
+    """How much of a page."""
+
+    BASIC = "basic"
+    MAIN = "main"
+    RECORDS = "records"
+
 
 Bootstrap = Annotated[
     str, typer.Option(help="Brokers, host:port; else KAFKA_BOOTSTRAP_SERVERS, else the local stack's.")

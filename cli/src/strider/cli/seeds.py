@@ -23,7 +23,7 @@ from strider.runtime.errors import Unavailable
 from strider.runtime.kafka import KafkaBus
 from strider.runtime.ports import Acknowledged
 
-from .options import Bootstrap, Headers
+from .options import Bootstrap, Extract, Headers
 from .seeds_input import lines_of
 from .seeds_lines import Bad, Line, SeedReader, parse_pairs
 from .seeds_sending import Account, SeedSender, Teller
@@ -86,6 +86,9 @@ HostSeconds = Annotated[int | None, typer.Option(help="At most so long spent on 
 DomainPages = Annotated[int | None, typer.Option(help="At most so many pages of one registrable domain.")]
 DomainBytes = Annotated[int | None, typer.Option(help="At most so many bytes of one domain.")]
 DomainSeconds = Annotated[int | None, typer.Option(help="At most so long spent on requests to one domain.")]
+Extraction = Annotated[
+    Extract | None, typer.Option("--extract", help="How much of each page: main by default.")
+]
 Metadata = Annotated[
     list[str] | None, typer.Option(metavar="NAME=VALUE", help="Comes back with each page; repeatable.")
 ]
@@ -113,6 +116,7 @@ def add(  # noqa: PLR0917  # typer names the options, nobody counts them
     max_pages_per_domain: DomainPages = None,
     max_bytes_per_domain: DomainBytes = None,
     max_seconds_per_domain: DomainSeconds = None,
+    extract: Extraction = None,
     metadata: Metadata = None,
     header: Headers = None,
     bootstrap: Bootstrap = "",
@@ -137,6 +141,7 @@ def add(  # noqa: PLR0917  # typer names the options, nobody counts them
         "max_pages_per_domain": max_pages_per_domain,
         "max_bytes_per_domain": max_bytes_per_domain,
         "max_seconds_per_domain": max_seconds_per_domain,
+        "extraction": extract,
         "metadata": _pairs(metadata, "="),
         "headers": _pairs(header, ":"),
     }

@@ -93,7 +93,7 @@ class Crawl:
         self.objects = open_objects(ObjectOptions(f"file://{objects_folder}"), clock=self._clock)
         self._codec = PassingCodec(SchemaBook.embedded())
         self._output = output
-        self.sink = Sink(output, self.objects, only_pages=only_pages)
+        self.sink = Sink(output, self.objects, only_pages=only_pages, extraction=wish.spec.extraction)
         self.broker: Broker = new_broker(self._clock, shards=SHARDS)
         self.dead_letters = 0
         self._listeners = listeners

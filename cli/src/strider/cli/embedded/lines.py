@@ -5,10 +5,10 @@ The names of the fields are a promise to people's scripts; `docs/crawl.md` lists
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import field, fields
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from strider.contracts.generated.events import PageParsed, PageRejected, UrlsDecided
 from strider.contracts.generated.words import Decision, DecisionReason
@@ -59,12 +59,15 @@ class Line:
     parser_version: str = ""
     outcome: str = PAGE
     reason: str = ""
+    further: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that only some crawls have."""
 
 
-FIELDS: Final = tuple(field.name for field in fields(Line))
+FIELDS: Final = tuple(each.name for each in fields(Line) if each.name != "further")
+"""What every line has."""
 
 
-def line_of_page(page: PageParsed, text: str) -> Line:
+def line_of_page(page: PageParsed, text: str, further: Mapping[str, Any]) -> Line:
     """Tell of a page that is content."""
     return Line(
         url=page.url,
@@ -84,6 +87,7 @@ def line_of_page(page: PageParsed, text: str) -> Line:
         length=page.decoded_bytes,
         duration_ms=round(page.total_us / 1000, 1),
         parser_version=page.parser_version,
+        further=further,
     )
 
 

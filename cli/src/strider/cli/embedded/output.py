@@ -14,10 +14,10 @@ import io
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -30,6 +30,11 @@ BUFFER_BYTES: Final = 1 << 18
 """So much is gathered at most before it is written."""
 
 
+Further: TypeAlias = Mapping[str, Any]
+"""Fields behind those of every line, with what they are where nothing is known."""
+NONE: Final[Further] = {}
+
+
 class OutputFailed(Exception):
     """The output cannot be written; the message says which and why, in one line."""
 
@@ -37,8 +42,11 @@ class OutputFailed(Exception):
 class Output:
     """Lines into a file or a stream; gathered, and written whole."""
 
-    def __init__(self, descriptor: int, *, name: str, form: str, length: int = 0) -> None:
+    def __init__(
+        self, descriptor: int, *, name: str, form: str, further: Further = NONE, length: int = 0
+    ) -> None:
         self._descriptor = descriptor
+        self._further = further
         self._name = name
         self._form = form
         self._length = length
@@ -49,17 +57,17 @@ class Output:
         """Whether it is a file that can be cut back; everything else takes what it is given."""
 
     @classmethod
-    def create(cls, path: Path, form: str) -> Output:
+    def create(cls, path: Path, form: str, further: Further = NONE) -> Output:
         """Begin a file anew."""
         with _failing(str(path)):
-            output = cls(_opened(path, os.O_CREAT), name=str(path), form=form)
+            output = cls(_opened(path, os.O_CREAT), name=str(path), form=form, further=further)
             if output.can_truncate:
                 os.ftruncate(output._descriptor, 0)
         output._begin()
         return output
 
     @classmethod
-    def resume(cls, path: Path, form: str, length: int) -> Output:
+    def resume(cls, path: Path, form: str, length: int, further: Further = NONE) -> Output:
         """Go on where a file was recorded to end; what came after that is written again."""
         with _failing(str(path)):
             descriptor = _opened(path, 0)
@@ -67,19 +75,19 @@ class Output:
                 raise OutputFailed(f"{path}: shorter than when the state was saved; it was changed since")
             os.ftruncate(descriptor, length)
             os.lseek(descriptor, length, os.SEEK_SET)
-        return cls(descriptor, name=str(path), form=form, length=length)
+        return cls(descriptor, name=str(path), form=form, further=further, length=length)
 
     @classmethod
-    def to_stream(cls, descriptor: int, form: str) -> Output:
+    def to_stream(cls, descriptor: int, form: str, further: Further = NONE) -> Output:
         """Write to standard output; what is there already stays."""
-        output = cls(descriptor, name="standard output", form=form)
+        output = cls(descriptor, name="standard output", form=form, further=further)
         output.can_truncate = False
         output._begin()
         return output
 
     def _begin(self) -> None:
         if self._form == CSV:
-            self._gather(_csv_row(FIELDS))
+            self._gather(_csv_row([*FIELDS, *self._further]))
 
     @property
     def is_due(self) -> bool:
@@ -89,9 +97,11 @@ class Output:
     def write(self, line: Line) -> None:
         """Take one line; it stays in memory until `flush` or `drain`."""
         content = {field: getattr(line, field) for field in FIELDS}
+        if self._further:
+            content |= {**self._further, **line.further}
         if self._form == CSV:
             content["links"] = " ".join(line.links)
-            self._gather(_csv_row(list(content.values())))
+            self._gather(_csv_row([_in_a_cell(value) for value in content.values()]))
         else:
             self._gather(_json_row(content))
 
@@ -173,6 +183,10 @@ def _json_row(content: dict[str, object]) -> bytes:
         return orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # half a character, which UTF-8 does not have
         return json.dumps(content, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _in_a_cell(value: object) -> object:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
 def _csv_row(values: object) -> bytes:

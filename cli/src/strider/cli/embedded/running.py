@@ -26,6 +26,7 @@ import uvloop
 from strider.runtime.logs import configure_logs
 
 from .crawl import Crawl, CrawlFailed, End
+from .further import FURTHER
 from .members import Manners
 from .output import Output, OutputFailed, written
 from .showing import Show, say, warnings
@@ -166,11 +167,12 @@ def _summary_stream(order: Order) -> TextIO:
 
 
 def _output(order: Order, saved: Saved | None) -> Output:
+    further = FURTHER[order.wish.spec.extraction]
     if order.output is None:
-        return Output.to_stream(sys.stdout.fileno(), order.form)
+        return Output.to_stream(sys.stdout.fileno(), order.form, further)
     if saved is not None:
-        return Output.resume(order.output, order.form, saved.length)
-    return Output.create(order.output, order.form)
+        return Output.resume(order.output, order.form, saved.length, further)
+    return Output.create(order.output, order.form, further)
 
 
 async def _run(order: Order, output: Output, desk: Desk) -> tuple[End, Crawl]:

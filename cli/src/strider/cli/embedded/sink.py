@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, UrlsDecided
 from strider.contracts.generated.topics import PAGES_REJECTED, PAGES_VALIDATED, PARSER_DLQ, URLS_DECIDED
+from strider.contracts.generated.words import ExtractionLevel
 from strider.contracts.identity import key_fingerprint
 from strider.runtime.effects import NOTHING, Effects, Reads
 from strider.runtime.errors import Unavailable
@@ -24,6 +25,7 @@ from strider.stores.errors import StoreFailure
 from strider.stores.objects import Objects
 from strider.urls import host, key_of, url_hash
 
+from .further import further_of
 from .lines import PAGE, Decided, Line, line_of_page, line_of_rejected, lines_of_decided
 from .member import Member
 from .output import Output, OutputFailed
@@ -46,8 +48,16 @@ _TOLD: Final = "told "
 class Sink:
     """Writes lines as events come."""
 
-    def __init__(self, output: Output, objects: Objects, *, only_pages: bool = False) -> None:
+    def __init__(
+        self,
+        output: Output,
+        objects: Objects,
+        *,
+        only_pages: bool = False,
+        extraction: str = ExtractionLevel.BASIC,
+    ) -> None:
         self._output = output
+        self._extraction = extraction
         self._objects = objects
         self._only_pages = only_pages
         self._told: set[int] = set()
@@ -72,9 +82,10 @@ class Sink:
         """Tell of pages."""
         for event, record in pages:
             page = event.page
-            text = await self._text(page) if page.texts_object else page.text or page.main_text
+            texts = await self._texts(page) if page.texts_object else b""
             if self._is_unread(record) and self._is_new(page.url_key):
-                self._tell(line_of_page(page, text))
+                further = further_of(page, self._extraction, texts)
+                self._tell(line_of_page(page, _text_of(page, texts), further))
                 self.tally.took(host(page.url), page.total_us / 1000)
         return await self._written()
 
@@ -143,13 +154,14 @@ class Sink:
         if line.outcome == PAGE or not self._only_pages:
             self._output.write(line)
 
-    async def _text(self, page: PageParsed) -> str:
-        """Get a text that was too long to travel; nothing where it is gone."""
+    async def _texts(self, page: PageParsed) -> bytes:
+        """Get texts that were too long to travel; nothing where they are gone."""
         try:
-            texts = json.loads(await self._objects.get(page.texts_object))
+            texts = await self._objects.get(page.texts_object)
+            json.loads(texts)
         except (StoreFailure, ValueError):
-            return ""
-        return str(texts.get("text") or texts.get("main_text") or "")
+            return b""
+        return texts
 
     def finish(self) -> None:
         """Tell of the links that were refused and never came another way."""
@@ -185,3 +197,9 @@ class Sink:
             self._told.add(key_fingerprint(url_hash(key)))
         if line["outcome"] == PAGE:
             self.tally.took(host(url), float(line.get("duration_ms") or 0.0))
+
+
+def _text_of(page: PageParsed, texts: bytes) -> str:
+    """Give what a reader sees."""
+    away = json.loads(texts) if texts else {}
+    return str(page.text or away.get("text") or page.main_text or away.get("main_text") or "")
