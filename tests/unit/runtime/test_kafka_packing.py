@@ -6,12 +6,13 @@ import os
 
 import cramjam
 import pytest
-from aiokafka import codec
+from aiokafka import AIOKafkaProducer, codec
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.structs import TopicPartition
 
 from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.kafka.packing import packed, unpacked
+from strider.runtime.kafka.packing import leave_plain, packed, unpacked
 
 TEXT = " ".join(str(number * number) for number in range(4000)).encode()
 CODEC_ZSTD = 4
@@ -79,3 +80,23 @@ def test_batches_of_all_sizes_come_back(size: int) -> None:
 
     assert batch.validate_crc()
     assert [record.value for record in batch] == [value]
+
+
+async def test_one_producer_compresses_some_topics_and_leaves_others_as_they_are() -> None:
+    producer = AIOKafkaProducer(bootstrap_servers="nowhere:9", compression_type="zstd")
+    accumulator = producer._message_accumulator
+    plain: set[str] = set()
+    leave_plain(producer, plain)
+    plain.add("pages")
+
+    for topic in ("pages", "outcomes"):
+        await accumulator.add_message(TopicPartition(topic, 0), b"k", TEXT, 1.0)
+    batches = {place.topic: queued[0]._builder._build() for place, queued in accumulator._batches.items()}
+
+    assert TEXT in bytes(batches["pages"])
+    assert TEXT not in bytes(batches["outcomes"])
+    for batch in batches.values():
+        found = MemoryRecords(bytes(batch)).next_batch()
+        assert [record.value for record in found] == [TEXT]
+    accumulator.fail_all(RuntimeError("nobody is connected"))
+    await producer.stop()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 
@@ -12,7 +14,8 @@ from strider.contracts.codec import Encoded as Ready
 from strider.runtime.effects import Say, Saying, SayRaw
 from strider.runtime.errors import Unavailable
 from strider.runtime.inprocess import InProcessBus, InProcessProducer, simulate
-from strider.runtime.ports import Outgoing
+from strider.runtime.inprocess.broker import Broker
+from strider.runtime.ports import Acknowledged, Outgoing
 from strider.runtime.speaking import Speaker, check_acknowledged
 
 from .loop_world import ANSWERS, NOTES, Encoded, Note, TextCodec, World, a_topic
@@ -252,19 +255,33 @@ def test_tombstones_that_follow_from_no_message_are_named_by_their_key() -> None
     simulate(scenario())
 
 
-class CountingBus(InProcessBus):
-    """Notes which producers were asked for."""
+class CountingProducer(InProcessProducer):
+    """Notes what it is to compress."""
 
-    compressions: tuple[str | None, ...] = ()
+    compressed: ClassVar[set[tuple[str, bool]]] = set()
+
+    async def send(self, message: Outgoing) -> Awaitable[Acknowledged]:
+        self.compressed.add((message.topic, message.is_compressed))
+        return await super().send(message)
+
+
+class CountingBus(InProcessBus):
+    """Counts the producers that were asked for."""
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker)
+        self.broker = broker
+        self.producers = 0
 
     async def producer(self, *, compression: str | None = "zstd") -> InProcessProducer:
         await asyncio.sleep(0)
-        self.compressions += (compression,)
-        return await super().producer(compression=compression)
+        assert compression == "zstd"
+        self.producers += 1
+        return CountingProducer(self.broker)
 
 
-def test_there_is_one_producer_for_each_compression() -> None:
-    """Also when many begin at once: each is a connection."""
+def test_there_is_one_producer_for_what_is_compressed_and_what_is_not() -> None:
+    """Also when many begin at once: each is a connection, and asks the broker for itself."""
 
     async def scenario() -> None:
         world = World()
@@ -276,7 +293,8 @@ def test_there_is_one_producer_for_each_compression() -> None:
         )
         await speaker.close()
 
-        assert sorted(bus.compressions, key=str) == [None, "zstd"]
+        assert bus.producers == 1
+        assert CountingProducer.compressed == {(ANSWERS.name, True), ("closings", False)}
 
     simulate(scenario())
 

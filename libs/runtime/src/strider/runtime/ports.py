@@ -51,6 +51,8 @@ class Outgoing:
     value: bytes | None
     partition: int | None = None
     headers: tuple[Header, ...] = ()
+    is_compressed: bool = True
+    """Whether its topic's batches are compressed, where its producer compresses at all."""
 
 
 class RawRecord(NamedTuple):

@@ -1,7 +1,7 @@
 """From what a handler wants said to messages on the bus.
 
-Decides key, partition and headers of each event by its topic's declaration, and which producer
-sends it (one for each compression). What is encoded already keeps to the same rules, but is never
+Decides key, partition and headers of each event by its topic's declaration, and whether it is worth
+compressing; one producer sends it all. What is encoded already keeps to the same rules, but is never
 decoded to see. Does not decide when: the loop holds the order of words.
 """
 
@@ -34,7 +34,7 @@ class Speaker:
         self._source: Header = ("ce_source", f"/strider/{service}".encode())
         self._shards = shards
         self._clock = clock
-        self._producers: dict[str | None, Producer] = {}
+        self._producer: Producer | None = None
         self._opening = asyncio.Lock()
 
     async def send(
@@ -52,11 +52,11 @@ class Speaker:
             for number, say in enumerate(says)
         ]
         acknowledgements: list[Acknowledgement] = []
+        producer = self._producer or await self._open()
         try:
-            for say, message in zip(says, messages, strict=True):
-                producer = await self._producer(say.topic)
-                acknowledgements.append(_as_future(await producer.send(message)))
-        except BaseException:
+            for message in messages:
+                acknowledgements.append(_as_future(await producer.send(message)))  # noqa: PERF401  # see below
+        except BaseException:  # what was sent before is nobody's any more
             for acknowledgement in acknowledgements:
                 acknowledgement.add_done_callback(_retrieve)
             raise
@@ -97,17 +97,18 @@ class Speaker:
                 *own,
                 *say.headers,
             ),
+            topic.compression != "none",
         )
 
     async def flush(self) -> None:
         """Wait until everything that was sent is acknowledged or has failed."""
-        for producer in self._producers.values():
-            await producer.flush()
+        if self._producer is not None:
+            await self._producer.flush()
 
     async def close(self) -> None:
-        """Flush and close all producers."""
-        while self._producers:
-            _, producer = self._producers.popitem()
+        """Flush and close the producer."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
             await producer.close()
 
     def _value_of(self, say: Saying) -> tuple[bytes | None, tuple[Header, ...]]:
@@ -132,15 +133,11 @@ class Speaker:
             raise EncodeError(f"{topic.name} is partitioned explicitly, and no partition was named")
         return say.partition
 
-    async def _producer(self, topic: Topic[Any]) -> Producer:
-        compression = None if topic.compression == "none" else topic.compression
-        found = self._producers.get(compression)
-        if found is None:
-            async with self._opening:
-                found = self._producers.get(compression)
-                if found is None:
-                    found = self._producers[compression] = await self._bus.producer(compression=compression)
-        return found
+    async def _open(self) -> Producer:
+        async with self._opening:
+            if self._producer is None:
+                self._producer = await self._bus.producer()
+            return self._producer
 
 
 def check_raw(say: SayRaw) -> None:

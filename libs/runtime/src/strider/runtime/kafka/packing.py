@@ -4,18 +4,24 @@ The library writes zstd at level 3 and lets nobody choose. Level 1 takes three f
 three per cent more bytes, and a page's text is compressed at two hops. A batch of a few small events
 costs its sender 20 µs and each of its readers 15, whatever its size, to have a kilobyte less on a disk:
 it is stored in zstd's form as it is, which any reader understands. Batches grow with the load, so
-those of a busy topic are compressed all the same.
+those of a busy topic are compressed all the same. What is compressed already, as the bodies of pages,
+goes in batches without any, beside the others in one request.
 
 Like `insides`, this holds for aiokafka 0.14 and 0.15. It knows nothing of what is sent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from importlib import import_module
 from typing import Any, Final
 
 from aiokafka import codec
+from aiokafka.producer.message_accumulator import BatchBuilder
 
+_new_batch: Any = BatchBuilder
+"""The library's class, without the types that it does not have."""
+_NO_CODEC: Final = 0
 _LEVEL: Final = 1
 _LEAST_BYTES: Final = 2048
 """Of records that are worth compressing."""
@@ -49,6 +55,23 @@ def compress_lightly() -> None:
             continue
         writer.zstd_encode = packed
         writer.zstd_decode = unpacked
+
+
+def leave_plain(producer: Any, topics: AbstractSet[str]) -> None:
+    """Have a producer of the library compress no batch of these topics, whichever they are by then.
+
+    The library knows one codec a producer; a second producer would ask the broker once more for each page.
+    """
+    accumulator = producer._message_accumulator  # noqa: SLF001  # where batches are begun
+    append = accumulator._append_batch  # noqa: SLF001
+
+    def append_batch(builder: Any, place: Any) -> Any:
+        if place.topic in topics:
+            size = accumulator._batch_size  # noqa: SLF001
+            builder = _new_batch(size, _NO_CODEC, is_transactional=False)
+        return append(builder, place)
+
+    accumulator._append_batch = append_batch  # noqa: SLF001
 
 
 def packed(records: bytes) -> bytes:

@@ -7,18 +7,21 @@ events, schemas or shards.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
 
 from strider.contracts import EncodeError
+from strider.contracts.partitioning import key_partition
 from strider.runtime.errors import RuntimeFailure
 from strider.runtime.logs import logger
 from strider.runtime.ports import Acknowledged, Outgoing, RawRecord
 
-from . import insides
+from . import insides, packing
 from .connection import KafkaConnection, check_codec
 from .failures import describe, translate, translated
 from .gathering import Pace, pace_sends
@@ -44,6 +47,8 @@ class KafkaProducer:
         self._settings = settings
         self._compression = check_codec(compression)
         self._client: Any = None
+        self._plain: set[str] = set()
+        """Topics whose batches are not compressed."""
         self._is_broken = False
         self._renewing = asyncio.Lock()
         self._closed = False
@@ -54,22 +59,18 @@ class KafkaProducer:
 
     async def send(self, message: Outgoing) -> Awaitable[Acknowledged]:
         """Queue a message (waits only for buffer space); the returned awaitable is its acknowledgement."""
-        headers = message.headers
-        size = (
-            _size(message.key) + _size(message.value) + sum(len(name) + len(value) for name, value in headers)
-        )
-        self._check_size(size, message.topic)
-        if message.key is None and message.value is None:
-            raise EncodeError(f"a message for {message.topic} has neither key nor value")
+        topic, key, value, headers = message.topic, message.key, message.value, message.headers
+        self._check_size(_size(key) + _size(value) + sum(map(len, chain.from_iterable(headers))), topic)
+        if key is None and value is None:
+            raise EncodeError(f"a message for {topic} has neither key nor value")
+        if not message.is_compressed:
+            self._plain.add(topic)
         client = await self._ready_client()
         with translated():
-            queued = await client.send(
-                message.topic,
-                value=message.value,
-                key=message.key,
-                partition=await self._check_partition(client, message.topic, message.partition),
-                headers=list(headers),
-            )
+            partition = message.partition
+            if partition is not None:
+                await self._check_partition(client, topic, partition)
+            queued = await client.send(topic, value, key, partition, headers=list(headers))
         return self._acknowledgement(queued)
 
     async def send_raw(
@@ -123,12 +124,10 @@ class KafkaProducer:
                 f"{size} bytes for {topic} are over the limit of {self._settings.message_bytes}"
             )
 
-    async def _check_partition(self, client: Any, topic: str, partition: int | None) -> int | None:
-        if partition is not None:
-            known = await client.partitions_for(topic)
-            if partition not in known:
-                raise RuntimeFailure(f"{topic} has {len(known)} partitions, there is no {partition}")
-        return partition
+    async def _check_partition(self, client: Any, topic: str, partition: int) -> None:
+        known = await client.partitions_for(topic)
+        if partition not in known:
+            raise RuntimeFailure(f"{topic} has {len(known)} partitions, there is no {partition}")
 
     def _acknowledgement(self, queued: asyncio.Future[Any]) -> asyncio.Future[Acknowledged]:
         answer: asyncio.Future[Acknowledged] = asyncio.get_running_loop().create_future()
@@ -174,6 +173,7 @@ class KafkaProducer:
             enable_idempotence=True,
             acks="all",
             compression_type=self._compression,
+            partitioner=_place_of,
             max_batch_size=self._settings.batch_bytes,
             max_request_size=self._settings.message_bytes,
         )
@@ -185,7 +185,15 @@ class KafkaProducer:
             await insides.close_producer(client, within_seconds=0)
             raise
         pace_sends(client, Pace(self._settings.send_rest_seconds))
+        packing.leave_plain(client, self._plain)
         return client
+
+
+def _place_of(key: bytes | None, partitions: Sequence[int], available: Sequence[int]) -> int:
+    """Choose as the library does: its own hash, byte by byte, costs as much as writing an event."""
+    if key is None:
+        return random.choice(available or partitions)  # noqa: S311  # no secret hangs on it
+    return partitions[key_partition(key, len(partitions))]
 
 
 def _size(part: bytes | None) -> int:
