@@ -7,7 +7,6 @@ events, schemas or shards.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
 from itertools import chain
@@ -16,7 +15,6 @@ from typing import Any, Final
 from aiokafka import AIOKafkaProducer
 
 from strider.contracts import EncodeError
-from strider.contracts.partitioning import key_partition
 from strider.runtime.errors import RuntimeFailure
 from strider.runtime.logs import logger
 from strider.runtime.ports import Acknowledged, Outgoing, RawRecord
@@ -25,6 +23,7 @@ from . import insides, packing
 from .connection import KafkaConnection, check_codec
 from .failures import describe, translate, translated
 from .gathering import Pace, pace_sends
+from .handing import answer_directly, hand_over
 
 RECORD_OVERHEAD_BYTES: Final = 96
 """What a record may need beside key and value: lengths, timestamp, and the head of its batch."""
@@ -59,19 +58,16 @@ class KafkaProducer:
 
     async def send(self, message: Outgoing) -> Awaitable[Acknowledged]:
         """Queue a message (waits only for buffer space); the returned awaitable is its acknowledgement."""
-        topic, key, value, headers = message.topic, message.key, message.value, message.headers
-        self._check_size(_size(key) + _size(value) + sum(map(len, chain.from_iterable(headers))), topic)
+        topic, key, value = message.topic, message.key, message.value
+        in_headers = sum(map(len, chain.from_iterable(message.headers)))
+        self._check_size(_size(key) + _size(value) + in_headers, topic)
         if key is None and value is None:
             raise EncodeError(f"a message for {topic} has neither key nor value")
         if not message.is_compressed:
             self._plain.add(topic)
         client = await self._ready_client()
         with translated():
-            partition = message.partition
-            if partition is not None:
-                await self._check_partition(client, topic, partition)
-            queued = await client.send(topic, value, key, partition, headers=list(headers))
-        return self._acknowledgement(queued)
+            return await hand_over(client, message)
 
     async def send_raw(
         self, topic: str, partition: int, records: Iterable[RawRecord]
@@ -139,9 +135,8 @@ class KafkaProducer:
             answer.cancel()
             return
         error = queued.exception()
-        if error is not None and not self._closed and not self._is_broken:
-            log.warning("producer_broken", reason=describe(error))
-            self._is_broken = True
+        if error is not None:
+            self._note_failure(error)
         if answer.done():
             return
         if error is None:
@@ -151,6 +146,12 @@ class KafkaProducer:
             answer.set_exception(translate(error))
         else:
             answer.set_exception(error)
+
+    def _note_failure(self, error: BaseException) -> None:
+        """Note that a batch was refused: its partition has a hole now."""
+        if not self._closed and not self._is_broken:
+            log.warning("producer_broken", reason=describe(error))
+            self._is_broken = True
 
     async def _ready_client(self) -> Any:
         if self._closed:
@@ -173,7 +174,6 @@ class KafkaProducer:
             enable_idempotence=True,
             acks="all",
             compression_type=self._compression,
-            partitioner=_place_of,
             max_batch_size=self._settings.batch_bytes,
             max_request_size=self._settings.message_bytes,
         )
@@ -186,14 +186,8 @@ class KafkaProducer:
             raise
         pace_sends(client, Pace(self._settings.send_rest_seconds))
         packing.leave_plain(client, self._plain)
+        answer_directly(client, self._note_failure)
         return client
-
-
-def _place_of(key: bytes | None, partitions: Sequence[int], available: Sequence[int]) -> int:
-    """Choose as the library does: its own hash, byte by byte, costs as much as writing an event."""
-    if key is None:
-        return random.choice(available or partitions)  # noqa: S311  # no secret hangs on it
-    return partitions[key_partition(key, len(partitions))]
 
 
 def _size(part: bytes | None) -> int:
