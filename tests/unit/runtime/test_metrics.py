@@ -30,6 +30,18 @@ def test_a_count_is_rendered_in_prometheus_format() -> None:
     assert 'strider_handler_seconds_bucket{le="0.0025",topic="echoes"} 1.0' in text
 
 
+def test_what_is_counted_between_two_looks_is_shown_once() -> None:
+    metrics = Metrics()
+
+    for _ in range(3):
+        metrics.count(declared.MESSAGES, "echoes", "done")
+        metrics.render()
+    metrics.count(declared.MESSAGES, "echoes", "done", amount=4)
+
+    assert metrics.value(declared.MESSAGES, "echoes", "done") == 7
+    assert 'strider_messages_total{outcome="done",topic="echoes"} 7.0' in metrics.render().decode()
+
+
 def test_each_process_has_a_registry_of_its_own() -> None:
     """Several services may live in one process, and tests beside each other."""
     one, other = Metrics(), Metrics()

@@ -56,15 +56,13 @@ def interpret(
     request: FetchRequested, came: Answer | Failed, *, made: Making, rules: RedirectRules
 ) -> Meaning:
     """Decide what came of a request."""
-    entry = _entry(request)
+    told = _entry(request) | _told_of_head(came.head or _NO_ONE) | _told_of_making(made)
     digest = sha256(came.body).hexdigest() if isinstance(came, Answer) and came.body else ""
     verdict = _verdict(request, came)
     is_page = request.kind != RequestKind.ROBOTS and isinstance(came, Answer)
     has_page = is_page and verdict.outcome in {FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED}
     completed = FetchCompleted(
-        **entry,
-        **_told_of_head(came.head or _NO_ONE),
-        **_told_of_making(made),
+        **told,
         outcome=verdict.outcome,
         error_class=verdict.error,
         error_category=verdict.category,
@@ -81,7 +79,7 @@ def interpret(
     )
     if not has_page or not isinstance(came, Answer):
         return Meaning(completed)
-    return Meaning(completed, _page(entry, came, made=made, digest=digest, verdict=verdict))
+    return Meaning(completed, _page(told, came, made=made, digest=digest, verdict=verdict))
 
 
 def _verdict(request: FetchRequested, came: Answer | Failed) -> _Verdict:
@@ -197,13 +195,11 @@ def _told_of_robots(came: Answer, *, url: str, made: Making, room: int) -> dict[
 
 
 def _page(
-    entry: dict[str, Any], answer: Answer, *, made: Making, digest: str, verdict: _Verdict
+    told: dict[str, Any], answer: Answer, *, made: Making, digest: str, verdict: _Verdict
 ) -> PageFetched:
     head = answer.head
     return PageFetched(
-        **entry,
-        **_told_of_head(head),
-        **_told_of_making(made),
+        **told,
         fetched_at_ms=made.completed_at_us // 1000,
         header_names=head.names,
         header_values=tuple(map(_sayable, head.values)),
