@@ -88,13 +88,15 @@ async def asking(
     max_idle: int = 512,
     networks: tuple[Network, ...] = (),
     ports: frozenset[int] = frozenset(),
+    must_tunnel: bool = False,
 ) -> AsyncIterator[Asking]:
     """Open what asks, and close it again."""
     clock = SystemClock()
     places = Places(allow_private=allow_private, networks=networks, ports=ports)
     guard = Guard(places)
     resolver = Names(guard, clock=clock, lookup=lookup, options=names)
-    engine = Engine(resolver, guard, options=EngineOptions(ca_file=ca_file, max_idle=max_idle))
+    kept = EngineOptions(ca_file=ca_file, max_idle=max_idle, must_tunnel=must_tunnel)
+    engine = Engine(resolver, guard, options=kept)
     transport = EngineTransport(engine)
     rules = RedirectRules(places)
     budget = Budget(budget_bytes)

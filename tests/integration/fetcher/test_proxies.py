@@ -44,8 +44,47 @@ async def test_a_plain_page_comes_by_way_of_a_proxy(protocol: str, account: str)
     assert again.completed.connection_reused
     assert server.heads[0].startswith(f"GET /a HTTP/1.1\r\nHost: site.localhost:{server.port}\r\n")
     assert ["Proxy" in head for head in server.heads] == [False, False]
-    whole = f"http://site.localhost:{server.port}/a"
-    assert proxy.targets[0] == (whole if protocol == "http" else f"127.0.0.1:{server.port}")
+    assert proxy.targets == [f"127.0.0.1:{server.port}"], "the address that was judged, and it alone"
+
+
+@pytest.mark.req("S0.3.1", "S0.3.4")
+async def test_a_proxy_without_tunnels_is_given_the_url_of_a_plain_page() -> None:
+    """It is asked for a tunnel once, not for each page; the account is for it alone."""
+    proxy = TestProxy("http", "me:my-word", tunnels=False)
+    async with running({"/": says(answer())}) as server, proxying(proxy), asking() as asker:
+        ends = [
+            await asker.ask(request(server.url("/", host=f"{name}.localhost")), via=proxy.url)
+            for name in ("one", "one", "two")
+        ]
+
+    assert [end.completed.outcome for end in ends] == ["fetched"] * 3
+    assert [end.completed.connection_reused for end in ends] == [False, True, False]
+    place = f"127.0.0.1:{server.port}"
+    urls = [f"http://{name}.localhost:{server.port}/" for name in ("one", "two")]
+    assert proxy.targets == [place, *urls]
+    assert all(b"Proxy-Authorization: Basic" in head for head in proxy.heads)
+    assert ["Proxy" in head for head in server.heads] == [False] * 3
+
+
+async def test_who_leaves_no_name_to_proxies_gives_none_a_url() -> None:
+    """The proxy would resolve the name itself, perhaps to another address than the one that was judged."""
+    proxy = TestProxy("http", tunnels=False)
+    async with running({"/": says(answer())}) as server, proxying(proxy), asking(must_tunnel=True) as asker:
+        meaning = await asker.ask(request(server.url("/", host="site.localhost")), via=proxy.url)
+
+    assert (meaning.completed.error_class, meaning.completed.outcome) == ("proxy_refused", "proxy_failed")
+    assert proxy.targets == [f"127.0.0.1:{server.port}"]
+    assert server.asked == []
+
+
+async def test_a_site_that_is_down_is_no_refusal_of_tunnels() -> None:
+    """After a 502 the proxy must not be given the URL: it has tried the judged address."""
+    proxy = TestProxy("http", refuses=502)
+    async with proxying(proxy), asking() as asker:
+        meaning = await asker.ask(request("http://site.localhost/"), via=proxy.url)
+
+    assert meaning.completed.error_class == "connect_unreachable"
+    assert [target.startswith("http") for target in proxy.targets] == [False]
 
 
 @pytest.mark.req("S0.3.7")

@@ -29,6 +29,8 @@ class TestProxy:
     """user:password; empty where everybody may use it."""
     refuses: int = 0
     """Status, or SOCKS reply, with which it refuses; 0: it does not."""
+    tunnels: bool = True
+    """Whether it knows CONNECT: some take nothing but URLs."""
     port: int = 0
     targets: list[str] = field(default_factory=list)
     """What it was asked for, as it was written."""
@@ -57,6 +59,8 @@ class TestProxy:
             writer.write(b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n")
         elif self.refuses:
             writer.write(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % self.refuses)
+        elif method == "CONNECT" and not self.tunnels:
+            writer.write(b"HTTP/1.1 405 No tunnels here\r\nContent-Length: 0\r\n\r\n")
         elif method == "CONNECT":
             host, _, port = target.rpartition(":")
             await self._through(reader, writer, host=host, port=int(port), answer=b"HTTP/1.1 200 Yes\r\n\r\n")

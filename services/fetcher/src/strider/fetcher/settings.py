@@ -86,5 +86,7 @@ class FetcherSettings(ServiceSettings):
     """http://, https:// or socks5://user:password@host:port, parted by commas; empty: those of the table."""
     proxy_key: Annotated[SecretStr, Variable("CRAWLER_PROXY_KEY")] = SecretStr("")
     """Key of the table's passwords (44 signs); several, parted by commas: the first writes, all read."""
+    proxy_must_tunnel: Annotated[bool, Variable("CRAWLER_PROXY_MUST_TUNNEL")] = False
+    """Ask HTTP proxies for tunnels only (CONNECT), so that they never resolve a name themselves."""
     proxy_requests_per_second: Annotated[int, Field(ge=0), Variable("CRAWLER_PROXY_RATE")] = 5
     """Most requests a second to one domain by way of one proxy, besides all other limits; 0 sets none."""

@@ -193,6 +193,7 @@ def _engine_options(settings: FetcherSettings) -> EngineOptions:
         keep_seconds=settings.keep_alive_seconds,
         max_idle=settings.max_idle_connections,
         ca_file=settings.ca_file,
+        must_tunnel=settings.proxy_must_tunnel,
     )
 
 

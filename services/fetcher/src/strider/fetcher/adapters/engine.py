@@ -42,6 +42,8 @@ class EngineOptions:
     """Connections that are open and not used; beyond it none is kept."""
     ca_file: str = ""
     """Authorities to trust (PEM); the system's where empty."""
+    must_tunnel: bool = False
+    """Whether no proxy is given a URL, of which it would resolve the name itself."""
 
 
 class Engine:
@@ -58,6 +60,7 @@ class Engine:
             make_socket=self._made,
             context=context_of(self._options.ca_file, is_verified=True, is_noted=False),
             timeout_seconds=self._options.connect_timeout_seconds,
+            must_tunnel=self._options.must_tunnel,
         )
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._options.connect_timeout_seconds)
         self._lines: Lines | None = None

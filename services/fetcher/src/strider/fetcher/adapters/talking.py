@@ -30,7 +30,6 @@ from strider.fetcher.core import Proxy
 from .exchange import CURRENT, Exchange
 from .failures import Failure
 from .handshakes import account_of
-from .tunnels import Lines, goes_through
 
 MAX_LINE_BYTES: Final = 16 * 1024
 MAX_HEADERS: Final = 256
@@ -90,9 +89,9 @@ class Asked(ClientRequest):
                 raise
             if isinstance(protocol, Wire):
                 protocol.begin(exchange)
-            if exchange.via is not None and not goes_through(exchange.via, is_ssl=self.is_ssl()):
-                self._address_to(exchange.via)
-                target = str(self.url)
+                if exchange.via is not None and protocol.ends_at_proxy:
+                    self._address_to(exchange.via)
+                    target = str(self.url)
         if protocol is None or transport is None or transport.is_closing():
             raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
         protocol.start_timeout()
@@ -141,7 +140,7 @@ class Reply:
 
 async def reply_to(
     asked: Asked,
-    lines: Lines,
+    lines: aiohttp.BaseConnector,
     timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # the library's, for parts of a request
 ) -> Reply:
     """Connect, write the head, and wait for that of the answer."""
@@ -186,6 +185,8 @@ async def _read(asked: Asked, connection: Connection) -> Reply:
 class Wire(ResponseHandler):
     """A connection that counts what comes before an answer: a head without end is no head."""
 
+    ends_at_proxy = False
+    """Whether a proxy at its other end reads what is asked, and asks the site itself."""
     _exchange: Exchange | None = None
     _head_bytes = 0
     _informational = 0

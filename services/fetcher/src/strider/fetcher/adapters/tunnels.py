@@ -1,9 +1,10 @@
 """Connections by way of a proxy, for the engine's connector.
 
 The target is resolved and judged here, as without a proxy, and what is handed over is the address that was
-judged: the proxy has nothing left to resolve. The one exception is plain HTTP by an HTTP proxy,
-which has no tunnel; there the proxy is given the URL. The proxy itself is a machine of the operator's
-choice, which may well be a private one.
+judged: the proxy has nothing left to resolve. The one exception is plain HTTP by an HTTP proxy that makes
+no tunnel to that port, as many do for 443 alone: it is given the URL, unless that is forbidden. (To give
+it the judged address as the URL's host would not do: a proxy has to write Host anew from the URL.)
+The proxy itself is a machine of the operator's choice, which may well be a private one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import aiohttp
 from aiohttp import ClientRequest, ClientTimeout
@@ -26,6 +27,11 @@ from .exchange import CURRENT
 from .failures import Failure
 from .handshakes import Talk, greet, hand_over
 from .names import Names
+from .talking import Wire
+
+REFUSAL_SECONDS: Final = 600.0
+"""How long a proxy that made no tunnel for a plain page is not asked for another to that port."""
+MOST_REFUSALS: Final = 1_000
 
 T = TypeVar("T")
 
@@ -36,13 +42,22 @@ class Tunnels:
     """Opens connections to proxies, and through them."""
 
     def __init__(
-        self, names: Names, *, make_socket: MakeSocket, context: ssl.SSLContext, timeout_seconds: float
+        self,
+        names: Names,
+        *,
+        make_socket: MakeSocket,
+        context: ssl.SSLContext,
+        timeout_seconds: float,
+        must_tunnel: bool = False,
     ) -> None:
-        """`context` is for proxies that speak TLS themselves."""
+        """`context` is for proxies that speak TLS themselves; who must tunnel gives no proxy a URL."""
         self._names = names
         self._make_socket = make_socket
         self._context = context
         self._timeout_seconds = timeout_seconds
+        self._must_tunnel = must_tunnel
+        self._refused: dict[tuple[str, int], float] = {}
+        """By proxy and port, until when: where plain pages go without a tunnel."""
 
     async def knock(self, proxy: Proxy) -> None:
         """Look whether a proxy is there; raises Failure."""
@@ -52,19 +67,38 @@ class Tunnels:
         finally:
             _abort(talk)
 
-    async def open(self, proxy: Proxy, *, host: str, port: int, is_tunnel: bool) -> asyncio.Transport:
-        """Connect to a proxy, and where it is to be a tunnel through it to an address of the host's."""
+    async def open(
+        self, proxy: Proxy, *, host: str, port: int, is_ssl: bool
+    ) -> tuple[asyncio.Transport, bool]:
+        """Connect through a proxy to an address of the host's; gives whether it is a tunnel."""
         judged = await self._names.resolve(host, port)
+        must_tunnel = self._must_tunnel or is_ssl or proxy.protocol == "socks5"
+        if must_tunnel or self._now() >= self._refused.get((proxy.key, port), 0.0):
+            try:
+                return await self._tunnel(proxy, address=str(judged[0]["host"]), port=port), True
+            except Failure as failure:
+                if must_tunnel or failure.error != ErrorClass.PROXY_REFUSED:
+                    raise
+            self._note_refusal(proxy, port)
+        return _transport_of(await self._told(proxy, self._open(proxy))), False
+
+    async def _tunnel(self, proxy: Proxy, *, address: str, port: int) -> asyncio.Transport:
         talk = await self._told(proxy, self._open(proxy))
         try:
-            if is_tunnel:
-                address = str(judged[0]["host"])
-                await self._told(proxy, hand_over(talk, proxy, address=address, port=port))
+            await self._told(proxy, hand_over(talk, proxy, address=address, port=port))
         except BaseException:
             _abort(talk)
             raise
-        assert talk.transport is not None
-        return talk.transport
+        return _transport_of(talk)
+
+    def _note_refusal(self, proxy: Proxy, port: int) -> None:
+        self._refused.pop((proxy.key, port), None)
+        self._refused[proxy.key, port] = self._now() + REFUSAL_SECONDS
+        if len(self._refused) > MOST_REFUSALS:
+            del self._refused[next(iter(self._refused))]
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
 
     async def _told(self, proxy: Proxy, step: Awaitable[T]) -> T:
         """Take a step in time; whatever goes wrong with a proxy is told as the proxy's."""
@@ -140,12 +174,14 @@ class Lines(aiohttp.TCPConnector):
         if exchange is None or exchange.via is None:
             return await super()._create_direct_connection(req, traces, timeout, **more)
         try:
-            transport, is_encrypted = await self._by_way_of(exchange.via, req)
+            transport, is_tunnel = await self._by_way_of(exchange.via, req)
         except Failure as failure:
             exchange.failure = exchange.failure or failure
             raise
-        if not is_encrypted:
+        if not req.is_ssl():
             protocol: ResponseHandler = self._factory()
+            if isinstance(protocol, Wire):
+                protocol.ends_at_proxy = not is_tunnel
             transport.set_protocol(protocol)
             protocol.connection_made(transport)
             return transport, protocol
@@ -153,9 +189,8 @@ class Lines(aiohttp.TCPConnector):
         return cast("asyncio.Transport", inner), protocol
 
     async def _by_way_of(self, proxy: Proxy, req: ClientRequest) -> tuple[asyncio.Transport, bool]:
-        host, port, is_ssl = req.url.raw_host or "", req.port or 0, req.is_ssl()
-        is_tunnel = goes_through(proxy, is_ssl=is_ssl)
-        return await self.tunnels.open(proxy, host=host, port=port, is_tunnel=is_tunnel), is_ssl
+        host, port = req.url.raw_host or "", req.port or 0
+        return await self.tunnels.open(proxy, host=host, port=port, is_ssl=req.is_ssl())
 
 
 def _abort(talk: Talk) -> None:
@@ -163,6 +198,6 @@ def _abort(talk: Talk) -> None:
         talk.transport.abort()
 
 
-def goes_through(proxy: Proxy, *, is_ssl: bool) -> bool:
-    """Say whether a proxy is a tunnel for a request; an HTTP proxy is none for plain HTTP."""
-    return is_ssl or proxy.protocol == "socks5"
+def _transport_of(talk: Talk) -> asyncio.Transport:
+    assert talk.transport is not None
+    return talk.transport
