@@ -23,7 +23,7 @@ from strider.fetcher.adapters.transport import Body
 from strider.testing.hostile import answer
 from tests.integration.fetcher.asking import Asking, asking, request
 
-from . import fetch_many
+from . import fetch_large, fetch_many
 from .measure import Row
 
 BODY = gzip.compress(b"<html>" + b"some words of text here " * 1_250, mtime=0)
@@ -78,7 +78,7 @@ def measure(*, short: bool) -> list[Row]:
             for connections in BARS
             for row in uvloop.run(_rows(url, connections=connections, count=count))
         ]
-    return [*rows, *fetch_many.measure(short=short)]
+    return [*rows, *fetch_many.measure(short=short), *fetch_large.measure(short=short)]
 
 
 async def bare_cost(url: str, *, connections: int, count: int) -> float:

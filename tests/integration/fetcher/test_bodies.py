@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
 from strider.fetcher.adapters import RequestOptions
+from strider.fetcher.adapters.course import UNREAD_BYTES
+from strider.fetcher.adapters.engine import RECEIVE_BYTES
 from strider.testing.hostile import Reader, Writer, answer, running, says
 from strider.testing.hostile.server import CHUNKED, chunked
 from tests.integration.fetcher.asking import asking, request
@@ -64,3 +67,42 @@ async def test_who_waits_for_others_is_not_called_slow() -> None:
 
             assert (await first).completed.outcome == "fetched"
             assert (await second).completed.outcome == "fetched"
+
+
+@pytest.mark.parametrize(
+    ("come", "unread"), [pytest.param(50_000, 0, id="small"), pytest.param(300_000, UNREAD_BYTES, id="large")]
+)
+async def test_what_of_a_large_body_is_here_unread_is_counted_with_it(come: int, unread: int) -> None:
+    """Or a thousand large ones would take a fifth of a GB more than they may."""
+    holds = asyncio.Event()
+
+    async def slow_end(_reader: Reader, writer: Writer) -> None:
+        writer.write(answer(b"x" * come, length=come + 1))
+        await holds.wait()
+        writer.write(b"x")
+        await writer.drain()
+
+    options = RequestOptions(slow_grace_seconds=20)
+    async with running({"/": slow_end}) as server, asking(options=options) as asker:
+        asked = asyncio.create_task(asker.ask(request(server.url("/"), deadline_ms=20_000)))
+        async with asyncio.timeout(20):
+            while asker.budget.held_bytes < come + unread:
+                await asyncio.sleep(0.01)
+        assert asker.budget.held_bytes == come + unread
+        holds.set()
+        meaning = await asked
+
+        assert (meaning.completed.outcome, meaning.completed.body_bytes) == ("fetched", come + 1)
+        assert asker.budget.held_bytes == 0
+
+
+async def test_the_system_keeps_little_of_what_nobody_has_read() -> None:
+    """Left to itself it keeps more and more for who reads quickly, up to what the machine has for all."""
+    page = says(answer(b"x" * 9_000_000))
+    async with running({"/": page}) as server, asking() as asker:
+        meaning = await asker.ask(request(server.url("/"), deadline_ms=20_000))
+        assert meaning.completed.outcome == "fetched"
+        (made,) = asker.transport._engine._sockets
+
+        kept = made.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+    assert kept <= 2 * RECEIVE_BYTES, "it says twice what was wished, for what it needs itself"

@@ -23,6 +23,11 @@ START_SECONDS: Final = 2.0
 """Longest time from the mark to the head; later nothing is begun or said, because whoever keeps the
 group's clock counts on it. A connection that took longer is kept for the next try."""
 
+LARGE_BYTES: Final = 64 * 1024
+"""A body of which more has come, and not all, may have as much again waiting behind what was read."""
+UNREAD_BYTES: Final = 192 * 1024
+"""That much of it: what is buffered before its sender has to wait, and what a single read may bring then."""
+
 DRAIN_SECONDS: Final = 1.0
 """For the rest of a body that nobody wants: then the connection is given up."""
 
@@ -64,6 +69,8 @@ class Course:
     _last_chunk_at: float = 0.0
     _excused_seconds: float = 0.0
     """How long others had to come to their end first."""
+    _is_large: bool = False
+    """Whether what nobody has read yet is held as well."""
     _is_floored: bool = False
     """Whether the timer stands before the deadline, because the body is slow."""
     _is_ended: bool = False
@@ -121,8 +128,14 @@ class Course:
         self._is_floored = floor_at < self.deadline
         self._until(min(floor_at, self.deadline))
 
-    async def hold(self, size_bytes: int = 0) -> None:
-        """Hold bytes; while others have to come to their end first, nobody calls this one slow."""
+    async def hold(self, size_bytes: int = 0, *, has_come: bool = True) -> None:
+        """Hold bytes, and what else of a large body is here already, though nobody has read it.
+
+        While others have to come to their end first, nobody calls this one slow.
+        """
+        if not has_come and not self._is_large and self.body_bytes > LARGE_BYTES:
+            self._is_large = True
+            size_bytes += UNREAD_BYTES
         waiting = self.holding.add(size_bytes) if size_bytes else self.holding.turn()
         if waiting is None:
             return

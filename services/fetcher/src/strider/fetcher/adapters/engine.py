@@ -13,7 +13,7 @@ import socket
 import ssl
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from weakref import WeakSet
 
 import aiohttp
@@ -28,6 +28,14 @@ from .failures import Failure, failure_of
 from .names import Guard, Names
 from .talking import Asked, Reply, Wire, reply_to
 from .tunnels import Lines, Tunnels
+
+RECEIVE_BYTES: Final = 128 * 1024
+"""What the system may keep of an answer that is not read yet, for one connection; it takes twice that in all.
+
+Left to itself it keeps ever more for who reads quickly, 32 MB in the end: a thousand large pages that wait
+for room would fill the memory that all connections of the machine share, and none of them would go on.
+A site 100 ms away still sends a megabyte a second.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +157,7 @@ class Engine:
         if exchange is not None:
             exchange.on_socket()
         made = socket.socket(family=family, type=kind, proto=protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)  # before it is connected
         self._sockets.add(made)
         return made
 

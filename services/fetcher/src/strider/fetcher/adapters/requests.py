@@ -192,7 +192,7 @@ class Requests:
                     return _too_long(course, chunks, last=chunk, head=head, reading=reading)
                 if reading.is_kept:
                     chunks.append(chunk)
-                    await course.hold(len(chunk))
+                    await course.hold(len(chunk), has_come=body.has_come)
                 if not body.has_come:
                     course.watch_speed()
             is_whole = True

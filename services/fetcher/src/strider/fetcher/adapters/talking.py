@@ -37,7 +37,7 @@ MAX_HEAD_BYTES: Final = 256 * 1024
 """The whole head, 1xx answers included, and what of the body came with it."""
 MAX_INFORMATIONAL: Final = 20
 READ_BYTES: Final = 32 * 1024
-"""Twice this is buffered of a body before its sender has to wait; it stands in no budget yet."""
+"""Twice this is buffered of a body before its sender has to wait."""
 MAX_CRUMBS: Final = 10
 """Times that a sender may have to wait for the number of its chunks and not for their size: chunks of a few
 bytes are read at a hundredth of the usual pace, and these are more than ten thousand of them."""
