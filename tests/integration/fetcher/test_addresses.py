@@ -218,3 +218,20 @@ async def test_a_connection_that_came_too_late_serves_the_next_try() -> None:
 
     assert (first.outcome, first.error_class, first.started_at_us) == ("timed_out", "tls_timeout", 0)
     assert (second.outcome, second.connection_reused, len(asked)) == ("fetched", True, 1)
+
+
+@pytest.mark.req("S3.21.9")
+async def test_a_site_that_has_moved_is_found_with_the_next_request() -> None:
+    """An answer serves for a minute; not where nobody is at the address that it named."""
+    asked: list[str] = []
+
+    def look(host: str) -> Sequence[str]:
+        asked.append(host)
+        return ("127.0.0.2",) if len(asked) == 1 else ("127.0.0.1",)
+
+    async with running({"/": says(answer())}) as server, asking(lookup=look) as asker:
+        wanted = request(server.url("/", host="moved.test"))
+        ends = [(await asker.ask(wanted)).completed for _ in range(3)]
+
+    assert [end.error_class or end.outcome for end in ends] == ["connect_refused", "fetched", "fetched"]
+    assert asked == ["moved.test"] * 2, "what serves is not asked for again"

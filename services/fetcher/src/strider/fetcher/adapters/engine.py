@@ -38,6 +38,12 @@ A site 100 ms away still sends a megabyte a second.
 """
 
 
+_NOBODY_THERE: Final = frozenset(
+    {ErrorClass.CONNECT_REFUSED, ErrorClass.CONNECT_UNREACHABLE, ErrorClass.CONNECT_TIMEOUT}
+)
+"""What a site that has moved looks like to who knows its old address."""
+
+
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
     """How connections are kept."""
@@ -133,13 +139,19 @@ class Engine:
             return await reply_to(asked, lines, timeout)
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             if exchange is None or not _was_gone(error, exchange):
-                raise _translated(error, exchange) from error
+                raise self._failure(asked, error, exchange) from error
         except Exception as error:
-            raise _translated(error, exchange) from error
+            raise self._failure(asked, error, exchange) from error
         try:
             return await reply_to(asked, lines, timeout)
         except Exception as error:
-            raise _translated(error, exchange) from error
+            raise self._failure(asked, error, exchange) from error
+
+    def _failure(self, asked: Asked, error: Exception, exchange: Exchange | None) -> Failure:
+        failure = _translated(error, exchange)
+        if failure.error in _NOBODY_THERE:
+            self._names.forget(asked.url.raw_host or "")
+        return failure
 
     def _socket(self, place: AddrInfoType) -> socket.socket:
         """Make a socket for an address, unless it may not be connected to: nothing comes after this."""

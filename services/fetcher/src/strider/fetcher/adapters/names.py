@@ -101,6 +101,10 @@ class Names(AbstractResolver):
         if not _is_literal(host) and self._fresh(host) is None:
             await self._find(host)
 
+    def forget(self, host: str) -> None:
+        """Let a name be asked for anew whose addresses were of no use: its site may have moved."""
+        self._known.pop(host, None)
+
     def forget_failures(self) -> None:
         """Let names be asked for anew that could not be resolved: the network has changed."""
         for host in [host for host, known in self._known.items() if known.error is not None]:
