@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from strider.runtime.errors import Fenced
-from strider.stores.frontier.ports import Fate, NotReady, Taken, WorkingSet
+from strider.stores.frontier.ports import Fate, NotReady, SeenThen, Taken, WorkingSet
 
-from .worlds import EPOCH, SHARD, FrontierWorld, accepted, page, question
+from .worlds import EPOCH, SHARD, FrontierWorld, accepted, page, question, recorded
 
 Call = Callable[[WorkingSet, int], Awaitable[Any]]
 
@@ -28,7 +28,9 @@ CALLS = [
 ]
 
 REBUILDING = [
-    pytest.param(lambda ws, epoch: ws.load(SHARD, epoch, queued=[accepted(page("x"))]), id="load"),
+    pytest.param(lambda ws, epoch: ws.load(SHARD, epoch, queued=[recorded(page("x"))]), id="load"),
+    pytest.param(lambda ws, epoch: ws.load(SHARD, epoch, seen=[SeenThen("news", 1, [1])]), id="load-seen"),
+    pytest.param(lambda ws, epoch: ws.expect(SHARD, epoch, {"news": 9}), id="expect"),
     pytest.param(lambda ws, epoch: ws.ready(SHARD, epoch, groups=[], sequence=0), id="ready"),
 ]
 
@@ -128,13 +130,13 @@ async def test_a_rebuild_that_an_older_owner_began_is_begun_again(frontier: Fron
     """What it loaded may lack what was committed since."""
     await frontier.working_set.take(SHARD, EPOCH)
     await frontier.working_set.begin(SHARD, EPOCH)
-    await frontier.working_set.load(SHARD, EPOCH, queued=[accepted(page("x"))])
+    await frontier.working_set.load(SHARD, EPOCH, queued=[recorded(page("x"))])
 
     taken = await frontier.working_set.take(SHARD, EPOCH + 1)
 
     assert not taken.is_ready
     with pytest.raises(NotReady):
-        await frontier.working_set.load(SHARD, EPOCH + 1, queued=[accepted(page("y"))])
+        await frontier.working_set.load(SHARD, EPOCH + 1, queued=[recorded(page("y"))])
 
 
 async def test_shards_know_nothing_of_each_other(frontier: FrontierWorld) -> None:

@@ -9,7 +9,7 @@ import pytest
 from strider.contracts.generated.events import EntryRecorded
 from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, Room, Round, Standing
 
-from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, accepted, identity, page
+from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, identity, page, recorded
 
 HOUR_MS = 3_600_000
 TWO_A_GROUP = Room(group_entries=2)
@@ -193,7 +193,7 @@ async def test_a_rebuild_parks_by_the_same_rules(frontier: FrontierWorld) -> Non
     frontier.working_set = frontier.owner(room=TWO_A_GROUP)
     await frontier.working_set.take(SHARD, EPOCH)
     await frontier.working_set.begin(SHARD, EPOCH)
-    queued = [accepted(page(word)) for word in "abcd"]
+    queued = [recorded(page(word)) for word in "abcd"]
     for _ in range(2):
         await frontier.working_set.load(SHARD, EPOCH, queued=queued)
     await frontier.working_set.ready(SHARD, EPOCH, groups=[], sequence=0)

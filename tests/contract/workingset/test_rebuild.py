@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from strider.contracts.identity import key_fingerprint
-from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, Seen, Standing
+from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, SeenThen, Standing
 
-from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, accepted, closed, page, words
+from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, closed, page, recorded, words
 
 
 async def _rebuilt(frontier: FrontierWorld, *groups: GroupState) -> None:
@@ -13,15 +13,18 @@ async def _rebuilt(frontier: FrontierWorld, *groups: GroupState) -> None:
     await ws.take(SHARD, EPOCH)
     await ws.begin(SHARD, EPOCH)
     now_ms = (await ws.take(SHARD, EPOCH)).now_ms
-    await ws.load(SHARD, EPOCH, queued=[accepted(page("queued"))])
+    await ws.load(SHARD, EPOCH, queued=[recorded(page("queued"))])
     ring = page("ring", fetch_sequence=5, state="in_progress")
     done = page("done", fetch_sequence=4, seed_token="seeds-submitted/0/1", updated_at_ms=now_ms)
     await ws.load(
         SHARD,
         EPOCH,
-        in_ring=[accepted(ring)],
+        in_ring=[recorded(ring)],
         closed=[closed(done), closed(page("ancient", updated_at_ms=1))],
-        seen=[Seen("news", key_fingerprint(page("refused").url_key))],
+        seen=[
+            SeenThen("news", now_ms, [key_fingerprint(page("refused").url_key)]),
+            SeenThen("news", 1, [key_fingerprint(page("old").url_key)]),
+        ],
     )
     await ws.ready(SHARD, EPOCH, groups=groups, sequence=5)
 
@@ -42,6 +45,26 @@ async def test_what_was_closed_long_ago_counts_as_new(frontier: FrontierWorld) -
     await _rebuilt(frontier)
 
     assert await frontier.look(page("ancient")) == Known(Standing.UNKNOWN)
+
+
+async def test_many_that_were_seen_are_put_back_at_once(frontier: FrontierWorld) -> None:
+    """Whether or not their number was known beforehand; some more come with the crawl."""
+    ws = frontier.working_set
+    await ws.take(SHARD, EPOCH)
+    await ws.begin(SHARD, EPOCH)
+    now_ms = (await ws.take(SHARD, EPOCH)).now_ms
+    numbers = [key_fingerprint(page(f"p{number}").url_key) for number in range(9_000)]
+
+    await ws.expect(SHARD, EPOCH, {"told": 6_000})
+    for scope in ("told", "untold"):
+        await ws.load(SHARD, EPOCH, seen=[SeenThen(scope, now_ms, numbers[:100]), SeenThen(scope, 1, [7])])
+        await ws.load(SHARD, EPOCH, seen=[SeenThen(scope, now_ms, numbers[100:])])
+    await ws.ready(SHARD, EPOCH, groups=[], sequence=0)
+
+    assert (await ws.figures(SHARD, EPOCH)).seen == 18_000
+    for scope in ("told", "untold"):
+        question = {(SHARD, scope): [*numbers[::9], 7]}
+        assert (await frontier.question.seen(question))[SHARD, scope] == [*[True] * 1_000, False]
 
 
 async def test_accepted_counts_begin_anew(frontier: FrontierWorld) -> None:
@@ -68,7 +91,7 @@ async def test_loading_again_changes_nothing(frontier: FrontierWorld) -> None:
     await ws.take(SHARD, EPOCH)
     await ws.begin(SHARD, EPOCH)
     for _ in range(2):
-        await ws.load(SHARD, EPOCH, queued=[accepted(page("x")), accepted(page("y", "b.test"))])
+        await ws.load(SHARD, EPOCH, queued=[recorded(page("x")), recorded(page("y", "b.test"))])
     for _ in range(2):
         await ws.ready(SHARD, EPOCH, groups=[], sequence=0)
 
@@ -100,7 +123,7 @@ async def test_an_outcome_that_the_log_knows_is_stale_after_a_rebuild(frontier: 
     lease = await frontier.release_one()
     ws = frontier.working_set
     await ws.begin(SHARD, EPOCH)
-    await ws.load(SHARD, EPOCH, in_ring=[accepted(lease.entry)])
+    await ws.load(SHARD, EPOCH, in_ring=[recorded(lease.entry)])
     await ws.ready(SHARD, EPOCH, groups=[], sequence=lease.entry.fetch_sequence)
 
     assert await frontier.free(lease) == "stale"
@@ -114,7 +137,7 @@ async def test_a_shard_that_is_rebuilt_knows_nothing_when_asked(frontier: Fronti
 
     before = await frontier.asked(page("x"))
     await frontier.working_set.begin(SHARD, EPOCH)
-    await frontier.working_set.load(SHARD, EPOCH, queued=[accepted(page("x"))])
+    await frontier.working_set.load(SHARD, EPOCH, queued=[recorded(page("x"))])
 
     assert (before, await frontier.asked(page("x"))) == ([True], [False])
 
@@ -124,7 +147,7 @@ async def test_entries_that_wait_are_loaded_waiting(frontier: FrontierWorld) -> 
     now_ms = (await frontier.release()).now_ms
     ws = frontier.working_set
     await ws.begin(SHARD, EPOCH)
-    await ws.load(SHARD, EPOCH, queued=[accepted(page("x", due_at_ms=now_ms + LONG_MS))])
+    await ws.load(SHARD, EPOCH, queued=[recorded(page("x", due_at_ms=now_ms + LONG_MS))])
     await ws.ready(SHARD, EPOCH, groups=[], sequence=0)
 
     release = await frontier.release()

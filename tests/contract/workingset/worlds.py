@@ -29,6 +29,7 @@ from strider.stores.frontier.ports import (
     Mark,
     Marks,
     Question,
+    Recorded,
     Release,
     Remembered,
     SeenQuestion,
@@ -71,6 +72,10 @@ def identity(entry: EntryRecorded) -> str:
 
 def accepted(entry: EntryRecorded) -> Accepted:
     return Accepted(entry, entry.job_id, key_fingerprint(entry.url_key))
+
+
+def recorded(entry: EntryRecorded) -> Recorded:
+    return Recorded.of(entry)
 
 
 def closed(entry: EntryRecorded) -> Remembered:

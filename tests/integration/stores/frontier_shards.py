@@ -7,7 +7,7 @@ from typing import Any
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.identity import entry_id, key_fingerprint
-from strider.stores.frontier.ports import Accepted, Question, Remembered, Room
+from strider.stores.frontier.ports import Accepted, Question, Recorded, Remembered, Room
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.frontier.rules import UNLIMITED
 from strider.stores.keys import FRONTIER_HEADER
@@ -29,6 +29,11 @@ def accepted(number: int, group: str = "a.test", **more: Any) -> Accepted:
     spec = "0" * 64
     entry = EntryRecorded("news", key, url, group, "pending", "news-1", spec, 0, **values)
     return Accepted(entry, "news", key_fingerprint(key))
+
+
+def recorded(number: int) -> Recorded:
+    """Make it up as its record has it."""
+    return Recorded.of(accepted(number).entry)
 
 
 def remembered(number: int, seen_at_ms: int) -> Remembered:

@@ -25,7 +25,7 @@ from strider.stores.keys import FRONTIER_HEADER
 from strider.stores.redis import Redis, RedisOptions, connect
 from strider.stores.scripts import Script
 
-from .frontier_shards import EPOCH, LEASE_MS, SHARD, accepted, opened, question
+from .frontier_shards import EPOCH, LEASE_MS, SHARD, accepted, opened, question, recorded
 
 
 class LosingRedis(Redis):
@@ -205,7 +205,7 @@ async def test_a_store_that_came_back_older_can_be_rebuilt(
 
     await frontier.take(SHARD, EPOCH)
     await frontier.begin(SHARD, EPOCH)
-    await frontier.load(SHARD, EPOCH, queued=[accepted(1)])
+    await frontier.load(SHARD, EPOCH, queued=[recorded(1)])
     await frontier.ready(SHARD, EPOCH, groups=[], sequence=0)
 
     assert (await frontier.figures(SHARD, EPOCH)).queued == 1

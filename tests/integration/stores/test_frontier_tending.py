@@ -13,7 +13,7 @@ from strider.stores.frontier.redis_marks import RedisMarks
 from strider.stores.frontier.redis_tending import RedisTending
 from strider.stores.redis import Redis
 
-from .frontier_shards import EPOCH, LEASE_MS, SHARD, accepted, opened
+from .frontier_shards import EPOCH, LEASE_MS, SHARD, accepted, opened, recorded
 
 
 @pytest.mark.req("S3.20.20")
@@ -25,7 +25,7 @@ async def test_a_shard_that_is_to_be_rebuilt_answers_its_owner_no_more(redis: Re
         await frontier.figures(SHARD, EPOCH)
     assert not (await frontier.take(SHARD, EPOCH)).is_ready
     await frontier.begin(SHARD, EPOCH)
-    await frontier.load(SHARD, EPOCH, queued=[accepted(1)])
+    await frontier.load(SHARD, EPOCH, queued=[recorded(1)])
     await frontier.tell(SHARD, EPOCH, 0.5)
     half = await tending.state(SHARD)
     await frontier.ready(SHARD, EPOCH, groups=[], sequence=0)

@@ -21,7 +21,7 @@ def entry(number: int, **changes: object) -> EntryRecorded:
     return replace(PENDING, url_key=f"{number:064x}", url=f"https://a.test/{number}", **changes)  # type: ignore[arg-type]  # the table's
 
 
-async def told(*records: EntryRecorded, most: int = 100) -> tuple[dict[str, EntryRecorded], set[Remnant]]:
+async def told(*records: EntryRecorded, most: int = 100) -> tuple[dict[str, EntryRecorded], list[Remnant]]:
     """Write records down and read them back."""
     broker, codec, clock = Broker(clock=LoopClock()), Codec(SchemaBook.embedded()), LoopClock()
     broker.declare(FRONTIER, shards=1)
@@ -29,12 +29,13 @@ async def told(*records: EntryRecorded, most: int = 100) -> tuple[dict[str, Entr
     truth = await TopicTruths(bus, codec, commit_interval_seconds=0.1).take(0)
     await truth.write([truth.entry(record) for record in records])
     opened: dict[str, EntryRecorded] = {}
-    closed: set[Remnant] = set()
+    closed: list[Remnant] = []
     shares = []
     async for part in TopicArchive(bus, codec, clock=clock, most_in_memory=most).entries(0):
-        assert not opened.keys() & {each.url for each in part.open}
-        opened |= {each.url: each for each in part.open}
-        closed |= set(part.closed)
+        entries = [each.entry() for each in part.open]
+        assert not opened.keys() & {each.url for each in entries}
+        opened |= {each.url: each for each in entries}
+        closed += part.closed
         shares.append(part.behind)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
@@ -48,7 +49,7 @@ def test_the_last_record_of_an_entry_counts() -> None:
     opened, closed = simulate(told(entry(1), entry(2), settled))
 
     assert list(opened) == ["https://a.test/2"]
-    assert closed == {Remnant("news", f"{1:064x}", "run", "spec", 5, 2, "settled", "https://a.test/1")}
+    assert closed == [Remnant(settled, f"{1:064x}".encode(), b"https://a.test/1", 5, 2, 0, 0)]
 
 
 CLOSED = [
@@ -77,4 +78,19 @@ def test_more_than_memory_holds_is_read_in_passes() -> None:
     opened, closed = simulate(told(*records, *gone, most=7))
 
     assert set(opened) == {record.url for number, record in enumerate(records) if number % 3}
-    assert {remnant.url_key for remnant in closed} == {record.url_key for record in gone}
+    assert {remnant.url_key.decode() for remnant in closed} == {record.url_key for record in gone}
+    assert len(closed) == len(gone)
+
+
+def test_what_is_open_comes_group_by_group_in_the_order_of_the_log() -> None:
+    """A working set does with all entries of a group at once."""
+    records = [
+        replace(
+            entry(number), url=f"https://{'abc'[number % 3]}.test/{number}", group=f"{'abc'[number % 3]}.test"
+        )
+        for number in range(9)
+    ]
+
+    opened, _ = simulate(told(*records))
+
+    assert [url.rpartition("/")[2] for url in opened] == ["0", "3", "6", "1", "4", "7", "2", "5", "8"]

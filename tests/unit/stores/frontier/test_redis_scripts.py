@@ -35,7 +35,7 @@ def test_a_full_server_refuses_only_what_makes_it_fuller(name: str) -> None:
     """It must never stop settling and releasing."""
     [flags] = re.findall(rf"^define\('{name}', {{(.*?)}}, ", frontier_script(name).text, re.MULTILINE)
 
-    assert flags == ("" if name in {"accept", "name", "refill", "remember"} else "'allow-oom'")
+    assert flags == ("" if name in {"accept", "fill", "name", "refill", "remember"} else "'allow-oom'")
 
 
 def test_all_scripts_are_one_library_with_the_hash_of_its_text_in_its_name() -> None:

@@ -22,7 +22,12 @@ def entry_id(job_id: str, url_key: str) -> str:
 
 def raw_entry_id(job_id: str, url_key: str) -> bytes:
     """Name it in 16 bytes."""
-    return blake2b(f"{job_id}\n{url_key}".encode(), digest_size=16).digest()
+    return entry_digest(job_id.encode(), url_key.encode())
+
+
+def entry_digest(job_id: bytes, url_key: bytes) -> bytes:
+    """Name it in 16 bytes, for whoever has its names as bytes."""
+    return blake2b(job_id + b"\n" + url_key, digest_size=16).digest()
 
 
 def seen_scope(job_id: str, crawl_spec_id: str) -> str:
@@ -30,6 +35,6 @@ def seen_scope(job_id: str, crawl_spec_id: str) -> str:
     return f"{ADHOC}.{crawl_spec_id[:_SPEC_CHARACTERS]}" if job_id == ADHOC else job_id
 
 
-def key_fingerprint(url_key: str) -> int:
+def key_fingerprint(url_key: str | bytes) -> int:
     """Take the 64 bits of a URL key that seen-sets hold."""
     return int(url_key[:16], 16)

@@ -32,12 +32,14 @@ from .ports import (
     NotReady,
     Place,
     Question,
+    Recorded,
     Release,
     Remembered,
     Room,
     Round,
     Scan,
     Seen,
+    SeenThen,
     Swap,
     Taken,
 )
@@ -87,17 +89,21 @@ class MemoryFrontier:
         shard: int,
         epoch: int,
         *,
-        queued: Sequence[Accepted] = (),
-        in_ring: Sequence[Accepted] = (),
+        queued: Sequence[Recorded] = (),
+        in_ring: Sequence[Recorded] = (),
         closed: Sequence[Remembered] = (),
-        seen: Sequence[Seen] = (),
+        seen: Sequence[SeenThen] = (),
     ) -> None:
         """Put back what the log says."""
         entries, now_ms = self._loading(shard, epoch).entries, self._now_ms()
         entries.load(queued, Phase.QUEUED, now_ms)
         entries.load(in_ring, Phase.RING, now_ms)
         entries.load_remembered(closed, now_ms)
-        entries.remember(seen, now_ms)
+        entries.load_seen(seen, now_ms)
+
+    async def expect(self, shard: int, epoch: int, scopes: Mapping[str, int]) -> None:  # noqa: ARG002  # grows by itself
+        """Check that the rebuild is this owner's."""
+        self._loading(shard, epoch)
 
     async def tell(self, shard: int, epoch: int, share: float) -> None:  # noqa: ARG002  # nobody watches
         """Check that the rebuild is this owner's."""

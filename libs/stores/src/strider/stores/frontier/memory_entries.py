@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import entry_id
+from strider.contracts.identity import entry_id, key_fingerprint
 from strider.contracts.making import changed
 
 from .memory_groups import Groups
@@ -26,8 +26,10 @@ from .ports import (
     Known,
     Place,
     Question,
+    Recorded,
     Remembered,
     Seen,
+    SeenThen,
     Standing,
 )
 from .rules import rank
@@ -93,12 +95,12 @@ class Entries:
         for each in seen:
             self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
 
-    def load(self, loaded: Iterable[Accepted], phase: Phase, now_ms: int) -> None:
+    def load(self, loaded: Iterable[Recorded], phase: Phase, now_ms: int) -> None:
         """Put back what the log says is open."""
         for each in loaded:
-            entry = each.entry
+            entry, fingerprint = each.entry(), key_fingerprint(each.url_key)
             name = entry_id(entry.job_id, entry.url_key)
-            self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
+            self.seen.add(each.mould.scope, fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
             self.seen.remember_token(name, entry.seed_token, seen_at_ms=now_ms, now_ms=now_ms)
             if name in self._slots or name in self.parked:
                 continue
@@ -114,6 +116,12 @@ class Entries:
             when = each.seen_at_ms
             self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=when, now_ms=now_ms)
             self.seen.remember_token(each.entry_id, each.seed_token, seen_at_ms=when, now_ms=now_ms)
+
+    def load_seen(self, loaded: Iterable[SeenThen], now_ms: int) -> None:
+        """Put back what is known of URLs."""
+        for scope, seen_at_ms, fingerprints in loaded:
+            for fingerprint in fingerprints:
+                self.seen.add(scope, fingerprint, seen_at_ms=seen_at_ms, now_ms=now_ms)
 
     def queue(self, name: str, now_ms: int, *, at_head: bool = False) -> None:
         """Put an entry into its queue, or where it waits for its time; leaves an older place deserted."""

@@ -11,6 +11,7 @@ fetch sequence (these the scripts read), and what only this module reads.
 from __future__ import annotations
 
 import json
+from binascii import hexlify, unhexlify
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from operator import attrgetter
@@ -51,7 +52,8 @@ _TAIL: Final = Struct(">QQI32sHHB")
 URL and referrer, and how much of it is the URL's beginning. Numbers share words, because a call
 for each costs more than shifting them."""
 
-FIELDS: Final = f"{crc32(repr((SHARED, OWN, RARE, _TAIL.format)).encode()):08x}"
+_HOW: Final = "texts are shared by bytes"
+FIELDS: Final = f"{crc32(repr((SHARED, OWN, RARE, _TAIL.format, _HOW)).encode()):08x}"
 """Changes with the fields: what another version packed is not read but rebuilt."""
 
 Shape = tuple[Any, ...]
@@ -60,7 +62,13 @@ Shared = Mapping[str, Any]
 
 shape_of: Callable[[EntryRecorded], Shape] = attrgetter(*SHARED)
 
-_rare_of: Callable[[EntryRecorded], tuple[Any, ...]] = attrgetter(*RARE)
+Rare = tuple[Any, ...]
+"""Values of the rare fields, in their order."""
+
+Own = tuple[bytes, bytes, bytes, bytes, int, int, int, int]
+"""URL key, URL, group and referrer; fetch sequence; when it was updated and discovered, and is due."""
+
+rare_of: Callable[[EntryRecorded], Rare] = attrgetter(*RARE)
 
 _HEAD: Final = Struct(">BHIHI")
 """Phase; ticket, or lease that has it; last outcome: the scripts' part of a slot."""
@@ -81,7 +89,7 @@ _TIMES_DIFFER: Final = 8
 """It was not discovered and updated when it is due, but at times of their own."""
 
 _MAX_48: Final = (1 << 48) - 1
-_HTTPS: Final = "https://"
+_HTTPS: Final = b"https://"
 _HTTPS_SIZE: Final = len(_HTTPS)
 _HASH_CHARACTERS: Final = 64
 _TEXT_KEY: Final = len(RARE)
@@ -100,7 +108,8 @@ def defaults() -> tuple[Any, ...]:
     )
 
 
-_DEFAULTS: Final = defaults()
+NOTHING_RARE: Final = defaults()
+"""All of them at their defaults."""
 
 
 def shape_text(shape: Shape) -> str:
@@ -115,38 +124,45 @@ def shape_from(text: str) -> Shared:
 
 def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
     """Pack an entry, given the numbers of its shape and of its execution."""
-    url, group, referrer = entry.url, entry.group, entry.referrer
-    due, sequence = entry.due_at_ms, entry.fetch_sequence
-    updated, found = entry.updated_at_ms, entry.discovered_at_ms
+    own = (
+        as_bytes(entry.url_key), as_bytes(entry.url), as_bytes(entry.group), as_bytes(entry.referrer),
+        entry.fetch_sequence, entry.updated_at_ms, entry.discovered_at_ms, entry.due_at_ms,
+    )  # fmt: skip
+    return pack_own(own, rare=rare_of(entry), queue=rank(entry), shape=shape, execution=execution)
+
+
+def pack_own(own: Own, *, rare: Rare, queue: int, shape: int, execution: int) -> bytes:
+    """Pack what is an entry's own, its texts as bytes."""
+    url_key, url, group, referrer, sequence, updated, found, due = own
     if (due | sequence | updated | found) >> 48:
         due, sequence, updated, found = map(_nearest, (due, sequence, updated, found))
     flags, more = 0, []
-    if (key := _raw(entry.url_key)) is None:
+    if (key := _raw(url_key)) is None:
         flags |= _KEY_IS_TEXT
-        more.append(_packed_rare(_TEXT_KEY, _bytes(entry.url_key)))
-    site = f"{_HTTPS}{group}"
-    if not url.startswith(f"{site}/") or ":" in group:  # it is so for nearly all
+        more.append(_packed_rare(_TEXT_KEY, url_key))
+    site = _HTTPS + group
+    if not url.startswith(site + b"/") or b":" in group:  # it is so for nearly all
         host, site = _host_and_origin(url)
         if group != host:
             flags |= _GROUP_IS_TOLD
-            more.append(_packed_rare(_TEXT_GROUP, _bytes(group)))
+            more.append(_packed_rare(_TEXT_GROUP, group))
     if not found == updated == due:
         flags |= _TIMES_DIFFER
         more.append(_packed_rare(_TIMES, updated.to_bytes(6) + found.to_bytes(6)))
-    if (rare := _rare_of(entry)) != _DEFAULTS:
+    if rare != NOTHING_RARE:
         more += _rare_parts(rare)
-    beginning = referrer.rfind("/") + 1
+    beginning = referrer.rfind(b"/") + 1
     if beginning > _LONGEST_BEGINNING or not url.startswith(referrer[:beginning]):
         beginning = len(site) if len(site) <= _LONGEST_BEGINNING and referrer.startswith(site) else 0
     if url.startswith(_HTTPS):
         flags |= _IS_HTTPS
         url = url[_HTTPS_SIZE:]
-    url_bytes, referrer_bytes = _bytes(url)[:_URL_LIMIT], _bytes(referrer[beginning:])[:_URL_LIMIT]
+    url, referrer = url[:_URL_LIMIT], referrer[beginning:][:_URL_LIMIT]
     head = _TAIL.pack(
-        due << 16 | rank(entry) << 8 | execution >> 16, (execution & 0xFFFF) << 48 | sequence,
-        shape << 8 | flags, key or b"", len(url_bytes), len(referrer_bytes), beginning,
+        due << 16 | queue << 8 | execution >> 16, (execution & 0xFFFF) << 48 | sequence,
+        shape << 8 | flags, key or b"", len(url), len(referrer), beginning,
     )  # fmt: skip
-    return b"".join((head, url_bytes, referrer_bytes, *more)) if more else head + url_bytes + referrer_bytes
+    return b"".join((head, url, referrer, *more)) if more else head + url + referrer
 
 
 def tail_of(slot: bytes) -> tuple[bytes, int]:
@@ -169,18 +185,18 @@ def unpack_tail(tail: bytes, shared: Shared, *, held_by: int = 0) -> EntryRecord
     """Read an entry back, with the fetch sequence of the lease that has it, if one has."""
     due, sequence, flags, key, url_size, ref_size, beginning = _TAIL.unpack_from(tail)
     end = _TAIL.size + url_size
-    url = _text(tail[_TAIL.size : end])
+    url = tail[_TAIL.size : end]
     if flags & _IS_HTTPS:
         url = _HTTPS + url
-    referrer = url[:beginning] + _text(tail[end : end + ref_size])
+    referrer = url[:beginning] + tail[end : end + ref_size]
     rest = _unpacked_rare(tail, end + ref_size) if len(tail) > end + ref_size else {}
     due >>= 16
     updated, found = rest.pop("times") if flags & _TIMES_DIFFER else (due, due)
     return EntryRecorded(
         url_key=rest.pop("url_key") if flags & _KEY_IS_TEXT else key.hex(),
-        url=url,
-        group=rest.pop("group") if flags & _GROUP_IS_TOLD else _host_and_origin(url)[0],
-        referrer=referrer,
+        url=_text(url),
+        group=rest.pop("group") if flags & _GROUP_IS_TOLD else _text(_host_and_origin(url)[0]),
+        referrer=_text(referrer),
         fetch_sequence=held_by or sequence & _MAX_48,
         updated_at_ms=updated,
         discovered_at_ms=found,
@@ -190,20 +206,20 @@ def unpack_tail(tail: bytes, shared: Shared, *, held_by: int = 0) -> EntryRecord
     )
 
 
-def _host_and_origin(url: str) -> tuple[str, str]:
+def _host_and_origin(url: bytes) -> tuple[bytes, bytes]:
     """Take host, and everything up to the path, from a URL in WHATWG form; empty where it is none."""
-    scheme, _, after = url.partition("://")
-    authority, _, _ = after.partition("/")
-    host, _, port = authority.rpartition(":")
-    name = host if host and port.isdecimal() else authority
-    return name, f"{scheme}://{authority}"
+    scheme, _, after = url.partition(b"://")
+    authority, _, _ = after.partition(b"/")
+    host, _, port = authority.rpartition(b":")
+    name = host if host and port.isdigit() else authority
+    return name, scheme + b"://" + authority
 
 
-def _rare_parts(values: tuple[Any, ...]) -> list[bytes]:
+def _rare_parts(values: Rare) -> list[bytes]:
     return [
         _packed_rare(number, _rare_bytes(RARE[number], value))
         for number, value in enumerate(values)
-        if value != _DEFAULTS[number]
+        if value != NOTHING_RARE[number]
     ]
 
 
@@ -215,8 +231,9 @@ def _rare_bytes(name: str, value: Any) -> bytes:
     if isinstance(value, int):
         return b"%d" % value
     if isinstance(value, str):
-        raw = _raw(value) if name.endswith("_hash") else None
-        return b"t" + _bytes(value) if raw is None else b"h" + raw
+        text = as_bytes(value)
+        raw = _raw(text) if name.endswith("_hash") else None
+        return b"t" + text if raw is None else b"h" + raw
     return json.dumps(value if isinstance(value, Sequence) else dict(value)).encode()
 
 
@@ -231,7 +248,7 @@ def _unpacked_rare(tail: bytes, at: int) -> dict[str, Any]:
         elif number >= _TEXT_KEY:
             found["url_key" if number == _TEXT_KEY else "group"] = _text(value)
         else:
-            found[RARE[number]] = _rare_value(_DEFAULTS[number], value)
+            found[RARE[number]] = _rare_value(NOTHING_RARE[number], value)
     return found
 
 
@@ -244,22 +261,23 @@ def _rare_value(default: Any, value: bytes) -> Any:
     return tuple(read) if isinstance(default, tuple) else read
 
 
-def _raw(text: str) -> bytes | None:
+def _raw(text: bytes) -> bytes | None:
     """Give 32 bytes for 64 lower-case hex digits; None for everything else."""
     if len(text) != _HASH_CHARACTERS:
         return None
     try:
-        raw = bytes.fromhex(text)
+        raw = unhexlify(text)
     except ValueError:
         return None
-    return raw if raw.hex() == text else None
+    return raw if hexlify(raw) == text else None
 
 
 def _nearest(value: int) -> int:
     return min(max(value, 0), _MAX_48)
 
 
-def _bytes(text: str) -> bytes:
+def as_bytes(text: str) -> bytes:
+    """Give a text as a slot has it."""
     try:
         return text.encode()
     except UnicodeEncodeError:  # lone surrogates, which a seed may bring

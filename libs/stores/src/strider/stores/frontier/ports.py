@@ -16,6 +16,7 @@ from typing import Protocol
 from strider.contracts.generated.events import EntryRecorded
 from strider.runtime.errors import RuntimeFailure
 
+from .recorded import Recorded
 from .values import (
     Accepted,
     Conclusion,
@@ -38,6 +39,7 @@ from .values import (
     Round,
     Scan,
     Seen,
+    SeenThen,
     Standing,
     Swap,
     Taken,
@@ -61,6 +63,7 @@ __all__ = [
     "NotReady",
     "Place",
     "Question",
+    "Recorded",
     "Release",
     "Remembered",
     "Room",
@@ -68,6 +71,7 @@ __all__ = [
     "Scan",
     "Seen",
     "SeenQuestion",
+    "SeenThen",
     "Standing",
     "Swap",
     "Taken",
@@ -101,12 +105,19 @@ class WorkingSet(Protocol):
         shard: int,
         epoch: int,
         *,
-        queued: Sequence[Accepted] = (),
-        in_ring: Sequence[Accepted] = (),
+        queued: Sequence[Recorded] = (),
+        in_ring: Sequence[Recorded] = (),
         closed: Sequence[Remembered] = (),
-        seen: Sequence[Seen] = (),
+        seen: Sequence[SeenThen] = (),
     ) -> None:
-        """Put back what the log says; only between `begin` and `ready`."""
+        """Put back what the log says; only between `begin` and `ready`.
+
+        What is closed and has a seed's token comes with it; of what has none it is enough that it was seen.
+        Several calls may be under way.
+        """
+
+    async def expect(self, shard: int, epoch: int, scopes: Mapping[str, int]) -> None:
+        """Say about how many URLs of these scopes are to come, before the first; only for speed."""
 
     async def tell(self, shard: int, epoch: int, share: float) -> None:
         """Say how far a rebuild is (0 to 1), for whoever watches; only between `begin` and `ready`."""

@@ -61,8 +61,12 @@ class NamesOfShards:
 
     async def ready_to_pack(self, shard: int, epoch: int, entries: Iterable[EntryRecorded]) -> Names:
         """Give the names of a shard, with all that these entries need."""
+        return await self.ready_for(shard, epoch, map(shape_of, entries))
+
+    async def ready_for(self, shard: int, epoch: int, shapes: Iterable[Shape]) -> Names:
+        """Give the names of a shard, with all that these shapes need."""
         names = self._names.setdefault(shard, Names())
-        new = {shape: None for entry in entries if (shape := shape_of(entry)) not in names.packers}
+        new = {shape: None for shape in shapes if shape not in names.packers}
         if not new:
             return names
         wanted = {shape: (shape_text(shape), json.dumps(shape[1])) for shape in new}

@@ -10,9 +10,23 @@ from struct import Struct
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import raw_entry_id
+from strider.contracts.identity import entry_digest, key_fingerprint, raw_entry_id
 
-from .ports import Accepted, Conclusion, Fate, Freed, GroupState, Question, Remembered, Seen, Swap
+from .packing import NOTHING_RARE, QUEUED, pack_own
+from .ports import (
+    Accepted,
+    Conclusion,
+    Fate,
+    Freed,
+    GroupState,
+    Question,
+    Recorded,
+    Remembered,
+    Seen,
+    SeenThen,
+    Swap,
+)
+from .recorded import Mould
 from .redis_names import Names
 from .rules import ROBOTS, lease_numbers
 
@@ -63,7 +77,7 @@ def raw_id(entry: EntryRecorded) -> bytes:
     return raw_entry_id(entry.job_id, entry.url_key)
 
 
-def accepted_bytes(accepted: Iterable[Accepted], names: Names, scopes: Scopes, *, phase: int) -> bytes:
+def accepted_bytes(accepted: Iterable[Accepted], names: Names, scopes: Scopes) -> bytes:
     """Tell entries to `frontier_accept`."""
     parts: list[bytes] = []
     pack, number = names.pack, scopes.number
@@ -71,8 +85,27 @@ def accepted_bytes(accepted: Iterable[Accepted], names: Names, scopes: Scopes, *
         entry = each.entry
         group, token, tail = _bytes(entry.group), _bytes(entry.seed_token), pack(entry)
         name, fingerprint = raw_entry_id(entry.job_id, entry.url_key), digits(each.fingerprint)
-        head = _ACCEPTED.pack(phase, number(each.seen_scope), name, fingerprint, len(group))
+        head = _ACCEPTED.pack(QUEUED, number(each.seen_scope), name, fingerprint, len(group))
         if token:
+            parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
+        else:
+            parts += (head, group, _NO_TOKEN.pack(0, len(tail)), tail)
+    return b"".join(parts)
+
+
+def recorded_bytes(recorded: Iterable[Recorded], names: Names, scopes: Scopes, *, phase: int) -> bytes:
+    """Tell entries that are put back to `frontier_accept`."""
+    parts: list[bytes] = []
+    kept: dict[Mould, tuple[int, int, int]] = {}
+    for each in recorded:
+        mould, url_key, _, group, *_, rare = each
+        if (numbers := kept.get(mould)) is None:
+            numbers = kept[mould] = (*names.packers[mould.shape], scopes.number(mould.scope))
+        shape, execution, scope = numbers
+        tail = pack_own(each.own, rare=rare, queue=mould.queue, shape=shape, execution=execution)
+        name, fingerprint = entry_digest(mould.job, url_key), digits(key_fingerprint(url_key))
+        head = _ACCEPTED.pack(phase, scope, name, fingerprint, len(group))
+        if rare is not NOTHING_RARE and (token := _bytes(each.seed_token)):
             parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
         else:
             parts += (head, group, _NO_TOKEN.pack(0, len(tail)), tail)
@@ -89,6 +122,14 @@ def remembered_bytes(remembered: Iterable[Remembered], scopes: Scopes) -> bytes:
             pack(number(scope), at >> 32, at & _LOW_32, unhex(name), digits(fingerprint), len(token)) + token
         )
     return b"".join(parts)
+
+
+def filled(seen: Iterable[SeenThen]) -> list[str | bytes | int]:
+    """Tell `frontier_fill` what was seen."""
+    told: list[str | bytes | int] = []
+    for each in seen:
+        told += (each.seen_scope, _time(each.seen_at_ms), b"".join(map(digits, each.fingerprints)))
+    return told
 
 
 def seen_bytes(seen: Iterable[Seen], scopes: Scopes) -> bytes:

@@ -18,12 +18,12 @@ PARTS: Final = ("shard", "groups", "entries", "leases", "buckets", "seen", "park
 """In this order: each uses what stands in those before it."""
 
 SCRIPTS: Final = (
-    "take", "begin", "ready", "tell", "void", "recover", "remember", "shift", "name", "accept", "refill",
-    "parked", "prune", "forget", "look", "release", "swap", "free", "conclude", "groups", "count", "scan",
-    "glance", "mark", "seen",
+    "take", "begin", "ready", "tell", "void", "recover", "remember", "fill", "shift", "name", "accept",
+    "refill", "parked", "prune", "forget", "look", "release", "swap", "free", "conclude", "groups", "count",
+    "scan", "glance", "mark", "seen",
 )  # fmt: skip
 
-_GROWING: Final = frozenset({"accept", "name", "refill", "remember"})
+_GROWING: Final = frozenset({"accept", "fill", "name", "refill", "remember"})
 """Refused by a full server; all others give room back, or cost next to none, and must go on."""
 
 _DEFINE: Final = """

@@ -28,12 +28,14 @@ from .ports import (
     Lease,
     Place,
     Question,
+    Recorded,
     Release,
     Remembered,
     Room,
     Round,
     Scan,
     Seen,
+    SeenThen,
     Standing,
     Swap,
     Taken,
@@ -44,9 +46,11 @@ from .redis_records import (
     Scopes,
     accepted_bytes,
     conclusion_bytes,
+    filled,
     freed_bytes,
     group_bytes,
     question_bytes,
+    recorded_bytes,
     refill_bytes,
     remembered_bytes,
     seen_bytes,
@@ -56,6 +60,7 @@ from .rules import DEFAULT_DELAY_MS, EXPIRED_A_CALL, UNLIMITED, VISITED_TTL_MS, 
 
 _A_CALL: Final = 1000
 """Entries of one call: a few milliseconds in which the server does nothing else."""
+_FILLED_A_CALL: Final = 4000
 _DROPPED_A_CALL: Final = 2000
 _PRUNED_A_CALL: Final = 100
 
@@ -112,20 +117,26 @@ class RedisWorkingSet:
         shard: int,
         epoch: int,
         *,
-        queued: Sequence[Accepted] = (),
-        in_ring: Sequence[Accepted] = (),
+        queued: Sequence[Recorded] = (),
+        in_ring: Sequence[Recorded] = (),
         closed: Sequence[Remembered] = (),
-        seen: Sequence[Seen] = (),
+        seen: Sequence[SeenThen] = (),
     ) -> None:
         """Put back what the log says."""
         for phase, loaded in ((QUEUED, queued), (RING, in_ring)):
             for part in _parts(loaded):
-                await self._accept(shard, epoch, "load", part, phase=phase)
+                await self._put_back(shard, epoch, part, phase=phase)
         await self.remember(shard, epoch, closed)
-        for refused in _parts(seen):
-            await self._accept(shard, epoch, "load", (), seen=refused)
+        for some in _filling(seen):
+            await self._calls.run("fill", shard, epoch, args=filled(some))
         if not (queued or in_ring or closed or seen):
-            await self._accept(shard, epoch, "load", ())
+            await self._put_back(shard, epoch, (), phase=QUEUED)
+
+    async def expect(self, shard: int, epoch: int, scopes: Mapping[str, int]) -> None:
+        """Make room in the seen-sets of these scopes."""
+        for part in _parts(list(scopes.items())):
+            told = [each for scope, count in part for each in (scope, "", count)]
+            await self._calls.run("fill", shard, epoch, args=told)
 
     async def tell(self, shard: int, epoch: int, share: float) -> None:
         """Say how far a rebuild is."""
@@ -151,10 +162,10 @@ class RedisWorkingSet:
     ) -> None:
         """Queue entries that are not open; remember refusals."""
         for part in _parts(accepted) if accepted else [accepted]:
-            await self._accept(shard, epoch, "accept", part, seen=seen[:_A_CALL])
+            await self._accept(shard, epoch, part, seen=seen[:_A_CALL])
             seen = seen[_A_CALL:]
         for refused in _parts(seen):
-            await self._accept(shard, epoch, "accept", (), seen=refused)
+            await self._accept(shard, epoch, (), seen=refused)
 
     async def remember(self, shard: int, epoch: int, remembered: Sequence[Remembered]) -> None:
         """Take tokens; and what the log says is closed."""
@@ -289,21 +300,21 @@ class RedisWorkingSet:
         for part in _parts(groups) if groups else [groups]:
             await self._calls.run("groups", shard, epoch, args=[group_bytes(part), also])
 
+    async def _put_back(self, shard: int, epoch: int, recorded: Sequence[Recorded], *, phase: int) -> None:
+        moulds = dict.fromkeys(each.mould for each in recorded)
+        names = await self._names.ready_for(shard, epoch, (mould.shape for mould in moulds))
+        scopes = Scopes()
+        packed = recorded_bytes(recorded, names, scopes, phase=phase)
+        await self._calls.run("accept", shard, epoch, args=["load", packed, b"", *scopes.told()])
+
     async def _accept(
-        self,
-        shard: int,
-        epoch: int,
-        word: str,
-        accepted: Sequence[Accepted],
-        *,
-        phase: int = QUEUED,
-        seen: Sequence[Seen] = (),
+        self, shard: int, epoch: int, accepted: Sequence[Accepted], *, seen: Sequence[Seen] = ()
     ) -> None:
         scopes = Scopes()
         names = await self._names.ready_to_pack(shard, epoch, (each.entry for each in accepted))
-        packed = accepted_bytes(accepted, names, scopes, phase=phase)
+        packed = accepted_bytes(accepted, names, scopes)
         refused = seen_bytes(seen, scopes)
-        await self._calls.run("accept", shard, epoch, args=[word, packed, refused, *scopes.told()])
+        await self._calls.run("accept", shard, epoch, args=["accept", packed, refused, *scopes.told()])
 
     async def _known(self, shard: int, answer: Sequence[Any]) -> list[Known]:
         triples = list(zip(answer[::3], answer[1::3], answer[2::3], strict=True))
@@ -319,6 +330,22 @@ class RedisWorkingSet:
             entry = unpack_tail(tail, shapes[shape_number(tail)], held_by=held_by)
             known.append(Known(Standing.OPEN, entry, told or entry.seed_token))
         return known
+
+
+def _filling(seen: Sequence[SeenThen]) -> Iterator[list[SeenThen]]:
+    """Divide what was seen into calls."""
+    some: list[SeenThen] = []
+    room = _FILLED_A_CALL
+    for each in seen:
+        for first in range(0, len(each.fingerprints), _FILLED_A_CALL):
+            part = each.fingerprints[first : first + _FILLED_A_CALL]
+            if len(part) > room:
+                yield some
+                some, room = [], _FILLED_A_CALL
+            some.append(SeenThen(each.seen_scope, each.seen_at_ms, part))
+            room -= len(part)
+    if some:
+        yield some
 
 
 def _parts(whole: Sequence[T]) -> Iterator[Sequence[T]]:

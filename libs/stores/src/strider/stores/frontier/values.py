@@ -75,6 +75,14 @@ class Remembered(NamedTuple):
     seed_token: str = ""
 
 
+class SeenThen(NamedTuple):
+    """URLs of one scope that were seen at about the same time, as the log says."""
+
+    seen_scope: str
+    seen_at_ms: int
+    fingerprints: Sequence[int]
+
+
 class LeaseState(StrEnum):
     """How far a lease has come."""
 

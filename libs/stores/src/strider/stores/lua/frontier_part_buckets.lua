@@ -80,6 +80,14 @@ local function write_size(s)
   end
 end
 
+-- Gives an empty set its buckets for so many members at once: to split them one by one reads each member twice.
+local function widen(s, members)
+  if s.members > 0 or s.buckets > 1 then return end
+  s.buckets = math.max(1, math.ceil(members / MEMBERS_A_BUCKET))
+  while s.level * 2 <= s.buckets do s.level = s.level * 2 end
+  write_size(s)
+end
+
 local function add_members(s, members)
   local before, buckets = s.members, s.buckets
   while before + #members > s.buckets * MEMBERS_A_BUCKET do split(s) end

@@ -9,34 +9,38 @@ Knows nothing of scheduling.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Final, TypeVar
+from itertools import chain, islice
+from typing import Final, TypeVar
 from zlib import crc32
 
 from strider.contracts import DecodeError, Topic
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
-from strider.contracts.generated.words import EntryState
-from strider.contracts.glances import Glance
 from strider.contracts.topic import Event
 from strider.runtime.logs import logger
 from strider.runtime.ports import Bus, Clock, TopicPartition
 from strider.runtime.tables import TableReader
-from strider.scheduler.core.entries import FORGOTTEN, is_forgotten
 from strider.scheduler.topology.ports import Remnant, Told
+from strider.stores.frontier.ports import Recorded
 
+from .records import Records
+
+CLOSED_PART: Final = 4_000
+"""Closed entries that are handed on together: a few milliseconds without a pause."""
+OPEN_PART: Final = 1_000
+"""Open ones, which cost more."""
 A_PART: Final = 1_000
-"""Entries that are handed on together."""
+"""Records of hosts that are read without a pause."""
 
 MOST_IN_MEMORY: Final = 400_000
 """Records of one pass: about 250 MB."""
 
-_CLOSED: Final = frozenset({EntryState.COMPLETED, EntryState.FAILED})
-_EMPTY_TEXT: Final = 0
-"""How an event ends whose last field is a text without characters."""
+_KEY_SIZE: Final = 64
+"""Of a URL key, which ends the key of a record."""
 
 E = TypeVar("E", bound=Event)
 
@@ -77,20 +81,19 @@ class TopicArchive:
         self._table = TableReader(bus, clock=clock)
         self._codec = codec
         self._most_in_memory = most_in_memory
-        self._glance = Glance(codec, FRONTIER, until="busy_ms", without=("group",))
 
     async def entries(self, shard: int) -> AsyncIterator[Told]:
         """Give what the last record of each entry says."""
-        where = TopicPartition(FRONTIER.name, shard)
+        where, records = TopicPartition(FRONTIER.name, shard), Records(self._codec)
         number, passes = 0, 1
         while number < passes:
             reading = _Pass(number, passes, self._most_in_memory)
             await self._table.read([where], reading.keep)
             passes = reading.passes
-            values, size, done = iter(reading.last.items()), len(reading.last), 0
-            while part := list(islice(values, A_PART)):
-                done += len(part)
-                yield self._told(part, (number + done / size) / passes)
+            expected = _by_job(reading.last, passes) if number == 0 else {}
+            for opened, closed, share in _told(reading.last, records):
+                yield Told(opened, closed, (number + share) / passes, expected)
+                expected = {}
             number += 1
 
     async def hosts(self, shard: int) -> Sequence[HostRecorded]:
@@ -123,23 +126,6 @@ class TopicArchive:
         """Read a record."""
         return self._decoded(FRONTIER, b"", value)
 
-    def _told(self, part: Sequence[tuple[bytes, bytes]], behind: float) -> Told:
-        opened: list[EntryRecorded] = []
-        closed: list[Remnant] = []
-        for key, value in part:
-            fields = self._glance.read(value)
-            if fields is not None and _is_closed_for_good(fields, value):
-                closed.append(_remnant(fields))
-                continue
-            entry = self._decoded(FRONTIER, key, value)
-            if entry is None:
-                continue
-            if entry.state in _CLOSED:
-                closed.append(_remnant_of(entry))
-            else:
-                opened.append(entry)
-        return Told(opened, closed, behind)
-
     def _decoded(self, topic: Topic[E], key: bytes, value: bytes) -> E | None:
         try:
             return self._codec.decode(topic, value)
@@ -148,38 +134,30 @@ class TopicArchive:
             return None
 
 
-def _is_closed_for_good(fields: dict[str, Any], value: bytes) -> bool:
-    """Say whether the glance saw all that counts: no token stands at the end, and no error class matters."""
-    return fields["state"] in _CLOSED and value[-1] == _EMPTY_TEXT and fields["reason"] not in FORGOTTEN
+def _told(
+    last: dict[bytes, bytes], records: Records
+) -> Iterator[tuple[Sequence[Recorded], Sequence[Remnant], float]]:
+    """Give what is closed, then what is open, group by group: a working set does with a group's at once."""
+    groups: dict[bytes, list[Recorded]] = {}
+    count, done, keys = len(last), 0, iter(last)
+    while part := list(islice(keys, CLOSED_PART)):
+        closed: list[Remnant] = []
+        for key in part:
+            found = records.read(key, last[key])
+            if isinstance(found, Remnant):
+                closed.append(found)
+            elif found is not None:
+                groups.setdefault(found.group, []).append(found)
+                last[key] = b""  # it is in memory once more
+        done += len(closed)
+        yield (), closed, done / count
+    by_group = chain.from_iterable(groups.values())
+    while opened := list(islice(by_group, OPEN_PART)):
+        done += len(opened)
+        yield opened, (), done / count
 
 
-def _remnant(fields: dict[str, Any]) -> Remnant:
-    return Remnant(
-        fields["job_id"],
-        fields["url_key"],
-        fields["execution_id"],
-        fields["crawl_spec_id"],
-        fields["fetch_sequence"],
-        fields["updated_at_ms"],
-        fields["reason"],
-        fields["url"],
-        fields["body_bytes"],
-        fields["busy_ms"],
-    )
-
-
-def _remnant_of(entry: EntryRecorded) -> Remnant:
-    return Remnant(
-        entry.job_id,
-        entry.url_key,
-        entry.execution_id,
-        entry.crawl_spec_id,
-        entry.fetch_sequence,
-        entry.updated_at_ms,
-        entry.reason,
-        entry.url,
-        entry.body_bytes,
-        entry.busy_ms,
-        entry.seed_token,
-        is_forgotten(entry),
-    )
+def _by_job(last: Mapping[bytes, bytes], passes: int) -> Mapping[str, int]:
+    """Count entries by the job that their keys begin with."""
+    counts = Counter(key[: -(_KEY_SIZE + 1)] for key in last)
+    return {job.decode(errors="replace"): count * passes for job, count in counts.items()}

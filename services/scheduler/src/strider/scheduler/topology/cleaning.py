@@ -82,9 +82,9 @@ class Cleaning:
         with shard.watched():
             async for told in self._archive.entries(shard.number):
                 over = [
-                    (each.job_id, each.url_key)
+                    (each.like.job_id, each.url_key.decode())
                     for each in told.closed
-                    if each.updated_at_ms < before_ms or each.job_id in dropped
+                    if each.updated_at_ms < before_ms or each.like.job_id in dropped
                 ]
                 buried += await shard.bury(over)
         return buried

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from strider.contracts.generated.events import (
@@ -19,7 +19,7 @@ from strider.runtime.ports import RawRecord
 from strider.scheduler.core.allowance import NO_LIMITS, Allowance
 from strider.scheduler.core.gates import Backlog, Gate
 from strider.scheduler.core.watermarks import Sounding
-from strider.stores.frontier.ports import Figures, Room
+from strider.stores.frontier.ports import Figures, Recorded, Room
 from strider.stores.frontier.rules import UNLIMITED
 
 
@@ -55,16 +55,14 @@ class Truths(Protocol):
 class Remnant(NamedTuple):
     """What a rebuild has to know of a closed entry. A tuple, because there are millions of them."""
 
-    job_id: str
-    url_key: str
-    execution_id: str
-    crawl_spec_id: str
+    like: EntryRecorded
+    """An entry of the same run, which was closed for the same reason; the same for many."""
+    url_key: bytes
+    url: bytes
     fetch_sequence: int
     updated_at_ms: int
-    reason: str
-    url: str = ""
-    body_bytes: int = 0
-    busy_ms: int = 0
+    body_bytes: int
+    busy_ms: int
     seed_token: str = ""
     is_forgotten: bool = False
 
@@ -73,10 +71,12 @@ class Remnant(NamedTuple):
 class Told:
     """What the log says of some entries of a shard."""
 
-    open: Sequence[EntryRecorded]
+    open: Sequence[Recorded]
     closed: Sequence[Remnant]
     behind: float
     """Which part of the log is behind us with these, 0 to 1."""
+    expected: Mapping[str, int] = field(default_factory=dict)
+    """How many entries of each job there are, at about; only told with the first."""
 
 
 class Archive(Protocol):

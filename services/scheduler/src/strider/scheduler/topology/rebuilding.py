@@ -8,41 +8,44 @@ was written. So other groups wait no longer than their delay.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import deque
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
-from strider.contracts.generated.words import EntryReason, HostRecordKind, RequestKind
-from strider.contracts.identity import entry_id, key_fingerprint, seen_scope
+from strider.contracts.generated.words import HostRecordKind, RequestKind
 from strider.politeness.robots import product_token
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import (
-    Allowance,
-    Amount,
     Bid,
     Budgets,
-    Fate,
-    Fetch,
-    fate_of,
     group_of_record,
     known_of_record,
     rules_of,
     with_robots,
 )
-from strider.stores.frontier.ports import Accepted, GroupState, NotReady, Place, Remembered, WorkingSet
-from strider.urls import host
+from strider.stores.frontier.ports import (
+    GroupState,
+    NotReady,
+    Place,
+    WorkingSet,
+)
 
 from .budgeting import bid_of
-from .ports import Archive, Meter, Options, Remnant, Specs, Told
+from .ports import Archive, Meter, Options, Specs, Told
 from .shard import PART, Shard
 from .shelves import state_of
-from .tellings import accepted_of
+from .sorting import Part, Waiting, entry_of, fetch_of, scopes_of, sort
 
 SCANNED: Final = 1_000
 """Open entries of one look for leases."""
+
+PARTS_UNDER_WAY: Final = 3
+"""Of the log, on their way to the working set while the next one is read."""
 
 TEXTS_A_TURN: Final = 50
 """Of robots.txt, that are read again without a pause."""
@@ -50,32 +53,7 @@ TEXTS_A_TURN: Final = 50
 HOLD_MARGIN_MS: Final = 5_000
 """Beyond the longest deadline: how long a fetcher may take to notice that its request is over."""
 
-_PAGE_CAME: Final = frozenset(
-    {EntryReason.FETCHED, EntryReason.SETTLED, EntryReason.NOT_MODIFIED, EntryReason.REJECTED}
-)
-
 _log = logger("scheduler")
-
-
-@dataclass(slots=True)
-class Part:
-    """What is put back by one call."""
-
-    queued: list[Accepted] = field(default_factory=list)
-    in_ring: list[Accepted] = field(default_factory=list)
-    closed: list[Remembered] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Waiting:
-    """Whom the entries that are open belong to."""
-
-    specs: set[tuple[str, str]] = field(default_factory=set)
-    """Groups, each with a crawl spec that has entries there."""
-    asked: set[str] = field(default_factory=set)
-    """Groups that may have been asked when the working set was lost."""
-    entries: int = 0
-    """How many entries the log knew, open or not."""
 
 
 class Rebuilding:
@@ -127,56 +105,54 @@ class Rebuilding:
         _log.info("Shard Rebuilt", shard=shard.number, entries=waiting.entries, seconds=seconds)
 
     async def _load(self, shard: Shard) -> Waiting:
-        """Put entries back, each part while the next one is read."""
+        """Put entries back, a few parts while the next one is read: the working set is never without work."""
         waiting = Waiting()
-        loading: asyncio.Task[None] | None = None
+        loading: deque[asyncio.Task[None]] = deque()
         try:
             async for told in self._archive.entries(shard.number):
-                part = await self._sorted(shard, told, waiting)
-                if loading is not None:
-                    await loading
-                loading = asyncio.create_task(self._put(shard, part, told.behind))
+                await self._working_set.expect(shard.number, shard.epoch, scopes_of(told.expected))
+                part = sort(told, waiting)
+                shard.met(part.sequence)
+                await self._recall(shard, told)
+                if len(loading) == PARTS_UNDER_WAY:
+                    await loading.popleft()
+                loading.append(asyncio.create_task(self._put(shard, part, told.behind)))
                 await asyncio.sleep(0)
-            if loading is not None:
-                await loading
-        except BaseException:
-            if loading is not None:
-                loading.cancel()
-                await asyncio.gather(loading, return_exceptions=True)
-            raise
+            while loading:
+                await loading.popleft()
+        finally:
+            for task in loading:
+                task.cancel()
+            await asyncio.gather(*loading, return_exceptions=True)
         return waiting
 
     async def _put(self, shard: Shard, part: Part, behind: float) -> None:
-        self._meter.rebuilding(shard.number, behind)
         await self._working_set.load(
-            shard.number, shard.epoch, queued=part.queued, in_ring=part.in_ring, closed=part.closed
+            shard.number,
+            shard.epoch,
+            queued=part.queued,
+            in_ring=part.in_ring,
+            closed=part.closed,
+            seen=part.seen,
         )
+        self._meter.rebuilding(shard.number, behind)
         await self._working_set.tell(shard.number, shard.epoch, behind)
 
-    async def _sorted(self, shard: Shard, told: Told, waiting: Waiting) -> Part:
-        part = Part()
-        waiting.entries += len(told.open) + len(told.closed)
-        for entry in told.open:
-            shard.met(entry.fetch_sequence)
-            is_queued = fate_of(entry) is Fate.QUEUE
-            (part.queued if is_queued else part.in_ring).append(accepted_of(entry))
-            waiting.specs.add((entry.group, entry.crawl_spec_id))
-            if is_queued:
-                waiting.asked.add(entry.group)
-        for remnant in told.closed:
-            shard.met(remnant.fetch_sequence)
-            if not remnant.is_forgotten:
-                part.closed.append(_closed(remnant))
-        await self._recall(shard, [*told.open, *told.closed])
-        return part
-
-    async def _recall(self, shard: Shard, entries: Sequence[EntryRecorded | Remnant]) -> None:
-        """Count what these entries cost the budgets of their runs."""
-        specs = await self._specs.known({entry.crawl_spec_id for entry in entries})
+    async def _recall(self, shard: Shard, told: Told, *, runs: Container[str] | None = None) -> None:
+        """Count what these entries cost the budgets of their runs, or of some of them."""
+        opened, closed = told.open, told.closed
+        names = {each.mould.like.crawl_spec_id for each in opened} | {
+            each.like.crawl_spec_id for each in closed
+        }
+        specs = await self._specs.known(names)
         limits = {name: self._budgets.allowance_of(spec) for name, spec in specs.items()}
         limited = {name: each for name, each in limits.items() if each.are_any}
-        for entry in entries if limited else ():
-            if (known := limited.get(entry.crawl_spec_id)) is not None:
+        if not limited:
+            return
+        entries = chain((each.entry() for each in opened), map(entry_of, closed))
+        for entry in entries:
+            known = limited.get(entry.crawl_spec_id)
+            if known is not None and (runs is None or entry.execution_id in runs):
                 self._budgets.recall(shard.number, fetch_of(entry, known))
 
     def begin_count(self, shard: Shard) -> None:
@@ -195,8 +171,7 @@ class Rebuilding:
         runs = set(self._budgets.ledger.held_by(shard.number))
         if runs:
             async for told in self._archive.entries(shard.number):
-                every: list[EntryRecorded | Remnant] = [*told.open, *told.closed]
-                await self._recall(shard, [each for each in every if each.execution_id in runs])
+                await self._recall(shard, told, runs=runs)
         leased = await self._leased(shard, runs) if runs else []
         self._budgets.end_count(shard.number, at=0.0, leased=leased)
         shard.wake.set()
@@ -259,37 +234,6 @@ async def remember_hosts(shard: Shard, hosts: Iterable[HostRecorded], *, keeps_s
         if (delay_seconds := rules.robots.delay_seconds(token)) > 0:
             group = shard.groups.get(record.group)
             shard.groups.put(with_robots(group, record.origin, delay_seconds))
-
-
-def _closed(remnant: Remnant) -> Remembered:
-    job_id, url_key = remnant.job_id, remnant.url_key
-    return Remembered(
-        entry_id(job_id, url_key),
-        seen_scope(job_id, remnant.crawl_spec_id),
-        key_fingerprint(url_key),
-        remnant.updated_at_ms,
-        remnant.seed_token,
-    )
-
-
-def fetch_of(entry: EntryRecorded | Remnant, limits: Allowance) -> Fetch:
-    """Read from a record what was spent on its entry.
-
-    A page that was settled before its outcome was read has no cost in its record: it counts as the largest,
-    until that outcome is read.
-    """
-    has_page = entry.reason in _PAGE_CAME
-    is_unknown = has_page and not entry.busy_ms
-    return Fetch(
-        entry.execution_id,
-        entry_id(entry.job_id, entry.url_key),
-        host(entry.url),
-        limits,
-        sequence=entry.fetch_sequence,
-        has_page=has_page,
-        cost=limits.request if is_unknown else Amount(0, entry.body_bytes, entry.busy_ms),
-        is_guess=is_unknown,
-    )
 
 
 def _held(shard: Shard, name: str, *, until_ms: int) -> GroupState:

@@ -1,0 +1,145 @@
+"""Records of entries, read no further than a working set needs.
+
+Most of what a record says it shares with many others, byte for byte: that is read once, by the codec,
+and known again by its bytes. What is an entry's own is taken as it stands. What has more to it (lists,
+texts beyond ASCII, another version of the schema) is read whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from strider.contracts import DecodeError
+from strider.contracts.codec import Codec
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.generated.topics import FRONTIER
+from strider.contracts.generated.words import EntryState
+from strider.contracts.glances import Glance, Seen
+from strider.runtime.logs import logger
+from strider.scheduler.core.entries import FORGOTTEN, is_forgotten
+from strider.scheduler.topology.ports import Remnant
+from strider.stores.frontier.packing import NOTHING_RARE, Rare, as_bytes
+from strider.stores.frontier.recorded import Mould, Recorded
+
+_CLOSED: Final = frozenset({EntryState.COMPLETED, EntryState.FAILED})
+_EMPTY_TEXT: Final = 0
+"""How an event ends whose last field is a text without characters."""
+
+_NO_LISTS: Final = NOTHING_RARE[:2]
+_NO_END: Final = NOTHING_RARE[:-2]
+"""The rare fields begin with lists, and end with what a record tells early."""
+
+_log = logger("scheduler")
+
+
+@dataclass(slots=True)
+class _Run:
+    """What records of one run share that are as far for the same reason."""
+
+    like: EntryRecorded
+    is_closed: bool
+    may_be_forgotten: bool
+    moulds: dict[tuple[bytes, ...], Mould] = field(default_factory=dict)
+
+
+class Records:
+    """Reads the records of one shard, and remembers what they share."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._runs: dict[tuple[bytes, ...], _Run] = {}
+        self._begin = Glance(
+            codec, FRONTIER,
+            "job_id", "url_key", "url", "group", "state..crawl_spec_id", "fetch_sequence", "updated_at_ms",
+            "reason", "body_bytes", "busy_ms",
+        ).begin  # fmt: skip
+        middle = Glance(
+            codec, FRONTIER,
+            "kind..is_start", "referrer", "tries..status", "discovered_at_ms", "due_at_ms",
+            since="kind",
+        )  # fmt: skip
+        self._middle, self._empty_end = middle.go_on, middle.empty_end
+        self._rest = Glance(
+            codec, FRONTIER,
+            "fetched_at_ms", "closed_at_ms", "next_crawl_at_ms", "interval_seconds", "changed_at_ms",
+            "unchanged_count", "losses..losses", "raw_hash", "text_hash", "etag", "last_modified",
+            "needs_rendering..needs_rendering", "redirect_target", "seed_token",
+            since="fetched_at_ms",
+        ).go_on  # fmt: skip
+
+    def read(self, key: bytes, value: bytes) -> Recorded | Remnant | None:
+        """Read a record; None, and a word about it, where it cannot be read."""
+        seen = self._begin(value)
+        try:
+            if seen is not None and (found := self._glanced(value, seen)) is not None:
+                return found
+            entry = self._codec.decode(FRONTIER, value)
+        except DecodeError as failure:
+            _log.error("Record Unreadable", topic=FRONTIER.name, key=repr(key), why=str(failure))
+            return None
+        return _remnant(entry) if entry.state in _CLOSED else Recorded.of(entry)
+
+    def _glanced(self, value: bytes, seen: Seen) -> Recorded | Remnant | None:
+        job, url_key, url, _, run_bytes, sequence, updated, reason, size, busy, _ = seen
+        run = self._runs.get((job, run_bytes, reason)) or self._run(value, job, run_bytes, reason)
+        if run.is_closed and not run.may_be_forgotten and value[-1] == _EMPTY_TEXT:
+            return Remnant(run.like, url_key, url, sequence, updated, size, busy)
+        own = self._own(value, seen, run)
+        if own is None or not run.is_closed:
+            return own
+        like = own.mould.like
+        return Remnant(like, url_key, url, sequence, updated, size, busy, own.seed_token, is_forgotten(like))
+
+    def _own(self, value: bytes, seen: Seen, run: _Run) -> Recorded | None:
+        """Take what is an entry's own; None where the codec has to read it."""
+        _, url_key, url, group, _, sequence, updated, _, size, busy, at = seen
+        middle = self._middle(value, at)
+        if middle is None:
+            return None
+        kind, referrer, tries, found, due, at = middle
+        if value[at:] == self._empty_end:
+            shared: tuple[bytes, ...] = (kind, tries)
+            rare = (*_NO_END, size, busy) if size or busy else NOTHING_RARE
+        elif (end := self._end(value, at)) is not None:
+            shared, rare = (kind, tries, *end[0]), (*end[1], size, busy)
+        else:
+            return None
+        if not (url.isascii() and group.isascii() and referrer.isascii() and url_key.isalnum()):
+            return None
+        mould = run.moulds.get(shared)
+        if mould is None:
+            mould = run.moulds[shared] = Mould.of(self._codec.decode(FRONTIER, value))
+        return Recorded(mould, url_key, url, group, referrer, sequence, updated, found, due, rare)
+
+    def _end(self, value: bytes, at: int) -> tuple[tuple[bytes, bytes], Rare] | None:
+        """Read what only some entries have: what of it is shared, and the rare fields up to there."""
+        rest = self._rest(value, at)
+        if rest is None or rest[-1] != len(value):
+            return None
+        times, losses, texts, needs_rendering, more = rest[:6], rest[6], rest[7:11], rest[11], rest[12:14]
+        try:
+            told = [each.decode() for each in (*texts, *more)]
+        except UnicodeDecodeError:
+            return None
+        return (losses, needs_rendering), (*_NO_LISTS, *times, *told)
+
+    def _run(self, value: bytes, *names: bytes) -> _Run:
+        entry = self._codec.decode(FRONTIER, value)
+        run = _Run(entry, entry.state in _CLOSED, entry.reason in FORGOTTEN)
+        self._runs[names] = run
+        return run
+
+
+def _remnant(entry: EntryRecorded) -> Remnant:
+    return Remnant(
+        entry,
+        as_bytes(entry.url_key),
+        as_bytes(entry.url),
+        entry.fetch_sequence,
+        entry.updated_at_ms,
+        entry.body_bytes,
+        entry.busy_ms,
+        entry.seed_token,
+        is_forgotten(entry),
+    )

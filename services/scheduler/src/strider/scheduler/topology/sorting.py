@@ -1,0 +1,142 @@
+"""What the log says of a shard's entries, sorted as its working set takes it back. Pure.
+
+What is open goes to its queue or into the ring; of what is closed the working set has to know that it was
+seen and, where a seed opened it, by which. Many are seen at a time, so times are told by the minute.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.generated.words import EntryReason
+from strider.contracts.identity import ADHOC, entry_id, key_fingerprint, seen_scope
+from strider.contracts.making import changed
+from strider.scheduler.core import Allowance, Amount, Fate, Fetch, fate_of
+from strider.stores.frontier.ports import Recorded, Remembered, SeenThen
+from strider.urls import host
+
+from .ports import Remnant, Told
+
+SEEN_TOGETHER_MS: Final = 60_000
+"""What was closed within it counts as seen at its end."""
+
+_PAGE_CAME: Final = frozenset(
+    {EntryReason.FETCHED, EntryReason.SETTLED, EntryReason.NOT_MODIFIED, EntryReason.REJECTED}
+)
+
+
+@dataclass(slots=True)
+class Part:
+    """What is put back by one call."""
+
+    sequence: int = 0
+    """The highest fetch sequence of these entries."""
+    queued: list[Recorded] = field(default_factory=list)
+    in_ring: list[Recorded] = field(default_factory=list)
+    closed: list[Remembered] = field(default_factory=list)
+    seen: list[SeenThen] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Whom the entries that are open belong to."""
+
+    specs: set[tuple[str, str]] = field(default_factory=set)
+    """Groups, each with a crawl spec that has entries there."""
+    asked: set[str] = field(default_factory=set)
+    """Groups that may have been asked when the working set was lost."""
+    entries: int = 0
+    """How many entries the log knew, open or not."""
+
+
+def sort(told: Told, waiting: Waiting) -> Part:
+    """Sort a part of the log, and note whom what is open belongs to."""
+    every = (told.open, told.closed)
+    sequence = max((each.fetch_sequence for some in every for each in some), default=0)
+    part = Part(sequence=sequence)
+    waiting.entries += len(told.open) + len(told.closed)
+    _sort_open(told.open, part, waiting)
+    _sort_closed(told.closed, part)
+    return part
+
+
+def _sort_open(entries: Sequence[Recorded], part: Part, waiting: Waiting) -> None:
+    moulds = {each.mould for each in entries}
+    queued = {mould for mould in moulds if fate_of(mould.like) is Fate.QUEUE}
+    for each in entries:
+        (part.queued if each.mould in queued else part.in_ring).append(each)
+    for name, mould in {(each.group, each.mould) for each in entries}:
+        group = name.decode("utf-8", "surrogatepass")
+        waiting.specs.add((group, mould.like.crawl_spec_id))
+        if mould in queued:
+            waiting.asked.add(group)
+
+
+def _sort_closed(remnants: Sequence[Remnant], part: Part) -> None:
+    seen: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    scopes: dict[int, str] = {}
+    for each in remnants:
+        if each.is_forgotten:
+            continue
+        if each.seed_token:
+            part.closed.append(_remembered(each))
+            continue
+        like = each.like
+        if (scope := scopes.get(id(like))) is None:
+            scope = scopes[id(like)] = seen_scope(like.job_id, like.crawl_spec_id)
+        seen[scope, -(-each.updated_at_ms // SEEN_TOGETHER_MS)].append(key_fingerprint(each.url_key))
+    part.seen = [SeenThen(scope, at * SEEN_TOGETHER_MS, some) for (scope, at), some in seen.items()]
+
+
+def scopes_of(expected: Mapping[str, int]) -> Mapping[str, int]:
+    """Name the seen-sets of jobs: not those of the standing one, which has many."""
+    return {seen_scope(job, ""): count for job, count in expected.items() if job != ADHOC}
+
+
+def _remembered(remnant: Remnant) -> Remembered:
+    like, url_key = remnant.like, remnant.url_key.decode()
+    return Remembered(
+        entry_id(like.job_id, url_key),
+        seen_scope(like.job_id, like.crawl_spec_id),
+        key_fingerprint(url_key),
+        remnant.updated_at_ms,
+        remnant.seed_token,
+    )
+
+
+def entry_of(remnant: Remnant) -> EntryRecorded:
+    """Give what a remnant says of its entry."""
+    return changed(
+        remnant.like,
+        url_key=remnant.url_key.decode(),
+        url=remnant.url.decode(),
+        fetch_sequence=remnant.fetch_sequence,
+        updated_at_ms=remnant.updated_at_ms,
+        body_bytes=remnant.body_bytes,
+        busy_ms=remnant.busy_ms,
+        seed_token=remnant.seed_token,
+    )
+
+
+def fetch_of(entry: EntryRecorded, limits: Allowance) -> Fetch:
+    """Read from a record what was spent on its entry.
+
+    A page that was settled before its outcome was read has no cost in its record: it counts as the largest,
+    until that outcome is read.
+    """
+    has_page = entry.reason in _PAGE_CAME
+    is_unknown = has_page and not entry.busy_ms
+    return Fetch(
+        entry.execution_id,
+        entry_id(entry.job_id, entry.url_key),
+        host(entry.url),
+        limits,
+        sequence=entry.fetch_sequence,
+        has_page=has_page,
+        cost=limits.request if is_unknown else Amount(0, entry.body_bytes, entry.busy_ms),
+        is_guess=is_unknown,
+    )
