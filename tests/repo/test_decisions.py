@@ -73,5 +73,13 @@ def test_it_is_said_why_no_work_is_stolen() -> None:
     assert "Credits of each shard" in reason_given(text, "## Why no work stealing")
 
 
+@pytest.mark.req("S3.21.5")
+def test_it_is_said_why_domains_have_no_frequency_of_their_own() -> None:
+    """The line asks for a frequency by domain; each page learns its own, which does more."""
+    text = (ROOT / "docs/frontier-decisions.md").read_text(encoding="utf-8")
+
+    assert "learns its own interval" in reason_given(text, "**Why no frequency for each domain:**")
+
+
 def test_a_choice_that_nobody_has_explained_has_no_reason() -> None:
     assert reason_given("## Why\n\nBecause.\n", "## Why not") == ""

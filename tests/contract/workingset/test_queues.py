@@ -53,6 +53,26 @@ async def test_the_best_page_of_a_group_comes_first_and_among_equals_the_oldest(
     assert order == ["high", "medium-1", "medium-2", "low", "lowest"]
 
 
+@pytest.mark.req("S4.8.3")
+async def test_of_what_comes_again_failures_and_stale_pages_come_first(frontier: FrontierWorld) -> None:
+    await frontier.open()
+    again = {"reason": "due_again", "fetched_at_ms": 1, "due_at_ms": 2}
+    await frontier.accept(
+        page("as-ever", **again),
+        page("failed", **again, error_class="server_error"),
+        page("stale", **again | {"due_at_ms": 8 * 24 * LONG_MS}),
+        page("new", priority=3),
+    )
+
+    order = []
+    for _ in range(4):
+        lease = await frontier.release_one()
+        order.append(lease.entry.url.rpartition("/")[2])
+        await frontier.conclude(lease, Fate.CLOSE)
+
+    assert order == ["new", "failed", "stale", "as-ever"]
+
+
 async def test_the_best_groups_come_first_where_not_all_may_go(frontier: FrontierWorld) -> None:
     """The limit is what the ring can take: it is spent on what matters."""
     await frontier.open()

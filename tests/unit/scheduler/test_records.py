@@ -32,7 +32,13 @@ URLS = st.sampled_from(
     ["https://a.test/x", "https://a.test/x/y?z", "http://b.test:81/", "https://ü.test/ü", ""]
 )
 STATES = st.sampled_from(
-    [("pending", "accepted"), ("in_progress", "fetched"), ("completed", "settled"), ("failed", "budget")]
+    [
+        ("pending", "accepted"),
+        ("pending", "due_again"),
+        ("in_progress", "fetched"),
+        ("completed", "settled"),
+        ("failed", "budget"),
+    ]
 )
 
 

@@ -14,10 +14,12 @@ from strider.contracts.generated.topics import FRONTIER
 from strider.contracts.generated.words import DecisionReason
 from strider.runtime.inprocess import simulate
 from strider.scheduler.core import Fate, ended, fate_of, settle
+from strider.scheduler.core.entries import fetched
 from strider.scheduler.core.outcomes import Circumstances, is_heard
 from strider.scheduler.core.recrawl import MIN_SECONDS, hastened
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.frontier.ports import Room
+from strider.stores.frontier.rules import rank
 
 from .builders import NOW, URL, Lowest, a_redirect, a_settlement, a_spec, an_entry, an_outcome
 from .web import Host, Page, Web
@@ -136,6 +138,32 @@ def test_what_had_no_page_may_have_one_another_time(outcome: Any, state: str, re
     assert (result.entry.state, result.entry.reason, result.entry.tries > 3) == (state, reason, False)
     assert result.lines
     assert DecisionReason(result.lines[0].reason)
+
+
+@pytest.mark.req("S4.8.3")
+def test_a_page_that_failed_is_more_urgent_until_it_is_there_again() -> None:
+    """Popular is what people and sites put in front, which its priority says; a failure comes on top."""
+    at = Circumstances(CONTINUOUS, NOW, group_rests=False)
+    outcome = an_outcome("server_error", status=500, error_class="server_error")
+    failed = ended(an_entry(tries=3, priority=2, fetched_at_ms=NOW), outcome, at, chance=Lowest()).entry
+    assert failed is not None
+    there = come_round(fetched(failed, an_outcome("fetched", has_page=True), now_ms=NOW))
+
+    assert (failed.reason, rank(failed), rank(there)) == ("due_again", 3, 2)
+
+
+@pytest.mark.req("S3.21.5")
+def test_pages_of_one_domain_each_learn_how_often_they_are_worth_a_look() -> None:
+    """So a domain is visited as often as its pages change, taken together."""
+    news, imprint = in_ring(text_hash="old"), in_ring(text_hash="text")
+    for _ in range(3):
+        news, imprint = (
+            replace(each, state="in_progress", reason="fetched")
+            for each in (come_round(news, text_hash="other"), come_round(imprint))
+        )
+        news = replace(news, text_hash="old")
+
+    assert (news.interval_seconds, imprint.interval_seconds) == (HOUR, 8 * HOUR)
 
 
 def test_a_round_that_is_over_is_not_counted_again() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from strider.contracts.generated.events import EntryRecorded
@@ -35,3 +37,33 @@ def test_sequences_go_on_above_all_that_were_given(recorded: int, now_ms: int, f
 @pytest.mark.parametrize(("priority", "queue"), [(-3, 0), (0, 0), (2, 2), (3, 3), (10, 3)])
 def test_a_priority_outside_of_all_belongs_to_the_nearest_queue(priority: int, queue: int) -> None:
     assert rank(EntryRecorded("j", "k", "u", "g", "s", "x", "c", 0, 0, priority=priority)) == queue
+
+
+WEEK_MS = 7 * 24 * 3600 * 1000
+
+
+@pytest.mark.req("S4.8.3")
+@pytest.mark.parametrize(
+    ("changes", "queue"),
+    [
+        pytest.param({}, 1, id="as-good-as-ever"),
+        pytest.param({"error_class": "server_error"}, 2, id="failed-last-time"),
+        pytest.param({"fetched_at_ms": 1}, 2, id="stale"),
+        pytest.param({"fetched_at_ms": 1, "error_class": "server_error"}, 2, id="both-count-once"),
+        pytest.param({"fetched_at_ms": 1, "priority": 3}, 3, id="no-higher-than-high"),
+        pytest.param({"fetched_at_ms": 1, "priority": 0}, 0, id="discovery-waits-behind-all"),
+        pytest.param({"fetched_at_ms": 0, "reason": "accepted"}, 1, id="new-not-stale"),
+        pytest.param({"error_class": "server_error", "reason": "retry"}, 1, id="a-retry-keeps-its-place"),
+    ],
+)
+def test_what_comes_again_is_more_urgent_where_it_failed_or_is_stale(
+    changes: dict[str, Any], queue: int
+) -> None:
+    values: dict[str, Any] = {
+        "reason": "due_again",
+        "priority": 1,
+        "fetched_at_ms": 9,
+        "due_at_ms": WEEK_MS + 1,
+    }
+
+    assert rank(EntryRecorded("j", "k", "u", "g", "pending", "x", "c", 0, 0, **(values | changes))) == queue

@@ -15,9 +15,10 @@ from strider.contracts.identity import seen_scope
 from strider.contracts.making import changed
 
 from .packing import NOTHING_RARE, RARE, Own, Rare, Shape, as_bytes, rare_of, shape_of
-from .rules import rank
+from .rules import rank_of
 
 _TOKEN: Final = RARE.index("seed_token")
+_FETCHED: Final = RARE.index("fetched_at_ms")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,13 +31,12 @@ class Mould:
     job: bytes
     scope: str
     """Whose seen-set."""
-    queue: int
 
     @classmethod
     def of(cls, entry: EntryRecorded) -> Mould:
         """Take what an entry shares."""
         scope = seen_scope(entry.job_id, entry.crawl_spec_id)
-        return cls(entry, shape_of(entry), as_bytes(entry.job_id), scope, rank(entry))
+        return cls(entry, shape_of(entry), as_bytes(entry.job_id), scope)
 
 
 class Recorded(NamedTuple):
@@ -88,6 +88,12 @@ class Recorded(NamedTuple):
     def own(self) -> Own:
         """What a slot has of it alone."""
         return self[1:9]
+
+    @property
+    def queue(self) -> int:
+        """Which of its group's queues it belongs to."""
+        fetched_at_ms: int = self.rare[_FETCHED]
+        return rank_of(self.mould.like, due_at_ms=self.due_at_ms, fetched_at_ms=fetched_at_ms)
 
     @property
     def seed_token(self) -> str:

@@ -102,7 +102,7 @@ def recorded_bytes(recorded: Iterable[Recorded], names: Names, scopes: Scopes, *
         if (numbers := kept.get(mould)) is None:
             numbers = kept[mould] = (*names.packers[mould.shape], scopes.number(mould.scope))
         shape, execution, scope = numbers
-        tail = pack_own(each.own, rare=rare, queue=mould.queue, shape=shape, execution=execution)
+        tail = pack_own(each.own, rare=rare, queue=each.queue, shape=shape, execution=execution)
         name, fingerprint = entry_digest(mould.job, url_key), digits(key_fingerprint(url_key))
         head = _ACCEPTED.pack(phase, scope, name, fingerprint, len(group))
         if rare is not NOTHING_RARE and (token := _bytes(each.seed_token)):

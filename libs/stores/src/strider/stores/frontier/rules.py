@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.generated.words import EntryReason
 
 from .values import Room
 
@@ -29,6 +30,9 @@ DEFAULT_DELAY_MS: Final = 1_000
 
 VISITED_TTL_MS: Final = 7 * 24 * 3600 * 1000
 """Age of a generation of the seen-set; what was seen is known for one to two of them."""
+
+STALE_MS: Final = 7 * 24 * 3600 * 1000
+"""A page that was fetched so long before it is due again is stale."""
 
 EXPIRED_A_CALL: Final = 500
 """How many leases that ran out one release names; the rest comes with the next."""
@@ -64,5 +68,18 @@ def first_sequence(recorded: int, now_ms: int) -> int:
 
 def rank(entry: EntryRecorded) -> int:
     """Give the queue that an entry belongs to."""
-    priority = entry.priority
-    return priority if 0 <= priority <= PRIORITIES[0] else min(max(priority, 0), PRIORITIES[0])
+    return rank_of(entry, due_at_ms=entry.due_at_ms, fetched_at_ms=entry.fetched_at_ms)
+
+
+def rank_of(like: EntryRecorded, *, due_at_ms: int, fetched_at_ms: int) -> int:
+    """Give the queue of an entry like this one, but with times of its own.
+
+    Its priority says which. What comes again goes one higher where its last round ended in a failure, or was
+    long ago: of pages that are worth the same, those come first that one has least of.
+    """
+    priority = like.priority
+    if not 0 <= priority <= PRIORITIES[0]:
+        priority = min(max(priority, 0), PRIORITIES[0])
+    if like.reason == EntryReason.DUE_AGAIN and 0 < priority < PRIORITIES[0]:
+        return priority + int(bool(like.error_class) or due_at_ms - fetched_at_ms >= STALE_MS)
+    return priority
