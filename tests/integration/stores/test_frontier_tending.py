@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from typer.testing import CliRunner
 
+from strider.api.adapters import RedisLeases
 from strider.cli.frontier import app
 from strider.stores.frontier.ports import NotReady
 from strider.stores.frontier.redis_marks import RedisMarks
@@ -47,6 +48,20 @@ async def test_only_requests_that_nobody_began_are_given_back(redis: Redis) -> N
     release = await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)
 
     assert (early, late) == (0, 1)
+    assert [lease.lease_id for lease in release.expired] == [idle.lease_id]
+
+
+@pytest.mark.req("S3.13.8")
+async def test_the_api_gives_back_what_nobody_began_in_any_shard(redis: Redis) -> None:
+    """Shards that there are not, or not yet, have nothing to give back."""
+    frontier, leases = await opened(redis), RedisLeases(RedisTending(redis), shards=SHARD + 2)
+    await frontier.accept(SHARD, EPOCH, [accepted(1)])
+    [idle] = (await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)).leases
+
+    recovered = [await leases.recover(older_than_seconds=seconds) for seconds in (60, 0, 0)]
+    release = await frontier.release(SHARD, EPOCH, limit=9, lease_ms=LEASE_MS)
+
+    assert recovered == [0, 1, 0]
     assert [lease.lease_id for lease in release.expired] == [idle.lease_id]
 
 

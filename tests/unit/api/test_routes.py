@@ -58,6 +58,20 @@ class GivenRecords:
 
 
 @dataclass
+class GivenLeases:
+    """Has so many stale ones, or fails."""
+
+    failure: Exception | None = None
+    asked: list[int] = field(default_factory=list)
+
+    async def recover(self, *, older_than_seconds: int) -> int:
+        self.asked.append(older_than_seconds)
+        if self.failure is not None:
+            raise self.failure
+        return 7
+
+
+@dataclass
 class GivenCondition:
     is_ready: bool = True
 
@@ -70,6 +84,7 @@ class GivenCondition:
 class World:
     door: KeptDoor = field(default_factory=KeptDoor)
     records: GivenRecords = field(default_factory=GivenRecords)
+    leases: GivenLeases = field(default_factory=GivenLeases)
     condition: GivenCondition = field(default_factory=GivenCondition)
 
     def parts(self, token: str = "") -> Parts:
@@ -79,7 +94,7 @@ class World:
             now_ms=lambda: NOW_MS,
             rules=SeedRules(max_seeds=3, max_body_bytes=2_000, allow_private=False),
         )
-        return Parts(desk, self.records, self.condition, version="1.2.3", token=token)
+        return Parts(desk, self.records, self.leases, self.condition, version="1.2.3", token=token)
 
 
 def client_of(parts: Parts, base_url: str = "http://127.0.0.1:8060") -> httpx.AsyncClient:
@@ -510,6 +525,7 @@ async def test_the_contract_describes_itself(client: httpx.AsyncClient) -> None:
         "/api/v1/pages",
         "/api/v1/pages/{key}",
         "/api/v1/decisions",
+        "/api/v1/frontier/recover",
     }
     body = document["paths"]["/api/v1/seeds"]["post"]["requestBody"]["content"]["application/json"]
     seed = body["schema"]["anyOf"][0]
@@ -524,3 +540,46 @@ async def test_the_contract_describes_itself(client: httpx.AsyncClient) -> None:
 async def test_nothing_is_loaded_from_elsewhere(client: httpx.AsyncClient) -> None:
     """A page of documentation would run scripts of another host with this API's rights."""
     assert [(await client.get(path)).status_code for path in ("/docs", "/redoc")] == [404, 404]
+
+
+@pytest.mark.req("S3.13.8")
+@pytest.mark.parametrize("path", ["/api/v1/frontier/recover", "/api/frontier/recover"])
+@pytest.mark.parametrize(("query", "seconds"), [("", 300), ("?older_than_seconds=60", 60)])
+async def test_stale_requests_are_given_back(
+    world: World, client: httpx.AsyncClient, path: str, query: str, seconds: int
+) -> None:
+    answer = await client.post(f"{path}{query}", headers=JSON)
+
+    assert (answer.status_code, answer.json()) == (200, {"recovered": 7})
+    assert world.leases.asked == [seconds]
+
+
+async def test_without_redis_no_request_is_given_back(world: World, client: httpx.AsyncClient) -> None:
+    world.leases.failure = Unavailable("redis", "connection refused")
+
+    answer = await client.post("/api/v1/frontier/recover", headers=JSON)
+
+    assert (answer.status_code, answer.json()["part"]) == (503, "redis")
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "status"),
+    [
+        pytest.param("?older_than_seconds=0", JSON, 422, id="no-time"),
+        pytest.param("?older_than_seconds=x", JSON, 422, id="no-number"),
+        pytest.param("", {}, 415, id="what-a-foreign-page-may-send"),
+    ],
+)
+async def test_who_does_not_mean_it_gives_nothing_back(
+    world: World, client: httpx.AsyncClient, query: str, headers: dict[str, str], status: int
+) -> None:
+    answer = await client.post(f"/api/v1/frontier/recover{query}", headers=headers)
+
+    assert (answer.status_code, world.leases.asked) == (status, [])
+
+
+async def test_only_who_has_the_token_gives_requests_back(world: World) -> None:
+    async with client_of(world.parts(token="secret")) as client:
+        answer = await client.post("/api/v1/frontier/recover", headers=JSON)
+
+    assert (answer.status_code, world.leases.asked) == (401, [])

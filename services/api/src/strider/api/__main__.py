@@ -9,10 +9,11 @@ from strider.runtime.errors import StartRefused
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, run_service
 from strider.runtime.speaking import Speaker
+from strider.stores.frontier.redis_tending import RedisTending
 from strider.stores.postgres import Postgres, PostgresOptions
-from strider.stores.redis import RedisOptions, connect
+from strider.stores.redis import Redis, RedisOptions, connect
 
-from .adapters import HttpServer, PostgresRecords, SpokenSeeds
+from .adapters import HttpServer, PostgresRecords, RedisLeases, SpokenSeeds
 from .core import is_loopback
 from .routes import PRODUCES, Parts, SeedDesk, SeedRules, build_app
 from .settings import ApiSettings
@@ -32,7 +33,7 @@ def build(process: Process[ApiSettings]) -> Wiring:
         chance=process.chance,
     )
     redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
-    parts = _parts(process, seeds, postgres)
+    parts = _parts(process, seeds, postgres, redis)
     server = HttpServer(
         build_app(parts), host=settings.host, port=settings.port, max_connections=settings.max_connections
     )
@@ -45,7 +46,7 @@ def build(process: Process[ApiSettings]) -> Wiring:
         produces=PRODUCES,
         dependencies=(
             Dependency("postgres", postgres.ping),
-            # The API asks it for nothing; but whoever asks how the crawler is wants to know.
+            # Only recovering leases needs it; but whoever asks how the crawler is wants to know.
             Dependency("redis", redis.ping, is_vital=False),
         ),
         connect=(server.start,),
@@ -63,7 +64,7 @@ def _refuse_to_be_open(settings: ApiSettings) -> None:
         )
 
 
-def _parts(process: Process[ApiSettings], seeds: SpokenSeeds, postgres: Postgres) -> Parts:
+def _parts(process: Process[ApiSettings], seeds: SpokenSeeds, postgres: Postgres, redis: Redis) -> Parts:
     settings = process.settings
     desk = SeedDesk(
         seeds,
@@ -74,6 +75,7 @@ def _parts(process: Process[ApiSettings], seeds: SpokenSeeds, postgres: Postgres
     return Parts(
         desk,
         PostgresRecords(postgres),
+        RedisLeases(RedisTending(redis), shards=settings.run.shards),
         process.readiness,
         version=version("strider-api"),
         token=settings.token.get_secret_value(),

@@ -2,6 +2,7 @@
 
 POST /api/v1/seeds ─▶ judge ─▶ seeds-submitted
 GET  /api/v1/pages · /api/v1/decisions ─▶ query ─▶ crawled_pages · url_decisions
+POST /api/v1/frontier/recover ─▶ leases in Redis
 GET  /health
 """
 
@@ -14,6 +15,7 @@ from fastapi import Depends, FastAPI
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 
+from .frontier import Leases, frontier_routes
 from .guard import guard_of
 from .health import Condition, health_routes
 from .problems import install_problems
@@ -25,6 +27,7 @@ __all__ = [
     "PRODUCES",
     "Condition",
     "FrontDoor",
+    "Leases",
     "Parts",
     "Records",
     "SeedDesk",
@@ -42,6 +45,7 @@ class Parts:
 
     seeds: SeedDesk
     records: Records
+    leases: Leases
     condition: Condition
     version: str
     token: str = ""
@@ -61,6 +65,7 @@ def build_app(parts: Parts) -> FastAPI:
     guarded = [Depends(guard_of(parts.token))]
     app.include_router(health_routes(parts.condition, parts.version))
     app.include_router(seed_routes(parts.seeds, seed_schema()), dependencies=guarded)
+    app.include_router(frontier_routes(parts.leases), dependencies=guarded)
     app.include_router(page_routes(parts.records), dependencies=guarded)
     app.include_router(decision_routes(parts.records), dependencies=guarded)
     return app

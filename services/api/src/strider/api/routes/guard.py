@@ -43,3 +43,10 @@ def guard_of(token: str) -> Guard:
             raise Problem(421, "without a token this API answers to the names of its own machine only")
 
     return with_token if token else from_here
+
+
+def require_json(request: Request) -> None:
+    """Refuse what a foreign web page may send without asking: only JSON makes a browser ask first."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem(415, "send JSON, with `Content-Type: application/json`")

@@ -49,6 +49,12 @@ class SeedAnswers(BaseModel):
     seeds: list[SeedAnswer]
 
 
+class Recovered(BaseModel):
+    """What was given back."""
+
+    recovered: int
+
+
 class Page(BaseModel):
     """A page as it was found last."""
 

@@ -13,6 +13,7 @@ from strider.api.core import Answer, Sent, judge, read_body, refused
 from strider.contracts import DecodeError, EncodeError
 from strider.contracts.generated.events import SeedSubmitted
 
+from .guard import require_json
 from .models import SeedAnswers, problems
 from .problems import Problem
 
@@ -84,7 +85,7 @@ def seed_routes(desk: SeedDesk, schema: dict[str, Any]) -> APIRouter:
     )
     async def submit(request: Request) -> Response:
         """Ask for URLs to be crawled: one seed, or a list of seeds or URLs. 202: the broker has them."""
-        _require_json(request)
+        require_json(request)
         body = await _body_of(request, limit=desk.rules.max_body_bytes)
         try:
             answers = await desk.take(body)
@@ -105,13 +106,6 @@ def _answered(answers: Sequence[Answer]) -> Response:
     if taken:
         return JSONResponse(told, 202)
     raise Problem(422, f"no seed can be crawled: {answers[0].reason} {answers[0].detail}".strip(), **told)
-
-
-def _require_json(request: Request) -> None:
-    """Refuse what a foreign web page may send without asking: only JSON makes a browser ask first."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Problem(415, "send JSON, with `Content-Type: application/json`")
 
 
 async def _body_of(request: Request, *, limit: int) -> bytes:
