@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,10 @@ CONNECT_SECONDS = 2.0
 START_SECONDS = 180.0
 """For several interpreters on a busy machine."""
 CRAWL_SECONDS = 240.0
+ANSWER_SECONDS = 0.8
+"""How long an answer takes: nearly the delay, so that a host has an open request most of the time."""
+FRESH_SECONDS = 0.3
+"""A request that came so long ago is open for as long again, when something is done to Redis."""
 SERVICES = ("link-ingestion", "scheduler", "fetcher", "parser", "validator")
 """What a page goes through until it is settled."""
 SPEC = CrawlSpecDeclared("", scope="any", max_depth=10, request_timeout_seconds=3.0)
@@ -130,11 +134,13 @@ class Frontier:
         codec = Codec(SchemaBook.embedded())
         return [codec.decode(FRONTIER, value) for value in last.values()]
 
-    async def outcomes(self) -> int:
-        """Count all outcomes of requests that were ever told."""
+    async def outcomes(self, *, once: Callable[[], Awaitable[object]] | None = None) -> int:
+        """Count all outcomes of requests that were ever told, at once when something has come true."""
         broker = Broker(self.bootstrap, shards=SHARDS)
         await broker.open(FETCHES_COMPLETED)
         try:
+            if once is not None:
+                await once()
             return sum((await broker.ends(FETCHES_COMPLETED)).values())
         finally:
             await broker.close()
@@ -177,6 +183,8 @@ class Findings:
     refetched: Counter[str]
     in_flight: int
     """Requests that were begun before a blow and told to nobody by then, over all blows."""
+    unanswered: int
+    """Those of them that a site was still answering."""
     astray: tuple[str, ...]
     """URLs that nobody may ask."""
 
@@ -200,10 +208,19 @@ class Crawl:
         await self._until(lambda: len(self.site.by_host()) == hosts, what="every host was asked")
         await self.until_asked(more=hosts)
 
-    async def blow(self) -> Blow:
-        """Note how things stand."""
-        self.blows.append(Blow(time.monotonic(), await self.frontier.outcomes() - self._told_before))
-        return self.blows[-1]
+    async def blow(self, *, instead: bool = False) -> None:
+        """Note how things stand when a request is open, as the site sees it; or not then, but now."""
+
+        async def open_request() -> None:
+            await self._until(self._has_fresh_request, what="a request is open")
+
+        told = await self.frontier.outcomes(once=open_request) - self._told_before
+        if instead:
+            self.blows.pop()
+        self.blows.append(Blow(time.monotonic(), told))
+
+    def _has_fresh_request(self) -> bool:
+        return any(time.monotonic() - since < FRESH_SECONDS for since in self.site.under_way().values())
 
     async def until_asked(self, *, more: int) -> None:
         """Wait until the site was asked for more."""
@@ -227,8 +244,8 @@ class Crawl:
         """Account for the crawl."""
         entries = Counter(entry.url for entry in await self.frontier.entries(self.job_id))
         least = DELAY_SECONDS - LATE_SECONDS
-        begun = [line.started for line in self.site.access()]
-        in_flight = [sum(at < blow.at for at in begun) - blow.told for blow in self.blows]
+        lines = self.site.access()
+        in_flight = [sum(line.started < blow.at for line in lines) - blow.told for blow in self.blows]
         return Findings(
             lost=tuple(sorted(self._missing())),
             duplicates=tuple(url for url, count in entries.items() if count > 1),
@@ -236,6 +253,7 @@ class Crawl:
             overlaps=len(self.site.overlaps()),
             refetched=asked_too_often(self.site),
             in_flight=sum(max(0, count) for count in in_flight),
+            unanswered=sum(line.started < blow.at < line.ended for line in lines for blow in self.blows),
             astray=tuple(set(self.site.asked()) - self.site.plan.requests.keys()),
         )
 
@@ -251,7 +269,7 @@ class Crawl:
             f"\nFAULT {name}: blows={len(self.blows)} lost={len(findings.lost)}"
             f" duplicates={len(findings.duplicates)} politeness-violations={impolite}"
             f" refetched={findings.refetched.total()} in-flight={findings.in_flight}"
-            f" took={time.monotonic() - self._began:.1f}s"
+            f" unanswered={findings.unanswered} took={time.monotonic() - self._began:.1f}s"
         )
 
     async def story(self, hosts: Iterable[str]) -> str:

@@ -30,7 +30,7 @@ from tests.e2e.checks import LATE_SECONDS
 from tests.faults.scene import SHORT, Scale
 from tests.faults.waiting import until
 
-from .scene import CONNECT_SECONDS, SHARDS, Crawl, Frontier
+from .scene import ANSWER_SECONDS, CONNECT_SECONDS, SHARDS, Crawl, Frontier
 
 OUTAGE_SECONDS = 4.0
 """Longer than a mark may be old when its request begins: what begins after that was begun without one."""
@@ -62,7 +62,9 @@ async def crawl(
     frontier: Frontier, scale: Scale, request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[Crawl]:
     name = request.node.callspec.id
-    shape = Shape(hosts=4, pages_per_host=4 + 2 * scale.rounds, latency_seconds=0.3, is_plain=scale == SHORT)
+    shape = Shape(
+        hosts=4, pages_per_host=4 + 2 * scale.rounds, latency_seconds=ANSWER_SECONDS, is_plain=scale == SHORT
+    )
     with serve_site(7, shape, log=tmp_path / "access.log", name=f"{name}-") as site:
         crawl = Crawl(frontier, site, name)
         await crawl.begin()
@@ -93,6 +95,7 @@ async def _rolled_back(frontier: Frontier, crawl: Crawl) -> None:
     """Back to what it knew some requests ago: leases that have ended, clocks that have passed."""
     await _snapshot(frontier)
     await crawl.until_asked(more=4)
+    await crawl.blow(instead=True)
     await _restart_older(frontier)
 
 
@@ -100,6 +103,7 @@ async def _rolled_back_without_owner(frontier: Frontier, crawl: Crawl) -> None:
     """Nobody is left who knows how far it was."""
     await _snapshot(frontier)
     await crawl.until_asked(more=4)
+    await crawl.blow(instead=True)
     frontier.services["scheduler"].kill()
     await _restart_older(frontier)
     await frontier.start("scheduler").until_ready()
@@ -208,5 +212,6 @@ async def test_a_crawl_survives_its_redis(
     assert (found.lost, found.duplicates, found.astray) == ((), (), ())
     assert (found.hasty, found.overlaps) == ({}, 0), await crawl.story(found.hasty)
     assert found.refetched.total() <= found.in_flight, found.refetched
+    assert found.unanswered > 0
     assert begun == []
     assert [name for name, each in frontier.services.items() if each.exit_code is not None] == []

@@ -66,6 +66,18 @@ def test_two_at_a_time_are_seen(tmp_path: Path) -> None:
         assert_polite(site, delay_seconds=1.0)
 
 
+def test_what_is_not_answered_yet_is_under_way_and_no_answer(tmp_path: Path) -> None:
+    """The line of an answer ends what the line of its request began."""
+    done, waiting = a_line("/p/1", 3.0), a_line("/slow", 4.0)
+    site = a_site(tmp_path, done)
+    assert site.log_path is not None
+    begun = [json.dumps({**asdict(each), "ended": None}) for each in (done, waiting)]
+    site.log_path.write_text("\n".join((begun[0], json.dumps(asdict(done)), begun[1], "")) + '{"half')
+
+    assert site.under_way() == {waiting.url: 4.0}
+    assert site.access() == [done]
+
+
 def test_a_page_before_the_rules_is_seen(tmp_path: Path) -> None:
     site = a_site(tmp_path, a_line("/robots.txt", 2.0), a_line("/", 1.0))
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from .plan import make_plan
 from .shape import Plan, Shape
@@ -54,11 +54,25 @@ class Site:
     pid: int
 
     def access(self) -> list[AccessLine]:
-        """Read what was asked so far, in the order of the answers."""
+        """Read what was answered so far, in the order of the answers."""
+        return [AccessLine(**line) for line in self._lines() if line["ended"] is not None]
+
+    def under_way(self) -> Mapping[str, float]:
+        """Say what was asked and is not answered, and since when."""
+        open_since: dict[tuple[int, float], tuple[str, float]] = {}
+        for line in self._lines():
+            request = line["connection"], line["started"]
+            if line["ended"] is None:
+                open_since[request] = f"http://{line['host']}{line['path']}", line["started"]
+            else:
+                open_since.pop(request, None)
+        return dict(open_since.values())
+
+    def _lines(self) -> list[dict[str, Any]]:
         if self.log_path is None:
             raise ValueError("this site keeps no log")
-        lines = self.log_path.read_text(encoding="utf-8").splitlines()
-        return [AccessLine(**json.loads(line)) for line in lines]
+        whole, _, _ = self.log_path.read_text(encoding="utf-8").rpartition("\n")
+        return [json.loads(line) for line in whole.splitlines()]
 
     def by_host(self) -> Mapping[str, Sequence[AccessLine]]:
         """Give the requests of each host, in the order of their start."""

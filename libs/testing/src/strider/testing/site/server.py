@@ -86,7 +86,10 @@ class Served:
         return answer.status, self._ready[place]
 
     def note(self, **line: object) -> None:
-        """Write one line of the access log; flushed at once, because the reader is another process."""
+        """Write one line of the access log; flushed at once, because the reader is another process.
+
+        A request that is not answered at once has two: when it comes, and when it is answered.
+        """
         if self._log is not None:
             self._log.write(json.dumps(line) + "\n")
             self._log.flush()
@@ -156,6 +159,7 @@ class _Connection(asyncio.Protocol):
         }
         if wait_seconds:
             self._waits = True
+            self._served.note(**line, ended=None)
             asyncio.get_running_loop().call_later(wait_seconds, self._finish, message, line)
         else:
             self._finish(message, line)
