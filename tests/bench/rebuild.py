@@ -7,6 +7,7 @@ entries of three are closed, as in a crawl that has gone on for a while.
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +22,7 @@ from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.runtime.clocks import SystemClock
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import RawRecord
+from strider.runtime.service import GARBAGE_OBJECTS
 from strider.runtime.topics import apply_topics
 from strider.scheduler.adapters import TopicArchive, TopicTruth
 from strider.scheduler.core import Budgets
@@ -74,10 +76,12 @@ def entry(number: int, now_ms: int) -> EntryRecorded:
 
 def measure(kafka: str, directory: Path, *, rounds: int, count: int) -> list[Row]:
     """Rebuild one shard several times, and take the best round: the others waited for somebody else."""
-    valkey = start_valkey(directory / "rebuild")
+    valkey, garbage = start_valkey(directory / "rebuild"), gc.get_threshold()
     try:
         rates = uvloop.run(_rebuild(kafka, valkey.address, rounds=rounds, count=count))
     finally:
+        gc.unfreeze()
+        gc.set_threshold(*garbage)
         valkey.close()
     walls, costs = [wall for wall, _ in rates], [cpu for _, cpu in rates]
     detail = f"{count} entries, best of {rounds}, the slowest {count / max(walls):,.0f}"
@@ -106,6 +110,9 @@ async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[
         meter=NoMeter(),
         clock=clock,
     )
+    # As a service has it: what is there stays, and a look at all of it is seldom.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS, 10, 10)
     rates = []
     for _ in range(rounds):
         await redis.command("FLUSHALL")
