@@ -18,6 +18,7 @@ from .book_nodes import canonical_form, fingerprint
 from .codec import Codec, Encoded
 from .codec_checks import finite_tests, first_failing, word_tests
 from .codec_text import nul_test, scrub
+from .codec_writing import written_out
 from .errors import ContractError, EncodeError
 from .framing import Header
 from .topic import Event, Topic
@@ -39,6 +40,7 @@ class Splicer(Generic[Part, Whole]):
         (self._part_field, part_node), (self._verdict_field, node) = ((f.name, f.node) for f in fields)
         self._embedded = fingerprint(canonical_form(part_node))
         self._avro = parse_schema(orjson.loads(canonical_form(node)))
+        self._write = written_out(node)
         self._is_clean = nul_test(node)
         self._tests = word_tests(node, codec.book.words) + finite_tests(node)
 
@@ -63,14 +65,22 @@ class Splicer(Generic[Part, Whole]):
         return Encoded(joined, own_headers)
 
     def _serialize(self, verdict: dict[str, Any]) -> bytes:
-        stream = BytesIO()
         try:
             if (failing := first_failing(self._tests, verdict)) is not None:
                 raise EncodeError(f"{self._whole.name}: {failing} is {verdict[failing]!r:.80}")
             clean = verdict if self._is_clean is None or self._is_clean(verdict) else scrub(verdict)
-            schemaless_writer(stream, self._avro, clean)
+            return self._written(clean)
         except UnicodeEncodeError:
             return self._serialize(scrub(verdict))
         except (ValueError, TypeError, OverflowError, AttributeError, KeyError) as failure:
             raise EncodeError(f"{self._whole.name}: {failure}") from failure
+
+    def _written(self, verdict: Any) -> bytes:
+        if self._write is not None:
+            try:
+                return self._write(verdict)
+            except Exception:  # noqa: BLE001, S110  # whatever it is, the library says it better
+                pass
+        stream = BytesIO()
+        schemaless_writer(stream, self._avro, verdict)
         return stream.getvalue()
