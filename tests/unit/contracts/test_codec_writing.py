@@ -36,6 +36,7 @@ PARTS: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (["null", "bytes"], st.none() | st.binary(max_size=5)),
     ({"type": "array", "items": "string"}, st.lists(TEXTS, max_size=4)),
     ({"type": "array", "items": "int"}, st.lists(INTS, max_size=4).map(tuple)),
+    ({"type": "array", "items": "long"}, st.lists(st.integers(-2, 66), max_size=4)),
     ({"type": "map", "values": "string"}, st.dictionaries(TEXTS, TEXTS, max_size=3)),
     (
         {
@@ -90,6 +91,8 @@ def test_any_record_is_written_as_by_the_library(record: dict[str, Any]) -> None
         pytest.param(["null", "long"], True, id="boolean-in-a-union"),
         pytest.param(["null", "double"], 1, id="whole-number-in-a-union"),
         pytest.param({"type": "array", "items": "long"}, ["x"], id="text-in-numbers"),
+        pytest.param({"type": "array", "items": "long"}, [1.0], id="float-in-numbers"),
+        pytest.param({"type": "array", "items": "long"}, 3, id="number-for-a-list"),
         pytest.param({"type": "map", "values": "long"}, ["x"], id="list-for-map"),
     ],
 )

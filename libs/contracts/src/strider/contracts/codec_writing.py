@@ -8,7 +8,7 @@ Schemas with types that we have none of get no function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from struct import Struct
 from typing import Any, Final
 
@@ -79,6 +79,18 @@ def _strings(items: Iterable[str]) -> bytes:
     return b"".join((_number(len(found) // 2), *found, b"\0")) if found else b"\0"
 
 
+def _small_numbers(items: Sequence[int], write: Write) -> bytes:
+    """Write an array of numbers, which mostly are small and not negative: one byte each."""
+    count = len(items)  # what has none would be a size below
+    try:
+        single = bytes(items).translate(_DOUBLED)
+    except ValueError:
+        return _array(items, write)
+    if not single.isascii():
+        return _array(items, write)
+    return b"".join((_number(count), single, b"\0")) if count else b"\0"
+
+
 def _map(items: Mapping[str, Any], write: Write) -> bytes:
     found: list[bytes] = []
     for name, item in items.items():
@@ -88,6 +100,8 @@ def _map(items: Mapping[str, Any], write: Write) -> bytes:
 
 
 _NUMBERS: Final = tuple(map(_number, range(_SMALL)))
+_DOUBLED: Final = bytes([*range(0, 128, 2), *(255 for _ in range(64, 256))])
+"""Numbers of one byte as they are written; what takes two is beyond ASCII."""
 _SINGLE: Final = {"boolean": '(b"\\x01" if {} else b"\\x00")', "double": "double({})"}
 _TYPES: Final = {"string": str, "bytes": bytes, "int": int, "long": int, "double": float}
 
@@ -106,6 +120,7 @@ class _Source:
             "exactly": _exactly,
             "array": _array,
             "strings": _strings,
+            "small_numbers": _small_numbers,
             "map_of": _map,
             "join": b"".join,
             **{kind.__name__: kind for kind in _TYPES.values()},
@@ -150,6 +165,8 @@ class _Source:
             return f"map_of({value}, {self.function(node.parts[0])})"
         if node.parts[0].kind == "string":
             return f"strings({value})"
+        if node.parts[0].kind in {"int", "long"}:
+            return f"small_numbers({value}, {self.function(node.parts[0])})"
         return f"array({value}, {self.function(node.parts[0])})"
 
     def _optional(self, node: Node, value: str) -> str:
