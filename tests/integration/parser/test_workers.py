@@ -117,6 +117,18 @@ async def test_a_deadly_page_costs_itself_and_no_other(path: str, outcome: str) 
     assert {other.event.outcome for other in others} == {"parsed"}
 
 
+async def test_pages_before_one_that_hangs_do_not_wait_for_its_end() -> None:
+    """Their worker has answered, and is too busy to say so."""
+    async with some_workers(page_seconds=1.0) as parsers:
+        before = [asyncio.create_task(parse(parsers)) for _ in range(2)]
+        hanging = asyncio.create_task(parse(parsers, "/sleep"))
+        await asyncio.wait([*before, hanging], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.gather(*before)
+
+        assert not hanging.done()
+        assert (await hanging).event.outcome == "timed_out"
+
+
 async def test_a_page_that_asks_for_too_much_memory_does_not_even_cost_its_worker() -> None:
     async with some_workers() as parsers:
         pids = parsers.pids

@@ -17,12 +17,18 @@ from strider.parser.adapters.frames import (
     Answer,
     FrameBuffer,
     Request,
-    answer_frame,
+    answer_pieces,
     length_of,
     read_answer,
     read_request,
     request_frame,
 )
+
+
+def answer_frame(answer: Answer) -> bytes:
+    """Write an answer whole."""
+    return b"".join(answer_pieces(answer))
+
 
 READERS = st.sampled_from(["", "a|b|1|read"])
 ANSWERS = st.builds(

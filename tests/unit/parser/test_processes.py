@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 
 import pytest
 
@@ -14,7 +15,8 @@ MIB = 1024
 
 def a_process(*, status: int, peak_mb: int = 40, first_peak_mb: int = 30) -> WorkerProcess:
     """Make one that has ended like this."""
-    process = WorkerProcess(0, on_answer=lambda *_: None, on_gone=lambda *_: None)
+    with socket.socket() as answers:
+        process = WorkerProcess(0, answers, on_answer=lambda *_: None, on_gone=lambda *_: None)
     process._take(Answer(READY, event=str(first_peak_mb * MIB).encode()))
     process._status, process._peak_kib = status, peak_mb * MIB
     return process

@@ -1,7 +1,7 @@
 """What parser and worker say to each other over a socket.
 
 Every frame is its length and its bytes. A request is an Avro event, and a body where the event has
-none of its own; an answer begins with one byte that says what it is. No pickle: a worker reads what
+none of its own; an answer begins with what it is and how long its parts are. No pickle: a worker reads what
 strangers wrote, and what it answers must stay data.
 """
 
@@ -33,6 +33,9 @@ _WITHIN: Final = struct.Struct("<BI")
 """Of a request, behind its length: how much is wanted, and the length of the event."""
 
 _REQUEST: Final = struct.Struct("<IBI")
+_SAID: Final = struct.Struct("<BBBI")
+"""Of an answer, behind its length: its kind, and how long outcome, reader and event are."""
+_ANSWER: Final = struct.Struct("<IBBBI")
 _LEVELS: Final = ("", *(level.value for level in ExtractionLevel))
 MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 
@@ -73,35 +76,28 @@ def read_request(frame: bytes) -> Request:
     return Request(frame[start : start + size], frame[start + size :], _LEVELS[level])
 
 
-def answer_frame(answer: Answer) -> bytes:
-    """Write an answer."""
+def answer_pieces(answer: Answer) -> list[bytes]:
+    """Write an answer, in pieces that go out together."""
     outcome, reader = answer.outcome.encode(), answer.reader.encode()[:MAX_READER_BYTES]
-    payload = b"".join(
-        (
-            bytes((answer.kind, len(outcome), len(reader))),
-            outcome,
-            reader,
-            _LENGTH.pack(len(answer.event)),
-            answer.event,
-            answer.texts,
-        )
-    )
-    return _LENGTH.pack(len(payload)) + payload
+    event, texts = answer.event, answer.texts
+    size = _SAID.size + len(outcome) + len(reader) + len(event) + len(texts)
+    head = _ANSWER.pack(size, answer.kind, len(outcome), len(reader), len(event)) + outcome + reader
+    return [head, event, texts] if texts else [head, event]
 
 
 def read_answer(frame: memoryview) -> Answer:
     """Read an answer; ValueError for bytes that are none."""
     try:
-        kind, start, end = frame[0], 3 + frame[1], 3 + frame[1] + frame[2]
-        outcome, reader = str(frame[3:start], "utf-8"), str(frame[start:end], "utf-8")
-        (size,) = _LENGTH.unpack_from(frame, end)
-    except (IndexError, struct.error, UnicodeDecodeError) as failure:
+        kind, outcome_size, reader_size, size = _SAID.unpack_from(frame)
+        start = _SAID.size
+        middle = start + outcome_size
+        end = middle + reader_size
+        outcome, reader = str(frame[start:middle], "utf-8"), str(frame[middle:end], "utf-8")
+    except (struct.error, UnicodeDecodeError) as failure:
         raise ValueError(f"no answer of a worker: {bytes(frame[:40])!r}") from failure
-    start = end + _LENGTH.size
-    if start + size > len(frame):
+    if end + size > len(frame):
         raise ValueError("an answer of a worker that ends too early")
-    event, texts = bytes(frame[start : start + size]), bytes(frame[start + size :])
-    return Answer(kind, outcome, event, texts, reader)
+    return Answer(kind, outcome, bytes(frame[end : end + size]), bytes(frame[end + size :]), reader)
 
 
 def length_of(head: bytes | memoryview) -> int:
@@ -118,16 +114,16 @@ class FrameBuffer:
     def __init__(self) -> None:
         self._held = b""
 
-    def feed(self, data: bytes) -> Iterator[memoryview]:
+    def feed(self, data: bytes | memoryview) -> Iterator[memoryview]:
         """Take bytes, give the frames that are complete; ValueError where they cannot be frames.
 
         A frame is valid until the next one is asked for.
         """
         arrived = memoryview(self._held + data if self._held else data)
-        start = 0
-        while len(arrived) >= start + HEAD_BYTES:
+        start, here = 0, len(arrived)
+        while here >= start + HEAD_BYTES:
             end = start + HEAD_BYTES + length_of(arrived[start : start + HEAD_BYTES])
-            if len(arrived) < end:
+            if here < end:
                 break
             yield arrived[start + HEAD_BYTES : end]
             start = end

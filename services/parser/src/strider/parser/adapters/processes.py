@@ -11,13 +11,14 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
 from strider.contracts.generated.words import ParseOutcome
 
 from .frames import READY, Answer, FrameBuffer, read_answer
-from .worker import WorkerOrders
+from .worker import ANSWERS_FD, MIB, WorkerOrders
 
 _MODULE: Final = "strider.parser.adapters.worker"
 
@@ -41,6 +42,9 @@ REAP_SECONDS: Final = 0.005
 LINGER_LOOKS: Final = 200
 """So many looks a process may take to go once its socket is closed."""
 
+COLLECT_BYTES: Final = MIB // 4
+"""More than a socket holds where nobody has said otherwise."""
+
 _SIGNALS: Final = frozenset(int(number) for number in signal.Signals)
 
 
@@ -56,11 +60,12 @@ class Death:
 
 
 class WorkerProcess(asyncio.Protocol):
-    """A running worker and the socket to it."""
+    """A running worker and the sockets to it: one for requests and its bell, one for its answers."""
 
     def __init__(
         self,
         pid: int,
+        answers: socket.socket,
         *,
         on_answer: Callable[[WorkerProcess, Answer], None],
         on_gone: Callable[[WorkerProcess], None],
@@ -71,6 +76,8 @@ class WorkerProcess(asyncio.Protocol):
         self._killed_for: Death | None = None
         self._on_answer = on_answer
         self._on_gone = on_gone
+        self._answers = answers
+        self._arrived = memoryview(bytearray(COLLECT_BYTES))
         self._frames = FrameBuffer()
         self._transport: asyncio.WriteTransport | None = None
         self._status: int | None = None
@@ -83,18 +90,34 @@ class WorkerProcess(asyncio.Protocol):
         self._transport = transport  # type: ignore[assignment]  # a socket's transport, whoever's loop this is
 
     def data_received(self, data: bytes) -> None:
-        """Hand on what it answers; what is no answer ends it."""
+        """Hear its bell."""
+        del data
+        self.collect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Its end of the sockets has closed, so it has ended or is about to; what it has answered counts."""
+        del exc
+        self.collect()
+        self._answers.close()
+        self._set_ready(is_ready=False)
+        self._on_gone(self)
+
+    def collect(self) -> None:
+        """Hand on what it has answered so far, told of or not; what is no answer ends it."""
         try:
-            for frame in self._frames.feed(data):
-                self._take(read_answer(frame))
+            size = COLLECT_BYTES
+            while size == COLLECT_BYTES:
+                size = self._receive()
+                for frame in self._frames.feed(self._arrived[:size]):
+                    self._take(read_answer(frame))
         except ValueError as failure:
             self.kill(Death(ParseOutcome.CRASHED, str(failure)))
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Its end of the socket has closed, so it has ended or is about to."""
-        del exc
-        self._set_ready(is_ready=False)
-        self._on_gone(self)
+    def _receive(self) -> int:
+        try:
+            return self._answers.recv_into(self._arrived)
+        except OSError:  # nothing there, or nobody
+            return 0
 
     def send(self, pieces: list[bytes]) -> None:
         """Hand over requests."""
@@ -168,25 +191,35 @@ async def start_worker(
     on_gone: Callable[[WorkerProcess], None],
 ) -> WorkerProcess:
     """Start a process and connect to it; may raise OSError."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        try:
-            worker = WorkerProcess(_spawn(orders, environ, theirs), on_answer=on_answer, on_gone=on_gone)
-        except BaseException:
-            ours.close()
-            raise
-    ours.setblocking(False)  # noqa: FBT003  # the socket's own shape
-    await asyncio.get_running_loop().create_unix_connection(lambda: worker, sock=ours)
+    with ExitStack() as opened:
+        requests, their_requests = _pair(opened)
+        answers, their_answers = _pair(opened)
+        pid = _spawn(orders, environ, their_requests, their_answers)
+        worker = WorkerProcess(pid, answers, on_answer=on_answer, on_gone=on_gone)
+        their_requests.close()
+        their_answers.close()
+        opened.pop_all()
+    await asyncio.get_running_loop().create_unix_connection(lambda: worker, sock=requests)
     return worker
 
 
-def _spawn(orders: WorkerOrders, environ: Mapping[str, str], connection: socket.socket) -> int:
+def _pair(opened: ExitStack) -> tuple[socket.socket, socket.socket]:
+    """Give our end, which never waits, and theirs; both are closed with `opened`."""
+    ours, theirs = map(opened.enter_context, socket.socketpair())
+    ours.setblocking(False)  # noqa: FBT003  # the socket's own shape
+    return ours, theirs
+
+
+def _spawn(
+    orders: WorkerOrders, environ: Mapping[str, str], requests: socket.socket, answers: socket.socket
+) -> int:
     return os.posix_spawn(
         sys.executable,
         [sys.executable, "-P", "-m", _MODULE, orders.to_json()],
         {name: environ[name] for name in _PASSED_ON & environ.keys()},
         file_actions=[
-            (os.POSIX_SPAWN_DUP2, connection.fileno(), 0),
+            (os.POSIX_SPAWN_DUP2, requests.fileno(), 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_DUP2, answers.fileno(), ANSWERS_FD),
         ],
     )

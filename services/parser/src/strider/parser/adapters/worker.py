@@ -1,9 +1,9 @@
 """A worker process: reads pages that its parser hands it, until the parser is gone.
 
-It works for one parent over one socket (its standard input), knows neither broker nor stores, and
-has an environment without secrets. A page that takes too much processor time ends the process by
-its own timer, whatever C code it hangs in; memory is limited by the kernel. Who is to blame for its
-end is found out by the parent.
+It works for one parent over two sockets (requests are its standard input), knows neither broker nor
+stores, and has an environment without secrets. A page that takes too much processor time ends the
+process by its own timer, whatever C code it hangs in; memory is limited by the kernel. Who is to
+blame for its end is found out by the parent.
 """
 
 from __future__ import annotations
@@ -29,20 +29,8 @@ from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.parser.core import Limits, fit
 from strider.parser.core.sitefields import reader_of, write_reader
 
-from .frames import (
-    FAILED,
-    HEAD_BYTES,
-    PARSED,
-    PARSED_LONG,
-    PARSED_PART,
-    READY,
-    RESTING,
-    Answer,
-    Request,
-    answer_frame,
-    length_of,
-    read_request,
-)
+from .frames import FAILED, PARSED, PARSED_LONG, PARSED_PART, READY, RESTING, Answer, Request, read_request
+from .letterbox import Letterbox
 from .pages import Reader
 
 MIB: Final = 1024 * 1024
@@ -59,6 +47,9 @@ NEW_OBJECTS_TO_COLLECT: Final = 50_000
 """A page makes tens of thousands of objects and few circles: looking at each 700 costs a twentieth."""
 
 PR_SET_PDEATHSIG: Final = 1
+
+ANSWERS_FD: Final = 3
+"""Where a worker finds the socket for its answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +93,8 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS_TO_COLLECT)
-    with socket.socket(fileno=0) as connection:
-        return worker.serve(connection)
+    with socket.socket(fileno=0) as requests, socket.socket(fileno=ANSWERS_FD) as answers:
+        return worker.serve(Letterbox(requests, answers))
 
 
 class Worker:
@@ -114,19 +105,19 @@ class Worker:
         self._read = read
         self._codec = Codec(SchemaBook.embedded())
 
-    def serve(self, connection: socket.socket) -> int:
+    def serve(self, box: Letterbox) -> int:
         """Answer requests until there is nobody left to answer."""
-        requests = connection.makefile("rb", buffering=MIB)
         try:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            connection.sendall(answer_frame(Answer(READY, event=str(peak).encode())))
+            box.put(Answer(READY, event=str(peak).encode()))
             done = 0
-            while len(head := requests.read(HEAD_BYTES)) == HEAD_BYTES:
-                for answer in self._answers(requests.read(length_of(head))):
-                    connection.sendall(answer_frame(answer))
+            while (request := box.take()) is not None:
+                for answer in self._answers(request):
+                    box.put(answer)
                 done += 1
                 if done % LOOK_EVERY_PAGES == 0 and self._has_grown():
-                    connection.sendall(answer_frame(Answer(RESTING)))
+                    box.put(Answer(RESTING))
+                    box.ring()
                     return 0
         except (BrokenPipeError, ConnectionResetError):
             return 0

@@ -173,7 +173,7 @@ class WorkerParsers:
             desk = min(self._desks.values(), key=lambda each: len(each.jobs))
             # Filled up only when half empty, so that several requests are written at once.
             if not desk.has_room(
-                job.size_bytes, pages=PAGES_AT_HAND if desk in given else PAGES_AT_HAND // 2
+                job.size_bytes, pages=PAGES_AT_HAND if desk in given else PAGES_AT_HAND // 2 + 1
             ):
                 break
             self._waiting.popleft()
@@ -272,7 +272,8 @@ class WorkerParsers:
             before = self._clock.monotonic()
             await self._clock.sleep(every)
             passed = min(self._clock.monotonic() - before, 2 * every)
-            for desk in self._desks.values():
+            for desk in [*self._desks.values()]:
+                desk.worker.collect()  # what was answered before a page that takes long has had no bell
                 if desk.jobs:
                     desk.waited_seconds += passed
                     if desk.waited_seconds > most:
