@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strider.contracts.book_nodes import read_schema
-from strider.contracts.codec_reading import Read, read_out
+from strider.contracts.codec_reading import read_out
+from strider.contracts.codec_reading_values import Read
 
 from .test_codec_writing import RECORDS, SCHEMA, _by_library
 from .test_examples import _event, _schema, each_example

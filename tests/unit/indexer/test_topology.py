@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from strider.contracts.book import SchemaBook
+from strider.contracts.codec import Codec
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.generated.topics import FRONTIER, INDEXER_DLQ, PARSER_DLQ
+from strider.contracts.generated.topics import FRONTIER, INDEXER_DLQ, PAGES_VALIDATED, PARSER_DLQ
+from strider.contracts.inpart import is_in_part
 from strider.indexer.core import Changes
 from strider.indexer.topology import CONSUMES, GROUP, LETTERS, Indexer
 from strider.runtime.effects import Effects
@@ -28,6 +31,8 @@ from .events import (
     an_entry,
     key,
 )
+
+CODEC = Codec(SchemaBook.embedded())
 
 
 class KeptTables:
@@ -92,6 +97,26 @@ async def test_a_batch_of_pages_is_told_apart() -> None:
     assert [row.url_key for row in changes.touches] == [key("https://a.test/2")]
     assert [row.url_key for row in changes.removals] == [key("https://a.test/3")]
     assert [(row.url, row.reason) for row in changes.decisions] == [("https://a.test/3", "noindex")]
+
+
+async def test_pages_become_rows_without_being_read_whole() -> None:
+    """Their links, which are half of a page, are nothing to the tables."""
+    indexer, tables = an_indexer()
+    whole = [
+        a_page("https://a.test/1", links_found=3),
+        a_page("https://a.test/2", text="", main_text="words"),
+        a_page("https://a.test/3", not_modified=True),
+    ]
+    fields = next(reads.fields for reads in indexer.reads() if reads.topic is PAGES_VALIDATED)
+    pages = [
+        CODEC.decode(PAGES_VALIDATED, *CODEC.encode(PAGES_VALIDATED, page), only=fields) for page in whole
+    ]
+
+    changes = await remembered(await indexer.on_pages_validated(records(*pages)), tables)
+
+    other, others = an_indexer()
+    assert changes == await remembered(await other.on_pages_validated(records(*whole)), others)
+    assert [is_in_part(event) and is_in_part(event.page) for event in pages] == [True] * 3
 
 
 async def test_noindex_may_be_stored_all_the_same() -> None:

@@ -67,6 +67,8 @@ class TextCodec:
 
     def __init__(self) -> None:
         self.known: set[bytes] = set()
+        self.wanted: set[tuple[str, ...]] = set()
+        """The fields that were to be read, of whatever was."""
 
     def encode(self, topic: Topic[Any], event: Any) -> Encoded:
         if not isinstance(event, Note):
@@ -75,7 +77,15 @@ class TextCodec:
             raise EncodeError("no such note")
         return Encoded(f"{event.key}={event.text}".encode())
 
-    def decode(self, topic: Topic[Any], value: bytes | None, headers: Sequence[tuple[str, bytes]]) -> Any:
+    def decode(
+        self,
+        topic: Topic[Any],
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes]],
+        *,
+        only: tuple[str, ...] = (),
+    ) -> Any:
+        self.wanted.add(only)
         if value is None or value.startswith(b"bad"):
             raise DecodeError("bad_magic", "no note")
         if value.startswith(UNKNOWN):

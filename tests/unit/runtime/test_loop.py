@@ -36,6 +36,26 @@ def test_every_message_is_handled_spoken_and_committed() -> None:
     simulate(scenario())
 
 
+@pytest.mark.parametrize("is_batch", [False, True], ids=["one-by-one", "in-batches"])
+def test_of_a_message_those_fields_are_read_that_its_input_names(is_batch: bool) -> None:  # a case
+    async def scenario() -> None:
+        world = World()
+        await world.write(*notes(3))
+
+        async def handle(*_: object) -> Effects:
+            return NOTHING
+
+        handler = {"batch": handle} if is_batch else {"handler": handle}
+        loop = world.loop(Reads(NOTES, fields=("key",), **handler))  # type: ignore[arg-type]  # either of them
+        task = world.start(loop)
+        await world.drained()
+        await world.stop(loop, task)
+
+        assert world.codec.wanted == {("key",)}
+
+    simulate(scenario())
+
+
 def test_words_come_in_their_order() -> None:
     """Say, acknowledged, close, acknowledged, remember, offset: a crash between any two repeats only."""
 

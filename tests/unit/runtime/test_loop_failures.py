@@ -303,7 +303,7 @@ def test_a_flood_of_bad_messages_stops_the_loop_and_loses_none() -> None:
     simulate(scenario())
 
 
-def _anything(_topic: object, value: bytes, _headers: object) -> Note:
+def _anything(_topic: object, value: bytes, _headers: object, **_only: object) -> Note:
     return Note("k", value.decode())
 
 

@@ -10,6 +10,7 @@ from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import PageRejected, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
+from strider.contracts.inpart import is_in_part
 from strider.contracts.parts import MORE
 from strider.runtime.effects import NOTHING, Effects, Say
 from strider.validator.adapters import SplicedPages
@@ -20,6 +21,7 @@ from .pages import ARecord, a_page
 
 CODEC = Codec(SchemaBook.embedded())
 RULES = Rules()
+VERDICT = Verdict("valid", RULES.version, 99)
 
 
 def a_validator() -> Validator:
@@ -70,6 +72,21 @@ async def test_on_a_bus_without_bytes_the_event_is_said() -> None:
     effects = await a_validator().on_page_parsed(a_page(), ARecord(None))
 
     assert effects.say[0].encoded is None  # type: ignore[union-attr]
+
+
+async def test_a_page_that_is_kept_is_not_read_whole() -> None:
+    """A tenth of it is looked at, and its bytes go on as they are."""
+    validator, record = a_validator(), as_read(a_page(decoded_bytes=9))
+    (reads,) = validator.reads()
+    page = CODEC.decode(PAGES_PARSED, record.value, record.headers, only=reads.fields)
+
+    effects = await validator.on_page_parsed(page, record)
+
+    (say,) = effects.say
+    assert isinstance(say, Say)
+    assert PAGES_VALIDATED.headers_of(say.event) == PAGES_VALIDATED.headers_of(PageValidated(page, VERDICT))
+    assert PAGES_VALIDATED.key_of(say.event) is not None
+    assert is_in_part(page)
 
 
 @pytest.mark.req("S2.4.8", "S2.4.9", "S2.4.10", "S2.4.13")

@@ -17,7 +17,9 @@ from fastavro import schemaless_reader, schemaless_writer
 
 from .book import Refusal, SchemaBook, WriterSchema
 from .codec_checks import FieldTest, Test, finite_tests, first_failing, word_tests
-from .codec_reading import Read, read_out
+from .codec_inpart import PartReading, part_reading
+from .codec_reading import read_out
+from .codec_reading_values import Read
 from .codec_resolution import Projection, build_projection
 from .codec_text import nul_test, scrub
 from .codec_weight import MEMORY_BUDGET_BYTES, require_affordable, worst_ratio
@@ -86,6 +88,7 @@ class Codec:
         self.book = book
         self._readings: dict[tuple[str, bytes], _Reading] = {}
         self._writings: dict[tuple[str, int | None], _Writing] = {}
+        self._parts: dict[tuple[str, bytes, Sequence[str]], PartReading | None] = {}
 
     def encode(self, topic: Topic[E], event: E) -> Encoded:
         """Write an event; raises EncodeError for one that its schema or topic cannot carry."""
@@ -103,8 +106,19 @@ class Codec:
             raise EncodeError(f"{topic.name}: {len(value)} bytes, the limit is {topic.max_bytes}")
         return Encoded(value, writing.headers)
 
-    def decode(self, topic: Topic[E], value: bytes | None, headers: Sequence[Header] = ()) -> E:
-        """Read an event; raises DecodeError (UnknownSchema where that may be only a matter of time)."""
+    def decode(
+        self,
+        topic: Topic[E],
+        value: bytes | None,
+        headers: Sequence[Header] = (),
+        *,
+        only: tuple[str, ...] = (),
+    ) -> E:
+        """Read an event; raises DecodeError (UnknownSchema where that may be only a matter of time).
+
+        With `only` (fields, and fields within them by a dot) the others are read when somebody asks for
+        one, and judged then.
+        """
         if not value:
             raise DecodeError("empty", "a tombstone" if value is None else "no bytes")
         if len(value) > topic.max_bytes:
@@ -113,6 +127,10 @@ class Codec:
             schema = self.book.ours(topic.schema_name)
             return topic.value.from_record(read_json(value, schema.node, self.book.words))
         reading, start = self._find_reading(topic, value, headers)
+        if only and (part := self._part(topic, reading, only)) and len(value) <= reading.free_bytes:
+            event = part.event(value, start, lambda: topic.value.from_record(_read(reading, value, start)))
+            if event is not None:
+                return event
         return topic.value.from_record(_read(reading, value, start))
 
     def frame(self, topic: Topic[Any], value: bytes, headers: Sequence[Header] = ()) -> tuple[bytes, int]:
@@ -168,6 +186,13 @@ class Codec:
         )
         self._readings[key] = reading
         return reading
+
+    def _part(self, topic: Topic[Any], reading: _Reading, only: tuple[str, ...]) -> PartReading | None:
+        key = (topic.schema_name, reading.schema.fingerprint, only)
+        if key not in self._parts:
+            is_ours = reading.project is None
+            self._parts[key] = part_reading(reading.schema.node, topic.value, only) if is_ours else None
+        return self._parts[key]
 
     def _writing(self, topic: Topic[Any]) -> _Writing:
         schema = self.book.ours(topic.schema_name)

@@ -9,30 +9,26 @@ we have none of get no function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from struct import Struct
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
 
-from .book_nodes import Node
+from .book_nodes import Field, Node
+from .codec_reading_values import CALLED, Read
+from .inpart import Wanted
 
-Read = Callable[[bytes, int], tuple[Any, int]]
-"""Gives the value that begins at a position, and where it ends; or raises anything at all.
-
-The end may lie behind the end of the bytes: then they are too short, and the value is not all there.
-"""
-
-_MORE: Final = 0x80
-"""The bit of a number's byte that says that another follows."""
-_SEVEN_BITS: Final = 0x7F
-_LAST_SHIFT: Final = 63
-_MOST: Final = 1 << 64
+_ALL: Final[Wanted] = {}
 
 
-def read_out(node: Node) -> Read | None:
-    """Give the function for a schema; None where it has a type that is left to the library."""
+def read_out(node: Node, wanted: Wanted = _ALL) -> Read | None:
+    """Give the function for a schema; None where it has a type that is left to the library.
+
+    Where only some fields are wanted the function gives no others. It steps over them, so that the
+    event is known to be whole, and does not look into them.
+    """
     source = _Source()
     try:
-        name = source.function(node)
+        name = source.function(node, wanted)
     except _UnknownKindError:
         return None
     exec("\n".join(source.functions), source.names)  # noqa: S102  # names are ours, and of schemas we have read
@@ -43,120 +39,6 @@ def read_out(node: Node) -> Read | None:
 class _UnknownKindError(Exception):
     """A type that is read by the library alone."""
 
-
-class OddBytesError(Exception):
-    """Bytes that are not as we write them, so that the library has to look at them."""
-
-
-def _rest(value: bytes, at: int, first: int) -> tuple[int, int]:
-    """Read on where a number has more than one byte; as it is written, the sign in its lowest bit."""
-    number, shift = first & _SEVEN_BITS, 7
-    while True:
-        byte = value[at]
-        at += 1
-        number |= (byte & _SEVEN_BITS) << shift
-        if byte < _MORE:
-            break
-        shift += 7
-        if shift > _LAST_SHIFT:
-            raise OddBytesError("a number without end")
-    if number >= _MOST:
-        raise OddBytesError("a number of more than 64 bits")
-    return number, at
-
-
-def _long(value: bytes, at: int) -> tuple[int, int]:
-    """Read a number that has more than the one byte just behind us."""
-    number, at = _rest(value, at, value[at - 1])
-    return (number >> 1) ^ -(number & 1), at
-
-
-def _count(value: bytes, at: int) -> tuple[int, int]:
-    """Read how many items the one block of a list or map has."""
-    count = value[at]
-    at += 1
-    if count >= _MORE:
-        count, at = _rest(value, at, count)
-    if count & 1:
-        raise OddBytesError("a block that says its size")
-    return count >> 1, at
-
-
-def _end(value: bytes, at: int) -> int:
-    """Step over the end of a list or map."""
-    if value[at]:
-        raise OddBytesError("a second block")
-    return at + 1
-
-
-def _texts(value: bytes, at: int) -> tuple[list[str], int]:
-    """Read an array of texts, of which a page has hundreds."""
-    count, at = _count(value, at)
-    found: list[str] = []
-    signs = 0
-    for _ in range(count):
-        size = value[at]
-        at += 1
-        if size >= _MORE:
-            second = value[at]
-            if second < _MORE:  # as most URLs have it
-                size += (second << 7) - _MORE
-                at += 1
-            else:
-                size, at = _rest(value, at, size)
-        signs |= size
-        end = at + (size >> 1)
-        found.append(value[at:end].decode())
-        at = end
-    if signs & 1:
-        raise OddBytesError("a text of less than no length")
-    return found, _end(value, at)
-
-
-def _numbers(value: bytes, at: int) -> tuple[list[int], int]:
-    """Read an array of numbers, which mostly are small."""
-    count, at = _count(value, at)
-    single = value[at : at + count]
-    if single.isascii():  # no number goes on in a second byte
-        return [_SMALL[byte] for byte in single], _end(value, at + count)
-    return _items(value, at, count, _number)
-
-
-def _number(value: bytes, at: int) -> tuple[int, int]:
-    first = value[at]
-    return (_SMALL[first], at + 1) if first < _MORE else _long(value, at + 1)
-
-
-def _items(value: bytes, at: int, count: int, read: Read) -> tuple[list[Any], int]:
-    found: list[Any] = []
-    for _ in range(count):
-        item, at = read(value, at)
-        found.append(item)
-    return found, _end(value, at)
-
-
-def _array(value: bytes, at: int, read: Read) -> tuple[list[Any], int]:
-    count, at = _count(value, at)
-    return _items(value, at, count, read)
-
-
-def _map(value: bytes, at: int, read: Read) -> tuple[dict[str, Any], int]:
-    count, at = _count(value, at)
-    found: dict[str, Any] = {}
-    for _ in range(count):
-        name, at = _text(value, at)
-        found[name], at = read(value, at)
-    return found, _end(value, at)
-
-
-def _text(value: bytes, at: int) -> tuple[str, int]:
-    size, at = _count(value, at)
-    return value[at : at + size].decode(), at + size
-
-
-_SMALL: Final = tuple((number >> 1) ^ -(number & 1) for number in range(_MORE))
-_SHORT: Final = _SMALL + (None,) * _MORE
-"""By a number's first byte: what it is, or None where it goes on."""
 
 _SIZED: Final = """\
 size = value[at]
@@ -202,6 +84,28 @@ elif branch == {other}:
 else:
     raise IndexError(branch)"""
 
+_STEP: Final = """\
+size = value[at]
+at += 1
+if size > 127:
+    size, at = rest(value, at, size)
+signs |= size
+at += size >> 1"""
+
+_STEPS: Final = {
+    "string": _STEP,
+    "bytes": _STEP,
+    "int": "at = at + 1 if value[at] < 128 else long(value, at + 1)[1]",
+    "long": "at = at + 1 if value[at] < 128 else long(value, at + 1)[1]",
+    "double": "at += 8",
+}
+
+_EMPTY_IS_ZERO: Final = frozenset({"string", "bytes", "int", "long", "boolean", "array", "map"})
+"""What is one byte of nothing where it is empty."""
+
+_AT_ONCE: Final = 6
+"""Fields in a row that are looked at together, because many of an event are empty."""
+
 _PLAIN: Final = {
     "string": _SIZED.replace("{decoded}", ".decode()").replace("{empty}", '""'),
     "bytes": _SIZED.replace("{decoded}", "").replace("{empty}", 'b""'),
@@ -218,25 +122,12 @@ class _Source:
     def __init__(self) -> None:
         self.functions: list[str] = []
         self._count = 0
-        self.names: dict[str, Any] = {
-            "rest": _rest,
-            "long": _long,
-            "short": _SHORT,
-            "booleans": (False, True),
-            "double": Struct("<d").unpack_from,
-            "texts": _texts,
-            "numbers": _numbers,
-            "array": _array,
-            "map_of": _map,
-            "Odd": OddBytesError,
-        }
+        self.names = dict(CALLED)
 
-    def function(self, node: Node) -> str:
+    def function(self, node: Node, wanted: Wanted = _ALL) -> str:
         """Write a function that reads a value of a type; gives its name."""
         if node.kind == "record":
-            named = [(f"f{number}", each) for number, each in enumerate(node.fields)]
-            lines = [line for name, each in named for line in self._lines(each.node, name)]
-            result = f"{{{', '.join(f'{each.name!r}: {name}' for name, each in named)}}}"
+            lines, result = self._record(node.fields, wanted)
         else:
             lines, result = list(self._lines(node, "found")), "found"
         self._count += 1
@@ -244,7 +135,40 @@ class _Source:
         self.functions.append("\n".join(_function(name, lines, result)))
         return name
 
-    def _lines(self, node: Node, name: str) -> Iterable[str]:
+    def _record(self, fields: Sequence[Field], wanted: Wanted) -> tuple[list[str], str]:
+        lines, found = list[str](), list[str]()
+        for is_wanted, run in groupby(fields, lambda each: not wanted or each.name in wanted):
+            if not is_wanted:
+                lines += self._steps([each.node for each in run])
+                continue
+            for each in run:
+                lines += self._lines(each.node, f"f{len(found)}", wanted.get(each.name, _ALL))
+                found.append(f"{each.name!r}: f{len(found)}")
+        return lines, f"{{{', '.join(found)}}}"
+
+    def _steps(self, nodes: Sequence[Node]) -> Iterator[str]:
+        """Step over values; several that are empty at once."""
+        for is_byte, same in groupby(nodes, lambda node: node.kind in _EMPTY_IS_ZERO):
+            run = list(same)
+            while run:
+                several, run = run[:_AT_ONCE], run[_AT_ONCE:]
+                lines = [line for node in several for line in self._step(node)]
+                if not is_byte or len(several) == 1:
+                    yield from lines
+                    continue
+                yield f"if value.startswith({bytes(len(several))!r}, at):"
+                yield f"    at += {len(several)}"
+                yield "else:"
+                yield from (f"    {line}" for line in lines)
+
+    def _step(self, node: Node) -> Iterable[str]:
+        if node.kind in _STEPS:
+            return _STEPS[node.kind].splitlines()
+        if node.kind == "array" and node.parts[0].kind == "string":
+            return ("at = step_over_texts(value, at) if value[at] else at + 1",)
+        return self._lines(node, "_")
+
+    def _lines(self, node: Node, name: str, wanted: Wanted = _ALL) -> Iterable[str]:
         """Give the lines that read a value and give it a name."""
         kind = node.kind
         if kind in _PLAIN:
@@ -255,7 +179,7 @@ class _Source:
         if kind == "union":
             return self._optional(node, name)
         if kind == "record":
-            return (f"{name}, at = {self.function(node)}(value, at)",)
+            return (f"{name}, at = {self.function(node, wanted)}(value, at)",)
         raise _UnknownKindError(kind)
 
     def _several(self, node: Node) -> str:

@@ -77,12 +77,19 @@ class PassingCodec(Codec):
         # Bytes to everyone but `written` and `decode`: a type for the two would go through everything.
         return Encoded(cast("bytes", waiting), self._writing(topic).headers)
 
-    def decode(self, topic: Topic[E], value: bytes | None, headers: Sequence[Header] = ()) -> E:
+    def decode(
+        self,
+        topic: Topic[E],
+        value: bytes | None,
+        headers: Sequence[Header] = (),
+        *,
+        only: tuple[str, ...] = (),
+    ) -> E:
         """Give the event that was handed on; read it where there are bytes."""
         held: object = value
         if isinstance(held, Unwritten) and isinstance(held.event, topic.value):
             return held.event
-        return super().decode(topic, written(value), headers)
+        return super().decode(topic, written(value), headers, only=only)
 
     def _bound(self, schema_name: str) -> Bound:
         known = self._bounds.get(schema_name)

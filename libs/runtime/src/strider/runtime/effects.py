@@ -87,3 +87,6 @@ class Reads:
     """Whether a tombstone reaches the handler, as the event None; else it is a bad message."""
     keeps_order: bool = True
     """Whether messages of one key wait for each other, as they must wherever one builds on another."""
+    fields: tuple[str, ...] = ()
+    """What the handler mostly looks at, fields within a field by a dot: the others are read, and judged,
+    once it asks for one. Empty means that all are read at once."""

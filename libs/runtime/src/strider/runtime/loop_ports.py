@@ -34,7 +34,14 @@ class Codec(Protocol):
     def encode(self, topic: Topic[Any], event: Any) -> Encoded:
         """Turn an event into the bytes of its topic."""
 
-    def decode(self, topic: Topic[Any], value: bytes | None, headers: Sequence[Header]) -> Any:
+    def decode(
+        self,
+        topic: Topic[Any],
+        value: bytes | None,
+        headers: Sequence[Header],
+        *,
+        only: tuple[str, ...] = (),
+    ) -> Any:
         """Turn bytes of a topic into an event."""
 
 

@@ -123,7 +123,7 @@ class Stages:
     def _decode(self, reads: Reads, record: Record) -> Any:
         if record.value is None and reads.takes_tombstones:
             return None
-        return self._codec.decode(reads.topic, record.value, record.headers)
+        return self._codec.decode(reads.topic, record.value, record.headers, only=reads.fields)
 
     def _begin(self, unit: Unit) -> None:
         unit.attempts += 1

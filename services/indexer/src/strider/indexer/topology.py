@@ -77,6 +77,20 @@ CONSUMES: Final = (
 )
 PRODUCES: Final = ()
 
+STORED: Final = (
+    *("url", "url_key", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence", "outcome"),
+    *("parser", "parser_version", "fetched_at_ms", "depth", "referrer", "redirect_chain"),
+    *("metadata", "status", "content_type", "etag", "last_modified", "total_us", "body_bytes"),
+    *("decoded_bytes", "body_object", "rendered", "not_modified", "truncated", "error_class"),
+    *("error_message", "parse_us", "document_kind", "title", "description", "text"),
+    *("main_text", "texts_object", "text_chars", "main_text_chars", "word_count", "language"),
+    *("author", "published_at", "canonical_url", "noindex", "raw_hash", "text_hash"),
+    *("page_kind", "links_found"),
+)
+"""What of a page becomes columns."""
+
+LOOKED_AT: Final = (*(f"page.{name}" for name in STORED), "verdict")
+
 TEXTS_AT_ONCE: Final = 8
 """Texts that are fetched from the object store at a time."""
 
@@ -117,7 +131,7 @@ class Indexer:
     def reads(self) -> tuple[Reads, ...]:
         """Say which topic goes to which method."""
         return (
-            Reads(PAGES_VALIDATED, batch=self.on_pages_validated),
+            Reads(PAGES_VALIDATED, batch=self.on_pages_validated, fields=LOOKED_AT),
             Reads(PAGES_REJECTED, batch=self.on_pages_rejected),
             Reads(URLS_DECIDED, batch=self.on_urls_decided),
             Reads(FETCHES_COMPLETED, batch=self.on_fetches_completed),

@@ -56,6 +56,18 @@ from .core import (
     unknown_rules,
 )
 
+ADMITTED: Final = (
+    *("url", "url_key", "group", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
+    *("kind", "depth", "is_start", "not_modified", "document_kind", "text_chars"),
+    *("canonical_url", "alternate_urls", "alternate_types", "refresh_url", "noindex"),
+    *("nofollow", "raw_hash", "text_hash", "page_kind", "pagination_pattern"),
+    *("pagination_number", "no_results", "link_urls", "link_rels", "links_dropped"),
+    *("entry_urls", "entry_lastmods_ms", "entry_kinds", "is_last_part"),
+)
+"""What of a page its links are judged by, and what it is settled with."""
+
+LOOKED_AT: Final = tuple(f"page.{name}" for name in ADMITTED)
+
 CONSUMES: Final = (SEEDS_SUBMITTED, PAGES_VALIDATED, PAGES_REJECTED)
 PRODUCES: Final = (CRAWL_SPECS, LINKS_DISCOVERED, URLS_DECIDED, PAGES_SETTLED)
 DEAD_LETTERS: Final = LINK_INGESTION_DLQ
@@ -191,7 +203,7 @@ class PageIntake:
     def reads(self) -> tuple[Reads, ...]:
         """Say which topic goes to which method."""
         return (
-            Reads(PAGES_VALIDATED, batch=self.on_validated),
+            Reads(PAGES_VALIDATED, batch=self.on_validated, fields=LOOKED_AT),
             Reads(PAGES_REJECTED, batch=self.on_rejected),
         )
 

@@ -26,6 +26,13 @@ PRODUCES: Final = (PAGES_VALIDATED, PAGES_REJECTED)
 DEAD_LETTERS: Final = VALIDATOR_DLQ
 GROUP: Final = "validator"
 
+LOOKED_AT: Final = (
+    *("url_key", "group", "job_id", "execution_id", "fetch_sequence", "outcome", "decoded_bytes"),
+    *("document_kind", "title", "text", "text_chars", "paragraph_count", "script_count"),
+    *("password_fields", "noscript_text", "link_urls", "products"),
+)
+"""What a page that is kept is judged by, and named by in what is said of it."""
+
 _log = logger("validator")
 
 
@@ -47,7 +54,7 @@ class Validator:
 
     def reads(self) -> tuple[Reads, ...]:
         """Say which topic goes to which method."""
-        return (Reads(PAGES_PARSED, handler=self.on_page_parsed),)
+        return (Reads(PAGES_PARSED, handler=self.on_page_parsed, fields=LOOKED_AT),)
 
     async def on_page_parsed(self, page: PageParsed, record: Record) -> Effects:
         """Judge one page."""
