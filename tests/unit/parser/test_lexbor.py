@@ -120,3 +120,54 @@ def test_what_comes_out_can_always_be_written(content: bytes) -> None:
 
     for text in (reading.text, *(part for anchor in reading.anchors for part in anchor[:3])):
         text.encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param("<nav><a href=1></a></nav><a href=2></a>", [NAVIGATION, ELSEWHERE], id="followed"),
+        pytest.param(
+            "<nav><a href=1></a></nav>text<!-- c --><a href=2></a>", [NAVIGATION, ELSEWHERE], id="text"
+        ),
+        pytest.param(
+            "<div><nav><a href=1></a></nav></div><a href=2></a>", [NAVIGATION, ELSEWHERE], id="last-child"
+        ),
+        pytest.param(
+            "<a href=0></a><main><nav><a href=1></a></nav></main>",
+            [ELSEWHERE, NAVIGATION],
+            id="ends-the-page",
+        ),
+        pytest.param(
+            "<main><a href=1></a><aside><a href=2></a></aside><a href=3></a></main><a href=4></a>",
+            [MAIN, ASIDE, MAIN, ELSEWHERE],
+            id="nested",
+        ),
+        pytest.param(
+            "<aside><x-a><nav><a href=1></a></nav></x-a><a href=2></a></aside><x-a><a href=3></a></x-a>",
+            [NAVIGATION, ASIDE, ELSEWHERE],
+            id="names-of-their-own",
+        ),
+        pytest.param("<nav></nav><a href=1></a><nav></nav><nav>x</nav>", [ELSEWHERE], id="empty"),
+    ],
+)
+def test_the_region_of_an_anchor_is_the_innermost_around_it(body: str, expected: list[int]) -> None:
+    assert list(read_html(body.encode()).anchors.regions) == expected
+
+
+def test_many_regions_within_each_other_are_told_apart_soon() -> None:
+    depth = 1_500
+    body = b"<nav>" * depth + b"<a href=1>x</a>" + b"</nav>" * depth + b"<a href=2>y</a>"
+
+    assert list(read_html(body).anchors.regions) == [NAVIGATION, ELSEWHERE]
+
+
+@pytest.mark.parametrize("spaces", range(1, 12))
+@pytest.mark.parametrize("space", [" ", "\n", "\t ", "&nbsp;", "\r\n"])
+def test_a_run_of_any_length_is_one_space(spaces: int, space: str) -> None:
+    run = space * spaces
+
+    assert read_html(f"<p>a{run}b{run}c<p>d<p>{run}e{run}f{run}".encode()).text.split("\n")[:2] == [
+        "a b c",
+        "d",
+    ]
+    assert read_html(f"<p>a{run}b".encode()).text == "a b"

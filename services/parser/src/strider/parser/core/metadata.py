@@ -159,6 +159,8 @@ def find_base(url: str, reading: HtmlReading) -> str:
 def find_canonical(tags: Sequence[LinkTag], base: str) -> str:
     """Give the first canonical URL that is one."""
     for tag in tags:
+        if "canonical" not in tag.rel:
+            continue  # as it stands, before it is looked for as a word: few have it
         if tag.href and "canonical" in tag.rel.split() and (found := resolve(tag.href, base)):
             return found
     return ""
@@ -168,7 +170,9 @@ def find_alternates(tags: Sequence[LinkTag], base: str) -> Alternates:
     """Gather alternates and feeds, each once."""
     found: dict[str, LinkTag] = {}
     for tag in tags:
-        if not tag.href or "alternate" not in (rel := tag.rel.split()) or "stylesheet" in rel:
+        if "alternate" not in tag.rel or not tag.href:
+            continue
+        if "alternate" not in (rel := tag.rel.split()) or "stylesheet" in rel:
             continue
         if len(found) < MAX_ALTERNATES and (url := resolve(tag.href, base)):
             found.setdefault(url, tag)

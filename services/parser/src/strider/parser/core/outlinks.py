@@ -8,8 +8,9 @@ is worth the frontier, or allowed, is decided elsewhere: private addresses stay 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
+from operator import itemgetter
 from typing import Final, TypeVar
 
 from strider.contracts.making import swift
@@ -64,33 +65,36 @@ def find_outlinks(anchors: Anchors, *, base: str, max_links: int) -> Outlinks:
     if not leading.hrefs:
         return Outlinks()
     resolved = links(base, leading.hrefs, allow_private=True)
-    keys = resolved.keys
-    # Backwards, so that the first link of each target is the one that stays.
-    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+    first: dict[str, int] = {}
+    again: list[tuple[int, int]] = []
+    for place, key in enumerate(resolved.keys):
+        own = first.setdefault(key, place)
+        if own != place:
+            again.append((own, place))
     first.pop("", None)  # of what leads nowhere
-    if not first:
-        return Outlinks()
     texts, regions = list(leading.texts), list(leading.regions)
-    flags = [flags_of(rel) if rel else 0 for rel in leading.rels] if any(leading.rels) else [0] * len(keys)
-    if len(first) < len(keys):
-        _merge(keys, first, texts, flags, regions)
-    order = sorted(first.values())
-    told = list(zip(flags, regions, strict=True))
-    if len(kinds := set(told)) > 1:
-        rank_of = {kind: _rank(*kind) for kind in kinds}
-        order.sort(key=[rank_of[kind] for kind in told].__getitem__)
-    best = order[:max_links]
+    flags = [flags_of(rel) if rel else 0 for rel in leading.rels] if any(leading.rels) else [0] * len(texts)
+    if again:
+        _merge(again, texts, flags, regions)
+    order = list(first.values())
+    ranks = [_RANK_OF_REGION[region] for region in regions]
+    if any(flags):
+        ranks = [_rank(flag, rank) if flag else rank for flag, rank in zip(flags, ranks, strict=True)]
+    order.sort(key=ranks.__getitem__)
+    found, best = len(order), order[:max_links]
     return Outlinks(
         _picked(resolved.urls, best),
         _picked(texts, best),
         _picked(flags, best),
         _picked(regions, best),
-        found=len(order),
+        found=found,
     )
 
 
-def _picked(column: Sequence[T], places: Iterable[int]) -> tuple[T, ...]:
-    return tuple(map(column.__getitem__, places))
+def _picked(column: Sequence[T], places: Sequence[int]) -> tuple[T, ...]:
+    if len(places) < 2:  # noqa: PLR2004  # one place alone is picked as it is, not as a tuple
+        return tuple(column[place] for place in places)
+    return itemgetter(*places)(column)  # type: ignore[no-any-return]
 
 
 def _leading(anchors: Anchors) -> Anchors:
@@ -106,20 +110,18 @@ def _leading(anchors: Anchors) -> Anchors:
     )
 
 
-def _merge(
-    keys: Sequence[str], first: Mapping[str, int], texts: list[str], flags: list[int], regions: list[int]
-) -> None:
-    """Make one link of all that lead to one place: asked to be left only where each of them asks so."""
+def _merge(again: Iterable[tuple[int, int]], texts: list[str], flags: list[int], regions: list[int]) -> None:
+    """Make one link of all that lead to one place: asked to be left only where each of them asks so.
+
+    `again` has pairs: the first link to a place, and another one.
+    """
     common: dict[int, int] = {}
-    for index, key in enumerate(keys):
-        own = first.get(key, index)
-        if own == index:
-            continue
-        said = flags[index]
+    for own, place in again:
+        said = flags[place]
         common[own] = common.get(own, flags[own]) & said
         flags[own] |= said
-        texts[own] = texts[own] or texts[index]
-        regions[own] = min(regions[own], regions[index], key=_RANK_OF_REGION.__getitem__)
+        texts[own] = texts[own] or texts[place]
+        regions[own] = min(regions[own], regions[place], key=_RANK_OF_REGION.__getitem__)
     for own, flag in common.items():
         flags[own] = (flags[own] & _PAGINATION) | flag
 
@@ -132,6 +134,6 @@ def flags_of(rel: str) -> int:
     return flags
 
 
-def _rank(flags: int, region: int) -> int:
+def _rank(flags: int, rank: int) -> int:
     """Give a number by which pages of a list come first, then regions, and last what the page disowns."""
-    return (_LAST if flags & NOFOLLOW else 0) + (-1 if flags & _PAGINATION else _RANK_OF_REGION[region])
+    return (_LAST if flags & NOFOLLOW else 0) + (-1 if flags & _PAGINATION else rank)

@@ -1,0 +1,126 @@
+"""The anchors of a page, read column by column: a call or a tuple for each would cost more than what is read.
+
+Decides what an anchor is called and in which region it stands; knows nothing of URLs.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import compress
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from strider.parser.core.readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchors
+
+from .lexbor_tags import TEXT, tag_numbers
+from .lexbor_text import spaced
+from .lexbor_walk import Walk, mask_of
+
+MAX_ANCHOR_CHARS: Final = 200
+"""Of an anchor's text; the rest says nothing about where it leads."""
+
+MAX_ANCHORS: Final = 20_000
+"""Anchors that are looked at, in the order of the page; a fraction of them will travel."""
+
+_LOOKED_AT_CHARS: Final = 4 * MAX_ANCHOR_CHARS
+
+_REGIONS: Final = {
+    "main": MAIN,
+    "article": MAIN,
+    "nav": NAVIGATION,
+    "header": HEADER,
+    "footer": FOOTER,
+    "aside": ASIDE,
+}
+ANCHOR_NAMES: Final = frozenset({"a", "area"})
+
+
+def read_anchors(walk: Walk, nodes: list[LexborNode]) -> Anchors:
+    """Read these anchors, which are all that the walk has met."""
+    nodes = nodes[:MAX_ANCHORS]
+    attributes = [node.attributes for node in nodes]
+    hrefs = [said.get("href") or "" for said in attributes]
+    regions = _regions(walk, len(nodes))
+    if not all(hrefs):
+        leads = [bool(href) for href in hrefs]
+        nodes, attributes = list(compress(nodes, leads)), list(compress(attributes, leads))
+        hrefs, regions = list(compress(hrefs, leads)), list(compress(regions, leads))
+    texts = _spaced([node.text_lexbor() for node in nodes])
+    if not all(texts):
+        texts = [
+            text or _label(node, said) for text, node, said in zip(texts, nodes, attributes, strict=True)
+        ]
+    if max(map(len, texts), default=0) > MAX_ANCHOR_CHARS:
+        texts = [text[:MAX_ANCHOR_CHARS] for text in texts]
+    rels = [said.get("rel") or "" for said in attributes]
+    return Anchors(hrefs, texts, [rel.lower() for rel in rels] if any(rels) else rels, regions)
+
+
+def _regions(walk: Walk, count: int) -> list[int]:
+    """Say of each of the first anchors in which region it stands; the innermost one counts, and comes last.
+
+    The anchors within an element follow each other in the order of the page, so counting them is enough.
+    """
+    found = [ELSEWHERE] * count
+    anchors = walk.row.translate(mask_of(ANCHOR_NAMES))
+    ends: dict[int, int] = {}
+    last = anchors.rfind(1)
+    places = [(at, region) for number, region in _numbered_regions() for at in walk.places(number, last)]
+    for at, region in sorted(places):
+        inside = anchors.count(1, at, _end(walk, at, ends))
+        if inside:
+            start = anchors.count(1, 0, at)
+            found[start : start + inside] = [region] * inside
+    return found[:count]
+
+
+def _end(walk: Walk, at: int, ends: dict[int, int]) -> int:
+    """Find where in a walk the content of an element ends: at whatever follows it, or one that it ends with.
+
+    `ends` has what was found of elements further out.
+    """
+    region = walk.nodes[at]
+    node: LexborNode | None = region
+    end, text = len(walk.nodes), tag_numbers()[TEXT]
+    while node is not None:
+        follower = node.next
+        while follower is not None and follower.tag_id == text:
+            follower = follower.next
+        if follower is not None:
+            end = walk.place(follower, after=at)
+            break
+        node = node.parent
+        if node is not None and (known := ends.get(node.mem_id)) is not None:
+            end = known
+            break
+    ends[region.mem_id] = end
+    return end
+
+
+@cache
+def _numbered_regions() -> tuple[tuple[int, int], ...]:
+    return tuple((tag_numbers()[name], region) for name, region in _REGIONS.items())
+
+
+def _spaced(texts: list[str]) -> list[str]:
+    """Make every run of white space one space; one look at all of them tells whether any needs it."""
+    if max(map(len, texts), default=0) > _LOOKED_AT_CHARS:
+        texts = [text[:_LOOKED_AT_CHARS] for text in texts]
+    row = "|".join(["", *texts, ""])
+    # Printable: no white space but spaces.
+    if "\n" in row or not row.isprintable() or "  " in row or "| " in row or " |" in row:
+        return [" ".join(text.split()) for text in texts]
+    return texts
+
+
+def _label(node: LexborNode, attributes: dict[str, str | None]) -> str:
+    """Say what an anchor without text is called."""
+    for name in ("aria-label", "title", "alt"):
+        if (said := attributes.get(name)) and (words := spaced(said[:_LOOKED_AT_CHARS])):
+            return words
+    picture = tag_numbers()["img"]
+    for within in node.traverse():
+        if within.tag_id == picture and "alt" in (shown := within.attributes):
+            return spaced((shown["alt"] or "")[:_LOOKED_AT_CHARS])
+    return ""

@@ -1,0 +1,78 @@
+"""The text of a tree that is left visible, and the white space of texts.
+
+Decides what of a tree is text, and takes the tree apart for it: whoever wants more of it comes before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from .lexbor_tags import tag_numbers
+from .lexbor_walk import Walk, mask_of
+
+_INVISIBLE: Final = frozenset(
+    [
+        *("script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio"),
+        *("video", "select", "datalist", "textarea", "head", "title", "noframes", "noembed", "frameset"),
+        "dialog",
+    ]
+)
+_WITHIN_WORDS: Final = frozenset({"img", "wbr", "picture", "map"})
+"""Stand within a line and say nothing: without them its two halves become one text again."""
+
+_REMOVED: Final = _INVISIBLE | _WITHIN_WORDS
+_INLINE: Final = frozenset(
+    [
+        *("abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font"),
+        *("i", "ins", "kbd", "label", "mark", "nobr", "q", "ruby", "s", "samp", "small", "span", "strike"),
+        *("strong", "sub", "sup", "time", "tt", "u", "var"),
+    ]
+)
+_FRAGMENT_END: Final = "\0"
+"""Stands in no text of a tree: the standard has it dropped or replaced."""
+
+
+def read_text(
+    body: LexborNode, walk: Walk, *, anchors: Iterable[LexborNode], hidden: Sequence[LexborNode]
+) -> str:
+    """Give the text, a line for each block."""
+    for node in hidden:
+        node.decompose(recursive=False)  # before anything is unwrapped: it may be a word within a line
+    link = tag_numbers()["a"]
+    for node in anchors:
+        follower = node.next
+        if follower is None or follower.tag_id != link:
+            node.unwrap()  # links in a row stay apart, though nothing stands between them
+    for node in walk.masked(mask_of(_INLINE)):
+        node.unwrap()
+    for node in walk.masked(mask_of(_REMOVED)):
+        node.decompose(recursive=False)  # what is in it goes with it
+    body.merge_text_nodes()
+    return _lines(body.text(separator=_FRAGMENT_END, strip=True, skip_empty=True))
+
+
+def _lines(text: str) -> str:
+    """Make every fragment a line, and every run of white space within one space.
+
+    Most fragments have none and a page has few, so that looking is what has to be cheap: once, from the
+    back, which is a third faster than from the front.
+    """
+    for character in "\n\t\r\f\xa0":
+        if character in text:
+            text = text.replace(character, " ")
+    first, *others = text.rsplit("  ")
+    if others:
+        last = others.pop()
+        # Of a long run nothing is left between its pairs; of an odd one a space, before the first pair.
+        text = " ".join([first.rstrip(" "), *[piece.rstrip(" ") for piece in others if piece], last])
+    return text.replace(_FRAGMENT_END, "\n")
+
+
+def spaced(text: str) -> str:
+    """Make every run of white space one space, and take it off the ends."""
+    if "  " not in text and text.isprintable():  # no white space but spaces
+        return text.strip(" ")
+    return " ".join(text.split())
