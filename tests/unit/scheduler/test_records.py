@@ -114,10 +114,24 @@ def test_redis_is_told_the_same_as_when_they_were_accepted(records: list[EntryRe
 def test_what_entries_share_is_read_once() -> None:
     """That is why a rebuild is quick."""
     others = [replace(PLAIN, url=f"https://a.test/{number}", fetch_sequence=number) for number in range(3)]
-    found = read(*others, replace(PLAIN, depth=2))
+    whole = [replace(each, metadata={"a": "b"}) for each in others]
+    found = read(*others, replace(PLAIN, depth=2), *whole)
 
     moulds = [each.mould for each in found if isinstance(each, Recorded)]
-    assert [mould is moulds[0] for mould in moulds] == [True, True, True, False]
+    assert [moulds.index(mould) for mould in moulds] == [0, 0, 0, 3, 4, 4, 4]
+
+
+def test_a_broken_url_of_what_is_closed_costs_no_shard() -> None:
+    """Only budgets look at it, and they only count."""
+    value = CODEC.encode(FRONTIER, replace(PLAIN, state="completed", reason="settled")).value
+
+    reader = Records(CODEC)
+    reader.read(b"key", value)
+
+    broken = reader.read(b"key", value.replace(b"/x", b"/\xff"))
+
+    assert isinstance(broken, Remnant)
+    assert entry_of(broken).url == "https://a.test/\ufffd"
 
 
 @pytest.mark.parametrize("cut", [9, 40, 100])

@@ -19,7 +19,7 @@ from strider.contracts.glances import Glance, Seen
 from strider.runtime.logs import logger
 from strider.scheduler.core.entries import FORGOTTEN, is_forgotten
 from strider.scheduler.topology.ports import Remnant
-from strider.stores.frontier.packing import NOTHING_RARE, Rare, as_bytes
+from strider.stores.frontier.packing import NOTHING_RARE, Rare, Shape, as_bytes, shape_of
 from strider.stores.frontier.recorded import Mould, Recorded
 
 _CLOSED: Final = frozenset({EntryState.COMPLETED, EntryState.FAILED})
@@ -49,6 +49,8 @@ class Records:
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self._runs: dict[tuple[bytes, ...], _Run] = {}
+        self._moulds: dict[Shape, Mould] = {}
+        """Of records that were read whole."""
         self._begin = Glance(
             codec, FRONTIER,
             "job_id", "url_key", "url", "group", "state..crawl_spec_id", "fetch_sequence", "updated_at_ms",
@@ -78,7 +80,7 @@ class Records:
         except DecodeError as failure:
             _log.error("Record Unreadable", topic=FRONTIER.name, key=repr(key), why=str(failure))
             return None
-        return _remnant(entry) if entry.state in _CLOSED else Recorded.of(entry)
+        return _remnant(entry) if entry.state in _CLOSED else self._whole(entry)
 
     def _glanced(self, value: bytes, seen: Seen) -> Recorded | Remnant | None:
         job, url_key, url, _, run_bytes, sequence, updated, reason, size, busy, _ = seen
@@ -123,6 +125,12 @@ class Records:
         except UnicodeDecodeError:
             return None
         return (losses, needs_rendering), (*_NO_LISTS, *times, *told)
+
+    def _whole(self, entry: EntryRecorded) -> Recorded:
+        shape = shape_of(entry)
+        if (mould := self._moulds.get(shape)) is None:
+            mould = self._moulds[shape] = Mould.of(entry)
+        return Recorded.of(entry, mould)
 
     def _run(self, value: bytes, *names: bytes) -> _Run:
         entry = self._codec.decode(FRONTIER, value)

@@ -113,7 +113,7 @@ def entry_of(remnant: Remnant) -> EntryRecorded:
     return changed(
         remnant.like,
         url_key=remnant.url_key.decode(),
-        url=remnant.url.decode(),
+        url=remnant.url.decode(errors="replace"),
         fetch_sequence=remnant.fetch_sequence,
         updated_at_ms=remnant.updated_at_ms,
         body_bytes=remnant.body_bytes,
