@@ -140,3 +140,10 @@ def test_a_dense_megabyte_is_no_bomb(pack: Callable[[bytes], bytes]) -> None:
 
 def pack_name(pack: Callable[[bytes], bytes]) -> str:
     return {brotli: "br", zstd: "zstd"}.get(pack, "gzip")
+
+
+def test_many_members_are_weighed_together() -> None:
+    """What came before the last one did not come out of it."""
+    member = b"".join(b"word %d " % number for number in range(20_000))
+
+    assert unpack(gzip.compress(member) * 40, "gzip", LIMIT) == Unpacked(member * 40)

@@ -7,7 +7,7 @@ come out at a ratio that only a bomb has. Knows nothing of what the bytes mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, Final
 
 import cramjam
@@ -15,7 +15,8 @@ from isal import isal_zlib
 
 from strider.contracts.generated.words import ErrorClass, ParseOutcome
 from strider.parser.core.outcomes import Unreadable
-from strider.parser.core.parsing import Unpacked
+from strider.parser.core.portions import Portions
+from strider.parser.core.tools import Unpacked
 
 MAX_NESTED: Final = 5
 BOMB_RATIO: Final = 100
@@ -23,6 +24,8 @@ BOMB_FREE_BYTES: Final = 1024 * 1024
 """Up to here a ratio says nothing: a megabyte of spaces is nobody's attack."""
 
 PORTION_BYTES: Final = 256 * 1024
+TAKEN_BYTES: Final = 64 * 1024
+"""Of what was sent, at a time: whatever is not used of it is copied with each portion."""
 FIRST_BUFFER_BYTES: Final = 256 * 1024
 BUFFER_GROWTH: Final = 8
 
@@ -32,6 +35,7 @@ _AS_IT_IS: Final = frozenset({"", "identity", "none", "binary", "utf-8", "8bit",
 _GZIP_OR_ZLIB_BITS: Final = 47
 _RAW_BITS: Final = -15
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_GZIP_NAMES: Final = frozenset({"gzip", "x-gzip"})
 
 
 _ISAL_ERROR: Final[Any] = isal_zlib.error
@@ -95,43 +99,7 @@ def _is_plain(body: bytes) -> bool:
 
 def _inflate(body: bytes, max_bytes: int) -> tuple[bytes, bool]:
     """Undo gzip, of one member or several, or zlib."""
-    bits = _GZIP_OR_ZLIB_BITS
-    found: list[bytes] = []
-    total = 0
-    while body:
-        whole, size, rest = _inflate_member(body, bits, found, total, max_bytes=max_bytes, sent=len(body))
-        total += size
-        if not whole:
-            return b"".join(found), False
-        if not rest.startswith(_GZIP_MAGIC):
-            break  # padding after the end is not ours to judge
-        body = rest
-    return b"".join(found), True
-
-
-def _inflate_member(
-    body: bytes, bits: int, found: list[bytes], before: int, *, max_bytes: int, sent: int
-) -> tuple[bool, int, bytes]:
-    """Undo one member into `found`; says whether it was whole, its size, and what follows it."""
-    stream = isal_zlib.decompressobj(bits)
-    size = 0
-    data = body
-    while not stream.eof:
-        try:
-            portion = stream.decompress(data, PORTION_BYTES)
-        except _ISAL_ERROR as failure:
-            if before + size:
-                return False, size, b""
-            raise _Broken(str(failure)) from failure
-        size += len(portion)
-        found.append(portion)
-        _check(before + size, sent=sent, max_bytes=max_bytes)
-        data = stream.unconsumed_tail
-        if not portion and not data:
-            break
-    if not stream.eof and not before + size:
-        raise _Broken("it ends before anything comes out")
-    return stream.eof, size, stream.unused_data
+    return _gather(_inflating(body, _GZIP_OR_ZLIB_BITS, max_bytes))
 
 
 def _deflate(body: bytes, max_bytes: int) -> tuple[bytes, bool]:
@@ -139,9 +107,83 @@ def _deflate(body: bytes, max_bytes: int) -> tuple[bytes, bool]:
     try:
         return _inflate(body, max_bytes)
     except _Broken:
-        found: list[bytes] = []
-        whole, _, _ = _inflate_member(body, _RAW_BITS, found, 0, max_bytes=max_bytes, sent=len(body))
-        return b"".join(found), whole
+        return _gather(_inflating(body, _RAW_BITS, max_bytes))
+
+
+def _gather(portions: Generator[bytes, None, bool]) -> tuple[bytes, bool]:
+    found: list[bytes] = []
+    while True:
+        try:
+            found.append(next(portions))
+        except StopIteration as end:
+            return b"".join(found), end.value
+
+
+def _inflating(body: bytes, bits: int, max_bytes: int) -> Generator[bytes, None, bool]:
+    """Give what comes out, portion by portion, and at the end whether it was whole."""
+    view, size, at, total = memoryview(body), len(body), 0, 0
+    while at < size:
+        stream = isal_zlib.decompressobj(bits)
+        while at < size and not stream.eof:
+            data: Any = view[at : at + TAKEN_BYTES]
+            at += len(data)
+            try:
+                while (portion := stream.decompress(data, PORTION_BYTES)) or stream.unconsumed_tail:
+                    total += len(portion)
+                    _check(total, sent=size, max_bytes=max_bytes)
+                    yield portion
+                    data = stream.unconsumed_tail
+            except _ISAL_ERROR as failure:
+                if total:
+                    return False
+                raise _Broken(str(failure)) from failure
+        if not stream.eof:
+            if not total:
+                raise _Broken("it ends before anything comes out")
+            return False
+        at -= len(stream.unused_data)
+        if bits == _RAW_BITS or body[at : at + 2] != _GZIP_MAGIC:
+            break  # padding after the end is not ours to judge
+    return True
+
+
+class _Plain:
+    """A body as it is, portion by portion."""
+
+    is_whole = True
+    is_refused = False
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (self._body[at : at + PORTION_BYTES] for at in range(0, len(self._body), PORTION_BYTES))
+
+
+class _Gzipped:
+    """A gzipped body, undone anew each time that its portions are asked for."""
+
+    def __init__(self, body: bytes, max_bytes: int) -> None:
+        self._body = body
+        self._max_bytes = max_bytes
+        self.is_whole = True
+        self.is_refused = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            self.is_whole = yield from _inflating(self._body, _GZIP_OR_ZLIB_BITS, self._max_bytes)
+        except (_Bomb, _Broken):
+            self.is_refused = True
+
+
+def open_body(body: bytes, content_encoding: str, max_bytes: int) -> Portions | None:
+    """Give a body in portions, so that it need not be held as a whole; None where it has to be."""
+    names = {name.strip().lower() for name in content_encoding.split(",")} - _AS_IT_IS
+    if not names and not body.startswith(_GZIP_MAGIC):
+        return _Plain(body) if len(body) <= max_bytes else None
+    if names <= _GZIP_NAMES and content_encoding.count(",") == 0 and len(body) <= max_bytes:
+        return _Gzipped(body, max_bytes)
+    return None
 
 
 def _into_buffer(decompress_into: Callable[[Any, Any], int]) -> Callable[[bytes, int], tuple[bytes, bool]]:

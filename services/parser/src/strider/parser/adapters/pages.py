@@ -18,7 +18,7 @@ from strider.parser.core import Limits, Tools, Unreadable, parse, unreadable
 from strider.parser.core.pdfs import no_pdf
 from strider.sites import choose_parsers, find_parsers
 
-from .encodings import unpack
+from .encodings import open_body, unpack
 from .lexbor import read_html
 from .lexbor_sites import make_site_reader
 from .pdfs import read_pdf
@@ -31,7 +31,13 @@ class Reader(Protocol):
         """Read a page with its body as sent, as far as is asked for; empty means as far as usual."""
 
 
-TOOLS: Final = Tools(unpack=unpack, read_html=read_html, cpu_seconds=time.thread_time, read_pdf=read_pdf)
+TOOLS: Final = Tools(
+    unpack=unpack,
+    read_html=read_html,
+    cpu_seconds=time.thread_time,
+    read_pdf=read_pdf,
+    open_body=open_body,
+)
 
 
 def make_reader(limits: Limits, *, reads_pdf: bool = True) -> Reader:

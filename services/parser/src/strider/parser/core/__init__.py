@@ -1,9 +1,10 @@
 """What do the bytes of a page say? The decisions, as functions of values."""
 
 from .outcomes import PARSER, PARSER_VERSION, Unreadable, unreadable
-from .parsing import Limits, Tools, Unpacked, parse
+from .parsing import parse
 from .readings import Anchor, Anchors, HtmlReading, LinkTag, MetaTag
 from .sizing import Fitted, fit
+from .tools import Limits, Tools, Unpacked
 
 __all__ = [
     "PARSER",

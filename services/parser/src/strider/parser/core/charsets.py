@@ -72,14 +72,23 @@ class Charset(NamedTuple):
 
 def find_charset(content: bytes, content_type: str) -> Charset:
     """Decide how bytes are to be read as text."""
+    if declared := declared_charset(content, content_type):
+        return declared
+    detector = Detector()
+    detector.add(content)
+    return detector.charset()
+
+
+def declared_charset(head: bytes, content_type: str) -> Charset | None:
+    """Hear what a mark, the header or the document says; None where nobody says anything."""
     for mark, name in _MARKS:
-        if content.startswith(mark):
+        if head.startswith(mark):
             return Charset(name, CharsetEvidence.BOM, len(mark))
     if (match := _HEADER.search(content_type)) and (label := known_label(match[1])):
         return Charset(label, CharsetEvidence.HEADER)
-    if declared := _declared(content):
+    if declared := _declared(head):
         return Charset(declared, CharsetEvidence.META)
-    return _detect(content)
+    return None
 
 
 @lru_cache(maxsize=256)
@@ -109,7 +118,12 @@ def to_utf_8(content: bytes, charset: Charset) -> bytes:
 def to_text(content: bytes, charset: Charset) -> str:
     """Give the characters; what cannot be decoded becomes U+FFFD."""
     body = content[charset.mark_bytes :] if charset.mark_bytes else content
-    return body.decode(_CODECS.get(charset.name, charset.name), "replace")
+    return body.decode(codec_of(charset), "replace")
+
+
+def codec_of(charset: Charset) -> str:
+    """Name Python's codec."""
+    return _CODECS.get(charset.name, charset.name)
 
 
 def _declared(content: bytes) -> str:
@@ -122,25 +136,36 @@ def _declared(content: bytes) -> str:
     return UTF_8 if label.startswith(("utf-16", "utf-32")) else label
 
 
-def _detect(content: bytes) -> Charset:
-    if content.isascii() and b"\0" not in content:
-        return Charset(UTF_8, CharsetEvidence.ASSUMED)
-    if _is_utf_8(content):
-        return Charset(UTF_8, CharsetEvidence.DETECTED)
-    if name := _wide(content[:SAMPLE_BYTES]) or guess_charset(content[:SAMPLE_BYTES]):
-        return Charset(name, CharsetEvidence.DETECTED)
-    return Charset(FALLBACK, CharsetEvidence.ASSUMED)
+class Detector:
+    """Finds out by the bytes alone, which may come one portion after the other."""
 
+    def __init__(self) -> None:
+        """Begin; the decoder tells UTF-8, and not to its end: what was cut may end within a character."""
+        self._is_ascii = self._may_be_utf_8 = True
+        self._decoder = _new_utf_8_decoder()
+        self._sample = b""
 
-def _is_utf_8(content: bytes) -> bool:
-    if b"\0" in content:
-        return False
-    try:
-        # Not to the end: a body that was cut may end within a character.
-        _new_utf_8_decoder().decode(content)
-    except UnicodeDecodeError:
-        return False
-    return True
+    def add(self, portion: bytes) -> None:
+        """Look at one more portion."""
+        if len(self._sample) < SAMPLE_BYTES:
+            self._sample += portion[: SAMPLE_BYTES - len(self._sample)]
+        if not self._may_be_utf_8 or (b"\0" not in portion and self._is_ascii and portion.isascii()):
+            return
+        self._is_ascii = False
+        try:
+            self._may_be_utf_8 = b"\0" not in portion and self._decoder.decode(portion) is not None
+        except UnicodeDecodeError:
+            self._may_be_utf_8 = False
+
+    def charset(self) -> Charset:
+        """Decide."""
+        if self._is_ascii:
+            return Charset(UTF_8, CharsetEvidence.ASSUMED)
+        if self._may_be_utf_8:
+            return Charset(UTF_8, CharsetEvidence.DETECTED)
+        if name := _wide(self._sample) or guess_charset(self._sample):
+            return Charset(name, CharsetEvidence.DETECTED)
+        return Charset(FALLBACK, CharsetEvidence.ASSUMED)
 
 
 _new_utf_8_decoder: Final = codecs.getincrementaldecoder(UTF_8)

@@ -6,6 +6,7 @@ stays a line.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from strider.contracts.generated.words import DocumentKind, RequestKind
@@ -24,12 +25,25 @@ def of_listed(
     """Write what a text lists; nothing for a document that is no list. `expected` is a request kind."""
     if document_kind == DocumentKind.FEED:
         return _of_feed(text, url, with_records=with_records)
-    if document_kind in _SITEMAPS:
-        listing = read_sitemap(text, url, with_details=with_records)
-    elif document_kind == DocumentKind.TEXT and (expected == RequestKind.SITEMAP or is_list_of_urls(text)):
-        listing = read_lines(text, url)
-    else:
+    is_list = document_kind == DocumentKind.TEXT and is_list_of_urls(text)
+    if not is_list and not is_list_of_site(document_kind, expected):
         return {}
+    return of_sitemap([text], url, document_kind=document_kind, with_records=with_records)
+
+
+def is_list_of_site(document_kind: str, expected: str) -> bool:
+    """Say whether a document lists what a site has; `expected` is a request kind."""
+    return document_kind in _SITEMAPS or (
+        document_kind == DocumentKind.TEXT and expected == RequestKind.SITEMAP
+    )
+
+
+def of_sitemap(texts: Iterable[str], url: str, *, document_kind: str, with_records: bool) -> dict[str, Any]:
+    """Write what a sitemap lists, which comes in pieces."""
+    if document_kind == DocumentKind.TEXT:
+        listing = read_lines(texts, url)
+    else:
+        listing = read_sitemap(texts, url, with_details=with_records)
     kind = DocumentKind.SITEMAP_INDEX if listing.is_index else DocumentKind.SITEMAP
     fields = of_listing(listing, url=url, format_name=SITEMAP, with_records=with_records)
     return {**fields, "document_kind": kind.value}

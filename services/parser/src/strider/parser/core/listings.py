@@ -19,6 +19,8 @@ MAX_ENTRIES: Final = 50_000
 """What the sitemap protocol allows in one file."""
 MAX_TEXT_CHARS: Final = 1_000
 MAX_DETAIL_BYTES: Final = 128 * 1024
+NO_DETAILS: Final[dict[str, Any]] = {}
+"""Of the tens of thousands of entries of which nothing more is said; nobody writes into it."""
 
 
 @swift(frozen=True, slots=True)

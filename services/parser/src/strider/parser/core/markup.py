@@ -56,9 +56,12 @@ class Token(NamedTuple):
     """A text without entities; of a start, its attributes as they stand."""
 
 
-def scan(text: str) -> Iterator[Token]:
-    """Give tags and texts in their order; an empty element is a start and an end."""
-    names = _Names()
+def scan(text: str, names: Names | None = None) -> Iterator[Token]:
+    """Give tags and texts in their order; an empty element is a start and an end.
+
+    Of a document in pieces each is read with the names that were heard in those before.
+    """
+    names = names or Names()
     at, size = 0, len(text)
     while at < size:
         opening = text.find("<", at)
@@ -114,7 +117,7 @@ def _after_declaration(text: str, opening: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-class _Names:
+class Names:
     """What a document calls its namespaces."""
 
     def __init__(self) -> None:

@@ -9,7 +9,6 @@ nothing waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -21,7 +20,7 @@ from .charsets import Charset, find_charset, to_text, to_utf_8
 from .directives import hear_directives
 from .feedpaths import linked_feeds
 from .kinds import find_kind
-from .listed import of_listed
+from .listed import is_list_of_site, of_listed, of_sitemap
 from .mainfields import of_main
 from .metadata import (
     Properties,
@@ -39,10 +38,12 @@ from .metadata import (
 )
 from .outcomes import Unreadable, carried, header, unreadable
 from .outlinks import Outlinks, find_outlinks
-from .pdfs import PdfReading, ReadPdf, links_of_pdf, no_pdf, of_pdf
+from .pdfs import PdfReading, links_of_pdf, of_pdf
+from .portions import head_of, look_over, texts_of
 from .products import of_records
-from .readings import Depth, HtmlReading
-from .sitefields import ReadSite, no_site, of_site
+from .readings import HtmlReading
+from .sitefields import of_site
+from .tools import Limits, Tools, Unpacked
 from .wordcounts import count_words
 
 GZIP: Final = b"\x1f\x8b"
@@ -57,57 +58,6 @@ _TEXTS: Final = frozenset(
         DocumentKind.ROBOTS,
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Unpacked:
-    """A body without its content encodings."""
-
-    content: bytes
-    is_whole: bool = True
-    """False where it breaks off, and this is what came before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much of a page is read, and for whom."""
-
-    max_decoded_bytes: int = 10 * 1024 * 1024
-    max_links: int = 1_000
-    robot: str = "strider"
-    """The name, in lower case, by which pages may speak to us alone."""
-    extraction: str = ExtractionLevel.BASIC
-    with_markdown: bool = False
-    site_parsers: str = ""
-    """Which versions of site parsers read, as `name=version`; whoever is not named reads in the newest."""
-    pdf_seconds: float = 1.0
-    """Processor time after which no further page of a PDF is begun."""
-    max_sitemap_bytes: int = 50 * 1024 * 1024
-    """Of what was asked for as a sitemap: so much the protocol allows."""
-
-    @property
-    def depth(self) -> Depth:
-        """What the reading of a page has to bring."""
-        return Depth(
-            has_blocks=self.extraction != ExtractionLevel.BASIC,
-            with_markdown=self.with_markdown,
-            with_records=self.extraction == ExtractionLevel.RECORDS,
-        )
-
-
-Unpack = Callable[[bytes, str, int], Unpacked | Unreadable]
-"""Takes body, Content-Encoding and the most bytes that may come out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What reads for us."""
-
-    unpack: Unpack
-    read_html: Callable[[bytes, Depth], HtmlReading]
-    cpu_seconds: Callable[[], float]
-    read_site: ReadSite = no_site
-    read_pdf: ReadPdf = no_pdf
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +78,8 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
         return PageParsed(**carried(page), outcome=ParseOutcome.NOT_MODIFIED)
     is_sitemap = page.kind == RequestKind.SITEMAP
     max_bytes = limits.max_sitemap_bytes if is_sitemap else limits.max_decoded_bytes
+    if is_sitemap and (listed := _parse_portions(page, body, started, tools=tools, limits=limits)):
+        return listed
     unpacked = tools.unpack(body, page.content_encoding, max_bytes)
     if isinstance(unpacked, Unreadable):
         return unreadable(page, unpacked, parse_us=_since(started, tools))
@@ -194,9 +146,6 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
 
 def _parse_text(document: _Document, charset: Charset, *, tools: Tools, limits: Limits) -> PageParsed:
     text = to_text(document.content, charset).replace("\0", "\ufffd").strip()
-    language, confidence = choose_language(
-        HtmlReading(), Properties(), header(document.page, "content-language")
-    )
     listed = of_listed(
         text,
         document.page.url,
@@ -204,14 +153,43 @@ def _parse_text(document: _Document, charset: Charset, *, tools: Tools, limits: 
         expected=document.page.kind,
         with_records=limits.extraction == ExtractionLevel.RECORDS,
     )
-    said = {"language": language, "language_confidence": confidence, **_of_text("" if listed else text)}
+    said = {**_of_text("" if listed else text), **_known(document, tools), **listed}
+    return _of_texts(document.page, said, charset, is_whole=document.is_whole, limits=limits)
+
+
+def _parse_portions(
+    page: PageFetched, body: bytes, started: float, *, tools: Tools, limits: Limits
+) -> PageParsed | None:
+    """Read a sitemap without holding it; None for anything else, and for what has to be held."""
+    portions = tools.open_body(body, page.content_encoding, limits.max_sitemap_bytes)
+    head = b"" if portions is None else head_of(portions)
+    kind = find_kind(head, content_type=page.content_type, kind=page.kind)
+    if portions is None or not is_list_of_site(kind, page.kind):
+        return None
+    seen = look_over(portions, head=head, content_type=page.content_type)
+    if seen is None or not seen.has_words:
+        return None
+    texts = texts_of(portions, seen.charset)
+    with_records = limits.extraction == ExtractionLevel.RECORDS
+    listed = of_sitemap(texts, page.url, document_kind=kind, with_records=with_records)
+    known = {"decoded_bytes": seen.size, "raw_hash": seen.raw_hash, "parse_us": _since(started, tools)}
+    is_whole = seen.is_whole and not page.truncated
+    return _of_texts(page, {**known, **listed}, seen.charset, is_whole=is_whole, limits=limits)
+
+
+def _of_texts(
+    page: PageFetched, said: dict[str, Any], charset: Charset, *, is_whole: bool, limits: Limits
+) -> PageParsed:
+    """Write what a document says that is no page."""
+    language, confidence = choose_language(HtmlReading(), Properties(), header(page, "content-language"))
+    declared = {"language": language, "language_confidence": confidence}
     return PageParsed(
-        **{**carried(document.page), **said, **_known(document, tools), **listed},
-        **_directives(HtmlReading(), document.page, limits),
+        **{**carried(page), **declared, **said},
+        **_directives(HtmlReading(), page, limits),
         charset=charset.name,
         charset_evidence=charset.evidence,
-        outcome=ParseOutcome.PARSED if document.is_whole else ParseOutcome.PARTLY_PARSED,
-        truncated=not document.is_whole,
+        outcome=ParseOutcome.PARSED if is_whole else ParseOutcome.PARTLY_PARSED,
+        truncated=not is_whole,
     )
 
 

@@ -1,21 +1,24 @@
 """What does a sitemap list? Sets of URLs, indexes, their extensions, and plain lists of URLs.
 
 Takes the tokens of XML, whatever namespace they claim; an address is kept as soon as its entry ends, so
-memory grows with what is listed and not with what is said about it.
+memory grows with what is listed and not with what is said about it. The text comes in pieces.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from html import unescape
 from typing import Any, Final
 
 from strider.urls import links
 
-from .listings import MAX_ENTRIES, Entry, Listing
-from .markup import END, START, TEXT, attributes, scan
+from .listings import MAX_DETAIL_BYTES, MAX_ENTRIES, NO_DETAILS, Entry, Listing
+from .markup import END, START, TEXT, Names, attributes, scan
 from .metadata import as_language
 from .moments import to_iso, to_ms
+from .stretches import Stretch, stretches, whole_lines
 
 _FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 _ENTRIES: Final = frozenset({"url", "sitemap"})
@@ -44,22 +47,29 @@ MAX_DETAILS: Final = 50
 """Pictures, films and languages of one entry."""
 
 
-def read_sitemap(text: str, url: str, *, with_details: bool) -> Listing:
-    """Read a sitemap or an index; relative addresses are resolved against `url`."""
-    plain = _plain_rows(text)
-    if plain is None and not with_details:
-        plain = _roomy_rows(text)
-    if plain is not None:
-        return _of_plain(plain, url)
-    gathered = _Rows(with_details=with_details)
-    gathered.read(text)
-    rows = gathered.rows
-    resolved = links(url, [row["loc"] for row in rows], allow_private=True).urls
-    return Listing(
-        entries=[_entry(row, there) for row, there in zip(rows, resolved, strict=True)],
-        found=gathered.found,
-        is_index=2 * gathered.indexes > gathered.found,
-    )
+def read_sitemap(texts: Iterable[str], url: str, *, with_details: bool) -> Listing:
+    """Read a sitemap or an index, which may come in pieces; relative addresses are resolved against `url`.
+
+    Each stretch of whole entries is read in the shortest way that fits it, and all ways say the same.
+    """
+    gathered = _Gathered(url)
+    rows = _Rows(with_details=with_details)
+    for stretch in stretches(texts):
+        plain = _plain_rows(stretch)
+        if plain is None and not with_details:
+            plain = _roomy_rows(stretch)
+        if plain is None:
+            rows.read(stretch.text)
+            if stretch.is_last:
+                rows.close()  # where the end is missing
+            gathered.take_rows(rows)
+        else:
+            if stretch.is_first:
+                rows.read(stretch.text[: stretch.text.find("<url>")])  # what namespaces are called
+            rows.close()  # as the next entry would
+            gathered.take_rows(rows)
+            gathered.take_plain(plain)
+    return Listing(entries=gathered.entries, found=gathered.found, is_index=2 * rows.indexes > gathered.found)
 
 
 _PLAIN: Final = re.compile(
@@ -71,10 +81,11 @@ _PLAIN: Final = re.compile(
 _Plain = tuple[str, str | None, str | None, str | None]
 
 
-def _plain_rows(text: str) -> list[_Plain] | None:
-    """Read a sitemap of plain entries only, which most are; None for any other, which is read tag by tag."""
+def _plain_rows(stretch: Stretch) -> list[_Plain] | None:
+    """Read plain entries only, as most sitemaps have; None for any other, which are read tag by tag."""
+    text = stretch.text
     at = text.find("<url>")
-    if at < 0 or "<loc" in text[:at]:
+    if at < 0 or not _may_stand_before(text[:at], stretch):
         return None
     rows: list[_Plain] = []
     for match in _PLAIN.finditer(text, at):
@@ -82,16 +93,25 @@ def _plain_rows(text: str) -> list[_Plain] | None:
             return None
         at = match.end()
         rows.append((match[1], match[2], match[3], match[4]))
-    return rows if text[at:].strip() == "</urlset>" else None
+    return rows if _may_stand_behind(text[at:], stretch) else None
 
 
-def _roomy_rows(text: str) -> list[_Plain] | None:
-    """Read a sitemap whose entries say more than their own fields, and pass over that; None as above.
+def _may_stand_before(text: str, stretch: Stretch) -> bool:
+    return stretch.is_first or not text.strip()
+
+
+def _may_stand_behind(text: str, stretch: Stretch) -> bool:
+    return text.strip() == ("</urlset>" if stretch.is_last else "")
+
+
+def _roomy_rows(stretch: Stretch) -> list[_Plain] | None:
+    """Read entries that say more than their own fields, and pass over that; None as above.
 
     Entries of pictures and languages weigh a kilobyte each, of which a tenth is wanted.
     """
+    text = stretch.text
     at = text.find("<url>")
-    if at < 0 or "<loc" in text[:at] or "<!" in text[at:]:
+    if at < 0 or not _may_stand_before(text[:at], stretch) or "<!" in text[at:]:
         return None
     rows: list[_Plain] = []
     while at >= 0:
@@ -103,7 +123,7 @@ def _roomy_rows(text: str) -> list[_Plain] | None:
         rows.append((loc[1], _said(entry, "lastmod"), _said(entry, "changefreq"), _said(entry, "priority")))
         after = end + len("</url>")
         at = text.find("<url>", after)
-        if text[after:at].strip() if at >= 0 else text[after:].strip() != "</urlset>":
+        if text[after:at].strip() if at >= 0 else not _may_stand_behind(text[after:], stretch):
             return None
     return rows
 
@@ -118,22 +138,47 @@ def _said(entry: str, name: str) -> str | None:
     return entry[start + len(name) + 2 : entry.find("<", start + 1)]
 
 
-def _of_plain(rows: list[_Plain], url: str) -> Listing:
-    kept = rows[:MAX_ENTRIES]
-    locs = [unescape(row[0])[:MAX_FIELD_CHARS] if "&" in row[0] else row[0][:MAX_FIELD_CHARS] for row in kept]
-    resolved = links(url, locs, allow_private=True).urls
-    return Listing(
-        entries=[
+class _Gathered:
+    """The entries so far, as many as may be kept."""
+
+    def __init__(self, url: str) -> None:
+        self.entries: list[Entry] = []
+        self.found = 0
+        self._url = url
+        self._room_for_details = MAX_DETAIL_BYTES
+
+    def take_plain(self, rows: list[_Plain]) -> None:
+        """Add entries of their own fields."""
+        self.found += len(rows)
+        kept = rows[: MAX_ENTRIES - len(self.entries)]
+        locs = [
+            unescape(row[0])[:MAX_FIELD_CHARS] if "&" in row[0] else row[0][:MAX_FIELD_CHARS] for row in kept
+        ]
+        resolved = links(self._url, locs, allow_private=True).urls
+        self.entries += [
             Entry(
                 url=there,
                 lastmod_ms=to_ms(lastmod.strip()) if lastmod else -1,
                 changefreq=_frequency(frequency.strip()) if frequency else "",
                 priority=_priority(priority.strip()) if priority else -1.0,
+                details=NO_DETAILS,
             )
             for there, (_, lastmod, frequency, priority) in zip(resolved, kept, strict=True)
-        ],
-        found=len(rows),
-    )
+        ]
+
+    def take_rows(self, rows: _Rows) -> None:
+        """Add what was read tag by tag."""
+        if not (ended := rows.ended()):
+            return
+        self.found += len(ended)
+        kept = ended[: MAX_ENTRIES - len(self.entries)]
+        resolved = links(self._url, [row["loc"] for row in kept], allow_private=True).urls
+        for row, there in zip(kept, resolved, strict=True):
+            entry = _entry(row, there)
+            self._room_for_details -= len(str(entry.details)) if entry.details else 0
+            # Beyond that none travels, so that none is kept.
+            has_room = self._room_for_details >= 0
+            self.entries.append(entry if has_room else replace(entry, details=NO_DETAILS))
 
 
 def _frequency(text: str) -> str:
@@ -141,12 +186,15 @@ def _frequency(text: str) -> str:
     return lower if lower in _FREQUENCIES else ""
 
 
-def read_lines(text: str, url: str) -> Listing:
+def read_lines(texts: Iterable[str], url: str) -> Listing:
     """Read a list of URLs, one a line; lines that are none are passed over."""
-    lines = [line for line in (line.strip() for line in text.lstrip("\ufeff").split("\n")) if line]
-    wanted = [line for line in lines if _LINE.fullmatch(line)]
-    resolved = links(url, wanted[:MAX_ENTRIES], allow_private=True).urls
-    return Listing(entries=[Entry(url=there) for there in resolved], found=len(wanted))
+    found, entries = 0, list[Entry]()
+    for lines in whole_lines(texts):
+        wanted = [line for line in map(str.strip, lines) if _LINE.fullmatch(line)]
+        found += len(wanted)
+        resolved = links(url, wanted[: MAX_ENTRIES - len(entries)], allow_private=True).urls
+        entries += [Entry(url=there, details=NO_DETAILS) for there in resolved]
+    return Listing(entries=entries, found=found)
 
 
 def is_list_of_urls(text: str) -> bool:
@@ -159,8 +207,8 @@ class _Rows:
     """Gathers entries from tags and texts."""
 
     def __init__(self, *, with_details: bool) -> None:
-        self.rows: list[dict[str, Any]] = []
-        self.found = 0
+        self._rows: list[dict[str, Any]] = []
+        self._names = Names()
         self.indexes = 0
         self._row: dict[str, Any] = {}
         self._field = ""
@@ -168,8 +216,14 @@ class _Rows:
         self._wanted = _OWN | _FURTHER.keys() if with_details else _OWN
         self._with_details = with_details
 
+    def ended(self) -> list[dict[str, Any]]:
+        """Give the entries that have ended since they were last asked for."""
+        rows, self._rows = self._rows, []
+        return rows
+
     def read(self, text: str) -> None:
-        for kind, tag, value in scan(text):
+        """Read on, to the end of this text."""
+        for kind, tag, value in scan(text, self._names):
             if kind == TEXT:
                 if self._field:
                     self._parts.append(value)
@@ -179,14 +233,13 @@ class _Rows:
                 self._begin(tag, value)
             elif kind == END:
                 self._end(tag)
-        self._close()  # where the end is missing
 
     def _begin(self, tag: str, value: str) -> None:
         if tag in self._wanted:
             self._field = tag
             self._parts.clear()
         elif tag in _ENTRIES:
-            self._close()
+            self.close()
             self.indexes += tag == "sitemap"
         elif self._with_details:
             _open_detail(self._row, tag, value)
@@ -196,13 +249,12 @@ class _Rows:
             _keep(self._row, tag, "".join(self._parts).strip()[:MAX_FIELD_CHARS])
             self._field = ""
         elif tag in _ENTRIES:
-            self._close()
+            self.close()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """End the entry at hand, if there is one."""
         if self._row.get("loc"):
-            self.found += 1
-            if len(self.rows) < MAX_ENTRIES:
-                self.rows.append(self._row)
+            self._rows.append(self._row)
         self._row = {}
 
 
@@ -242,7 +294,7 @@ def _entry(row: dict[str, Any], url: str) -> Entry:
         lastmod_ms=to_ms(lastmod) if lastmod else -1,
         changefreq=_frequency(row.get("changefreq", "")),
         priority=_priority(row.get("priority", "")),
-        details=details,
+        details=details or NO_DETAILS,
     )
 
 

@@ -1,0 +1,180 @@
+"""Sitemaps are read portion by portion: they say the same so, and nobody holds them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tracemalloc
+from random import Random
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.events import PageParsed
+from strider.parser.adapters import encodings
+from strider.parser.adapters.encodings import open_body
+from strider.parser.adapters.pages import make_reader
+from strider.parser.core import Limits
+from strider.parser.core.stretches import stretches, whole_lines
+
+from .pages import a_page, read
+
+MIB = 1024 * 1024
+_PIECES = (
+    "<url><loc>https://site.test/a{n}</loc></url>",
+    "<url>\n<loc>/b{n}?x=1&amp;y=2</loc><lastmod>2024-01-0{d}</lastmod></url>\n",
+    "<!-- <url><loc>/no{n}</loc></url> -->",
+    "<url><loc><![CDATA[/c{n}]]></loc><image:image><image:loc>/i.png</image:loc></image:image></url>",
+    "<url><loc>/d{n}</loc><xhtml:link rel='alternate' hreflang='de' href='/de'/></url> ",
+    "<url><lastmod>2024</lastmod></url>",
+    "<sitemap><loc>/s{n}.xml</loc></sitemap>",
+    "<![CDATA[</url>]]>",
+    "<url><loc>/e{n}</loc>",
+    "<x><url><loc>/f{n}</loc></url></x>",
+    "<foo:url>q</foo:url>",
+    "http://site.test/bare{n}",
+    "<?pi </url> ?>",
+    "<sm:url><sm:loc>/g{n}</sm:loc></sm:url>",
+    "</url>",
+    "<loc>/h{n}</loc>",
+    "äß€",
+    "<!DOCTYPE a [ <!ENTITY b '</url>'> ]>",
+    "<url><loc>/z{n}</loc><loc>/zz{n}</loc><priority>0.{d}</priority></url>",
+)
+
+
+def said(page: PageParsed) -> dict[str, Any]:
+    record = page.to_record()
+    return {name: record[name] for name in record.keys() - {"parse_us", "kind"}}
+
+
+def a_broken_sitemap(chance: Random) -> str:
+    """Make one of anything, and mostly of entries."""
+    often = [0.5, *(chance.random() ** 4 for _ in _PIECES[1:])]
+    pieces = [
+        chance.choices(_PIECES, often)[0].format(n=n, d=chance.randint(1, 9))
+        for n in range(chance.randint(0, 60))
+    ]
+    end = chance.choice(["</urlset>", "</urlset>\n", "", "</urlset> x"])
+    return f"<?xml version='1.0'?><urlset xmlns='x'>{''.join(pieces)}{end}"
+
+
+@pytest.mark.req("S2.2.8", "S2.2.9")
+@pytest.mark.parametrize("level", ["basic", "records"])
+@pytest.mark.parametrize("portion_bytes", [17, 64, 300])
+def test_in_portions_a_sitemap_says_what_it_says_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch, portion_bytes: int, level: str
+) -> None:
+    """Asked for as a page it is read as a whole; asked for as a sitemap, wherever the portions end."""
+    chance, limits = Random(portion_bytes), Limits(extraction=level)
+    for _ in range(12):
+        text = a_broken_sitemap(chance)
+        body = text.encode()
+        whole = said(read(body, limits=limits, content_type="", url="https://site.test/list"))
+        monkeypatch.setattr(encodings, "PORTION_BYTES", portion_bytes)
+        for sent, encoding in ((body, ""), (gzip.compress(body), "gzip"), (gzip.compress(body), "")):
+            page = a_page(
+                sent,
+                kind="sitemap",
+                content_type="",
+                content_encoding=encoding,
+                url="https://site.test/list",
+                body_bytes=len(body),
+            )
+
+            assert said(make_reader(limits)(page, sent)) == whole, text
+        monkeypatch.undo()
+
+
+def gzipped(entry: str, *, around: tuple[str, str] = ("", "")) -> bytes:
+    """Make a file of 4,000 entries of 3 KB, of which nearly all is something else than its address."""
+    chance, packed = Random(1), io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1) as file:
+        file.write(around[0].encode())
+        for number in range(4_000):
+            file.write(entry.format(number, chance.randbytes(1_450).hex()).encode())
+        file.write(around[1].encode())
+    return packed.getvalue()
+
+
+@pytest.mark.req("S2.2.8")
+@pytest.mark.parametrize(
+    ("entry", "around"),
+    [
+        pytest.param(
+            "<url><loc>https://site.test/{:08}</loc><image:image><image:loc>/{}</image:loc></image:image></url>\n",
+            ("<?xml version='1.0' encoding='UTF-8'?><urlset>\n", "</urlset>"),
+            id="passed-over",
+        ),
+        pytest.param(
+            "<url><loc>https://site.test/{:08}</loc><!-- a picture --><image:loc>/{}</image:loc></url>\n",
+            ("<?xml version='1.0' encoding='UTF-8'?><urlset>\n", "</urlset>"),
+            id="tag-by-tag",
+        ),
+        pytest.param("https://site.test/{:08}\n# {}\n", ("", ""), id="lines"),
+    ],
+)
+def test_memory_goes_by_what_is_listed_not_by_how_long_the_sitemap_is(
+    entry: str, around: tuple[str, str]
+) -> None:
+    """One of 12 MB takes what its 4,000 addresses and a few portions take."""
+    body, reader = gzipped(entry, around=around), make_reader(Limits())
+    page = a_page(b"", kind="sitemap", content_type="", url="https://site.test/list")
+    parsed = reader(page, body)
+
+    tracemalloc.start()
+    try:
+        reader(page, body)
+        peak = tracemalloc.get_traced_memory()[1] / MIB
+    finally:
+        tracemalloc.stop()
+
+    assert (parsed.outcome, len(parsed.entry_urls)) == ("parsed", 4_000)
+    assert parsed.decoded_bytes > 11 * MIB
+    assert peak < 3, peak
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        pytest.param(
+            ["<url>1</url><url>2", "</url></urlset>"],
+            ["<url>1</url>", "<url>2</url>", "</urlset>"],
+            id="entries",
+        ),
+        pytest.param(["<url>1</u", "rl><url>", "2"], ["<url>1</url>", "<url>2"], id="an-end-in-two"),
+        pytest.param(["<!-- </url>", " --></url>x"], ["<!-- </url> --></url>", "x"], id="a-remark"),
+        pytest.param(["<a:url>1</a:url><a:url>"], ["<a:url>1</a:url>", "<a:url>"], id="a-prefix"),
+        pytest.param(["<!DOCTYPE x [</url>]>"], ["<!DOCTYPE x [</url>]>"], id="a-declaration"),
+        pytest.param([], [""], id="nothing"),
+    ],
+)  # fmt: skip
+def test_where_a_sitemap_is_cut(texts: list[str], expected: list[str]) -> None:
+    assert [stretch.text for stretch in stretches(texts)] == expected
+    assert [stretch.is_last for stretch in stretches(texts)] == [False] * (len(expected) - 1) + [True]
+
+
+def test_what_can_nowhere_be_cut_is_not_looked_through_again_and_again() -> None:
+    """Looking each time at all that is held would take time by its square."""
+    texts = ["<!-- ", *(["<url></url>"] * 50_000)]
+
+    assert [len(stretch.text) for stretch in stretches(texts)] == [5 + 50_000 * 11]
+
+
+def test_lines_are_whole_wherever_portions_end() -> None:
+    assert list(whole_lines(["\ufeffa", "b\ncd", "\n", "e"])) == [["ab"], ["cd"], ["e"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "is_opened"),
+    [
+        pytest.param(b"x", "", True, id="plain"),
+        pytest.param(gzip.compress(b"x"), "", True, id="a-gzipped-file"),
+        pytest.param(gzip.compress(b"x"), "gzip", True, id="gzip"),
+        pytest.param(gzip.compress(b"x"), "gzip, gzip", False, id="twice"),
+        pytest.param(b"x", "br", False, id="brotli"),
+        pytest.param(b"x" * 11, "", False, id="too-large"),
+    ],
+)
+def test_what_can_be_had_in_portions(body: bytes, encoding: str, is_opened: bool) -> None:
+    assert (open_body(body, encoding, max(10, len(body) * (body[:1] != b"x"))) is not None) is is_opened
