@@ -87,7 +87,38 @@ def test_whatever_a_product_says_there_is_an_event_that_can_be_written(said: dic
     assert CODEC.encode(PAGES_PARSED, page).value
 
 
-@pytest.mark.req("S4.14.6")
+FURTHER = """<script type="application/ld+json">{"@context": "https://schema.org", "@type": "Product",
+"name": "Anvil", "color": ["black", "grey"], "weight": {"@type": "QuantitativeValue", "value": 55.5,
+"unitText": "kg"}, "material": "", "additionalProperty": [
+{"@type": "PropertyValue", "name": "Horn", "value": "round"},
+{"@type": "PropertyValue", "propertyID": "face", "value": 12, "unitCode": "CMT"},
+{"@type": "PropertyValue", "name": "Horn", "value": "square"}, {"@type": "PropertyValue", "name": "none"}, 7]}
+</script>"""
+
+
+@pytest.mark.req("S4.12.23")
+def test_what_else_is_said_of_a_product_goes_with_it_by_name() -> None:
+    """Its metadata: what has no attribute of its own; the first of a name counts."""
+    (product,) = records(FURTHER).products
+    (other,) = records(FURTHER.replace("round", "long")).products
+    (bare,) = records(JSON_LD).products
+
+    assert product.extra == {"color": "black", "weight": "55.5 kg", "Horn": "round", "face": "12 CMT"}
+    assert product.sources["extra"] == "json_ld"
+    assert (bare.extra, "extra" in bare.sources) == ({}, False)
+    assert product.content_hash != other.content_hash
+
+
+def test_what_else_is_said_of_a_product_is_bounded() -> None:
+    many = [{"name": f"n{at}" * 100, "value": "v" * 1_000} for at in range(60)]
+    told = json.dumps({"@type": "Product", "name": "Anvil", "additionalProperty": many})
+    (product,) = records(f'<script type="application/ld+json">{told}</script>').products
+
+    assert len(product.extra) == 32
+    assert (max(map(len, product.extra)), max(map(len, product.extra.values()))) == (100, 300)
+
+
+@pytest.mark.req("S4.14.6", "S4.12.23")
 def test_the_hash_of_a_product_moves_with_its_attributes_only() -> None:
     (one,), (other,) = records(JSON_LD).products, records(f"<p>New!</p>{JSON_LD}").products
     (dearer,) = records(JSON_LD.replace("1.234", "2.234")).products

@@ -22,9 +22,16 @@ MAX_OFFERS: Final = 500
 MAX_DEPTH: Final = 4
 MAX_AMOUNT: Final = 1e15
 BEST_RATING: Final = 5.0
+MAX_FURTHER: Final = 32
+MAX_FURTHER_NAME_CHARS: Final = 100
+MAX_FURTHER_CHARS: Final = 300
 
 _NUMBERS: Final = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "isbn", "ean")
 _BEFORE: Final = ("listprice", "strikethroughprice", "msrp", "srp", "regularprice")
+_FURTHER: Final = (
+    *("color", "material", "pattern", "size", "weight", "width", "height", "depth", "releaseDate"),
+    *("productionDate", "countryOfOrigin"),
+)
 _STATES: Final = {
     "instock": Availability.IN_STOCK,
     "available": Availability.IN_STOCK,
@@ -64,8 +71,33 @@ def read_product(node: dict[str, Any], base: str, known: Known) -> dict[str, Any
         "rating": _rating(rating),
         "review_count": _count(rating),
         "image_urls": tuple(dict.fromkeys(filter(None, urls))),
+        "extra": _further(node, known) or None,
         **_of_offers(list(_offers(node, known, 0))),
     }
+
+
+def _further(node: dict[str, Any], known: Known) -> dict[str, str]:
+    """Give what else is said by name: what has no attribute of its own, and what the shop calls by a name."""
+    told = [(name, _measure(node.get(name), known)) for name in _FURTHER]
+    for one in _many(node.get("additionalProperty"))[:MAX_OFFERS]:
+        own = _object(one, known)
+        if "value" in own:
+            told.append((text_of(own.get("name")) or text_of(own.get("propertyID")), _measure(own, known)))
+    found: dict[str, str] = {}
+    for name, text in told:
+        if name and text and len(found) < MAX_FURTHER:
+            found.setdefault(name[:MAX_FURTHER_NAME_CHARS], text[:MAX_FURTHER_CHARS])
+    return found
+
+
+def _measure(value: Any, known: Known) -> str:
+    """Say a value with its unit, where it has one."""
+    one = _object(value, known)
+    if "value" not in one:
+        return text_of(value)
+    unit = text_of(one.get("unitText")) or text_of(one.get("unitCode"))
+    text = text_of(one["value"])
+    return f"{text} {unit}" if text and unit else text
 
 
 def as_gtin(text: str) -> str:
