@@ -6,8 +6,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PYTEST := $(BIN)/python -m pytest
 # Python keeps what it compiled, whatever the machine says: else every service compiles every library at each start.
 unexport PYTHONDONTWRITEBYTECODE
-# Most tests wait for real servers most of their time: four lanes fill two cores to three quarters.
-LANES := 4
+# Most tests wait for real servers most of their time: five lanes fill two cores. Fewer need less memory (1.5 GB each).
+LANES := 5
 
 .PHONY: help setup demo demo-kafka test test-fast lint format types contracts lock requirements up down status logs bench extraction faults wheels docs clean
 

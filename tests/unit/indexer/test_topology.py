@@ -10,7 +10,7 @@ import pytest
 
 from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
-from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.generated.events import EntryRecorded, Product
 from strider.contracts.generated.topics import FRONTIER, INDEXER_DLQ, PAGES_VALIDATED, PARSER_DLQ
 from strider.contracts.inpart import is_in_part
 from strider.indexer.core import Changes
@@ -106,6 +106,7 @@ async def test_pages_become_rows_without_being_read_whole() -> None:
         a_page("https://a.test/1", links_found=3),
         a_page("https://a.test/2", text="", main_text="words"),
         a_page("https://a.test/3", not_modified=True),
+        a_page("https://a.test/4", products=(Product("A lamp"),)),
     ]
     fields = next(reads.fields for reads in indexer.reads() if reads.topic is PAGES_VALIDATED)
     pages = [
@@ -116,7 +117,7 @@ async def test_pages_become_rows_without_being_read_whole() -> None:
 
     other, others = an_indexer()
     assert changes == await remembered(await other.on_pages_validated(records(*whole)), others)
-    assert [is_in_part(event) and is_in_part(event.page) for event in pages] == [True] * 3
+    assert [is_in_part(event) and is_in_part(event.page) for event in pages] == [True] * 4
 
 
 async def test_noindex_may_be_stored_all_the_same() -> None:

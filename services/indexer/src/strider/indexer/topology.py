@@ -85,9 +85,9 @@ STORED: Final = (
     *("error_message", "parse_us", "document_kind", "title", "description", "text"),
     *("main_text", "texts_object", "text_chars", "main_text_chars", "word_count", "language"),
     *("author", "published_at", "canonical_url", "noindex", "raw_hash", "text_hash"),
-    *("page_kind", "links_found"),
+    *("page_kind", "links_found", "products"),
 )
-"""What of a page becomes columns."""
+"""What of a page becomes columns, and rows of their own."""
 
 LOOKED_AT: Final = (*(f"page.{name}" for name in STORED), "verdict")
 
