@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,3 +138,18 @@ def test_reasons_are_words_of_the_contracts() -> None:
 
     assert {*REASONS, *SCOPE_REASONS} - {*decisions} == set()
     assert {*SCOPE_KINDS} == {*scopes}
+
+
+def test_a_process_that_has_resolved_ends_without_a_word() -> None:
+    """What the parser has made must be gone by then: nanobind writes pages about what is left over."""
+    code = (
+        "from strider.urls import as_found, links\n"
+        "as_found('a', 'https://a.test/b')\n"
+        "links('https://a.test/b', ['c', '/d?e=f', 'https://g.test/'])\n"
+    )
+
+    ended = subprocess.run(  # our own interpreter
+        [sys.executable, "-c", code], capture_output=True, timeout=60, check=True
+    )
+
+    assert (ended.stdout, ended.stderr) == (b"", b"")

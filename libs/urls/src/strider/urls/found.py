@@ -8,7 +8,6 @@ differently to everything else; what makes two such URLs the same entry is decid
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 import can_ada
@@ -58,11 +57,10 @@ def as_found(url: str, base: str | None = None) -> str | Refused:
     return found
 
 
-@lru_cache(maxsize=8)
 def resolver(base: str | None) -> Callable[[str], can_ada.URL]:
     """Give what parses a text next to a base; next to one that is none, absolute texts still parse.
 
-    A page's head, its links and its pages of a list are all resolved against one base.
+    Never to be kept beyond a page: nanobind complains on stderr of each URL that a process ends with.
     """
     try:
         if base is not None and len(base) <= MAX_TEXT_CHARACTERS:
