@@ -1,0 +1,76 @@
+"""A front page that names nothing new hides nothing, where a sitemap or a feed names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+import pytest
+
+from .scene import lines_of, run
+
+PAGE = "<!doctype html><html><title>{0}</title><main><h1>{0}</h1><p>{1}</p></main></html>"
+TEXT = "Enough of a text for a page that says something of its own, and is long enough to be one. " * 5
+DOCUMENTS = {
+    "/": PAGE.format("Front page", f"{TEXT}<a href=/old.html>Old</a>"),
+    "/old.html": PAGE.format("Old", TEXT + "old"),
+    "/new.html": PAGE.format("New", TEXT + "new"),
+    "/sitemap.xml": "<urlset><url><loc>/new.html</loc></url></urlset>",
+    "/index.xml": "<sitemapindex><sitemap><loc>/sitemap.xml</loc></sitemap></sitemapindex>",
+    "/feed.xml": "<rss><channel><item><title>New</title><link>/new.html</link></item></channel></rss>",
+}
+
+
+class Documents(BaseHTTPRequestHandler):
+    """Serves them."""
+
+    def do_GET(self) -> None:
+        body = DOCUMENTS.get(self.path, "").encode()
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Type", "application/xml" if self.path.endswith(".xml") else "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def home() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Documents)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+
+
+@pytest.mark.req("S2.0.2")
+@pytest.mark.parametrize(
+    ("further", "is_found"),
+    [
+        pytest.param("", False, id="nothing-but-the-front-page"),
+        pytest.param("/sitemap.xml", True, id="sitemap"),
+        pytest.param("/index.xml", True, id="index-of-sitemaps"),
+        pytest.param("/feed.xml", True, id="feed"),
+    ],
+)
+def test_content_is_found_that_the_front_page_does_not_name(
+    home: str, tmp_path: Path, further: str, is_found: bool
+) -> None:
+    output = tmp_path / "pages.jsonl"
+    seeds = [f"{home}/", *([home + further] if further else [])]
+
+    ended = run(*seeds, "--allow-private", "--delay", "0.05", "-o", str(output), "--json")
+
+    assert (ended.code, ended.err) == (0, "")
+    pages = {urlsplit(line["url"]).path for line in lines_of(output) if line["outcome"] == "page"}
+    assert {"/", "/old.html"} <= pages
+    assert ("/new.html" in pages) is is_found
