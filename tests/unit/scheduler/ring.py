@@ -37,6 +37,10 @@ def key_of_url(url: str) -> str:
     return url_hash(key_of(url))
 
 
+PARCEL = 500
+"""Links of one message."""
+
+
 def links_event(
     urls: Sequence[str],
     *,
@@ -193,8 +197,9 @@ class Ring:
             by_shard.setdefault(shard_of_host(urlsplit(url).hostname or "", self.shards), []).append(url)
         await self._speak(
             [
-                Say(LINKS_DISCOVERED, self._links(each, shard, how), partition=shard)
+                Say(LINKS_DISCOVERED, self._links(each[first : first + PARCEL], shard, how), partition=shard)
                 for shard, each in by_shard.items()
+                for first in range(0, len(each), PARCEL)
             ]
         )
 
