@@ -28,7 +28,7 @@ async def test_no_row_costs_more_than_its_deadline_and_a_bounded_memory() -> Non
     rows = {path: (row.outcome, row.error) for path, row in FAILING.items()}
     expected = rows | dict.fromkeys(FINE, ("fetched", ""))
     assert told.keys() == expected.keys()
-    # A busy machine may come to the deadline before it comes to the point; alone each row does (`test_hostile`).
+    # A busy machine may come to the deadline before the point; alone each row comes to it (`test_hostile`).
     odd = {path: found for path, found in told.items() if found not in {expected[path], OVERDUE}}
     assert odd == {}
     dear = {path: cost.memory_mib for path, cost in costs.items() if cost.memory_mib > MOST_MIB}
