@@ -230,3 +230,12 @@ def test_every_current_schema_is_released() -> None:
     declarations = read_declarations(ROOT / "schemas")
 
     assert set(declarations.release.manifest) >= set(declarations.schemas)
+
+
+def test_a_released_file_that_is_no_schema_any_more_is_named(house: Path) -> None:
+    """Whatever was done to it: one sentence, and no traceback."""
+    path = house / "released" / "thing-happened.v1.avsc"
+    path.write_text(path.read_text().replace('"record"', '"xrecord"', 1))
+
+    with pytest.raises(DeclarationError, match=r"released/thing-happened.v1.avsc: .*no schema any more"):
+        read_declarations(house)

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from strider.contracts.book_nodes import Node, canonical_form, fingerprint, read_schema
+from strider.contracts.book_nodes import Node, SchemaError, canonical_form, fingerprint, read_schema
 
 from .declarations import DeclarationError, Declarations, Release, Schema
 
@@ -42,7 +42,7 @@ def check_release(declarations: Declarations) -> None:
         file = f"schemas/released/{name}.avsc"
         if name not in release.schemas:
             raise DeclarationError(file, "", "was released, and is gone")
-        if fingerprint_of(release.schemas[name]) != known:
+        if _fingerprint_in(file, release.schemas[name]) != known:
             raise DeclarationError(file, "", "was released, and has changed")
         schema = declarations.schemas.get(name)
         if schema is not None and fingerprint_of(schema.resolved) != known:
@@ -54,6 +54,15 @@ def check_release(declarations: Declarations) -> None:
             raise DeclarationError(f"schemas/released/{name}.avsc", "", "is not in manifest.json")
     _check_words(declarations)
     _check_files(release)
+
+
+def _fingerprint_in(file: str, schema: Any) -> str:
+    try:
+        return fingerprint_of(schema)
+    except SchemaError as failure:
+        raise DeclarationError(
+            file, "", f"was released, and has changed: it is no schema any more ({failure})"
+        ) from failure
 
 
 def _require_same(schema: Schema, released: Any) -> None:
