@@ -82,10 +82,10 @@ class Sink:
         """Tell of pages."""
         for event, record in pages:
             page = event.page
-            texts = await self._texts(page) if page.texts_object else b""
+            texts, away = await self._texts(page) if page.texts_object else (b"", {})
             if self._is_unread(record) and self._is_new(page.url_key):
                 further = further_of(page, self._extraction, texts)
-                self._tell(line_of_page(page, _text_of(page, texts), further))
+                self._tell(line_of_page(page, _text_of(page, away), further))
                 self.tally.took(host(page.url), page.total_us / 1000)
         return await self._written()
 
@@ -154,14 +154,13 @@ class Sink:
         if line.outcome == PAGE or not self._only_pages:
             self._output.write(line)
 
-    async def _texts(self, page: PageParsed) -> bytes:
-        """Get texts that were too long to travel; nothing where they are gone."""
+    async def _texts(self, page: PageParsed) -> tuple[bytes, Mapping[str, Any]]:
+        """Get texts that were too long to travel, as they are kept and read; nothing where they are gone."""
         try:
             texts = await self._objects.get(page.texts_object)
-            json.loads(texts)
+            return texts, json.loads(texts)
         except (StoreFailure, ValueError):
-            return b""
-        return texts
+            return b"", {}
 
     def finish(self) -> None:
         """Tell of the links that were refused and never came another way."""
@@ -199,7 +198,6 @@ class Sink:
             self.tally.took(host(url), float(line.get("duration_ms") or 0.0))
 
 
-def _text_of(page: PageParsed, texts: bytes) -> str:
-    """Give what a reader sees."""
-    away = json.loads(texts) if texts else {}
+def _text_of(page: PageParsed, away: Mapping[str, Any]) -> str:
+    """Give what a reader sees; `away` are texts that were too long to travel."""
     return str(page.text or away.get("text") or page.main_text or away.get("main_text") or "")

@@ -58,20 +58,19 @@ def _without(row: Any, *names: str) -> tuple[str, ...]:
     return tuple(name for name in row._fields if name not in names)
 
 
+def _moved_by_change(table: str, moment: str) -> tuple[str, str]:
+    """Let a moment stay where it was for as long as the content is the same."""
+    same = f"{table}.content_hash = excluded.content_hash"
+    return moment, f"CASE WHEN {same} THEN {table}.{moment} ELSE excluded.{moment} END"
+
+
 PAGES: Final = Upsert(
     "crawled_pages",
     columns=_columns(PageRow),
     conflict=("url_key", "job_id"),
     update=_without(PageRow, "url_key", "job_id", "first_crawled_at", "changed_at"),
     where="crawled_pages.fetch_sequence <= excluded.fetch_sequence",
-    computed=(
-        (
-            "changed_at",
-            """CASE WHEN crawled_pages.content_hash = excluded.content_hash
-                    THEN crawled_pages.changed_at ELSE excluded.changed_at END""",
-        ),
-        ("indexed_at", "now()"),
-    ),
+    computed=(_moved_by_change("crawled_pages", "changed_at"), ("indexed_at", "now()")),
 )
 """A page of a newer fetch replaces that of an older one, and the same one itself."""
 
@@ -81,14 +80,7 @@ PRODUCTS: Final = Upsert(
     conflict=("url_hash", "job_id"),
     update=_without(ProductRow, "url_hash", "job_id", "created_at", "updated_at"),
     where="(products.is_own_page, products.crawled_at) <= (excluded.is_own_page, excluded.crawled_at)",
-    computed=(
-        (
-            "updated_at",
-            """CASE WHEN products.content_hash = excluded.content_hash
-                    THEN products.updated_at ELSE excluded.updated_at END""",
-        ),
-        ("indexed_at", "now()"),
-    ),
+    computed=(_moved_by_change("products", "updated_at"), ("indexed_at", "now()")),
 )
 """A product's own page replaces what a list said of it; else a later page an earlier one, and itself."""
 

@@ -36,7 +36,7 @@ def row_of(validated: PageValidated, text: str) -> PageRow:
         raw_hash=page.raw_hash,
         depth=page.depth,
         referrer=page.referrer,
-        redirect_chain=_as_json(page.redirect_chain),
+        redirect_chain=as_json(page.redirect_chain),
         title=page.title,
         description=page.description,
         canonical_url=page.canonical_url,
@@ -51,7 +51,7 @@ def row_of(validated: PageValidated, text: str) -> PageRow:
         links_count=page.links_found,
         validation_status=verdict.validation_status,
         quality=verdict.quality,
-        warnings=_as_json(verdict.warnings),
+        warnings=as_json(verdict.warnings),
         parse_outcome=page.outcome,
         parser=page.parser,
         parser_version=page.parser_version,
@@ -61,7 +61,7 @@ def row_of(validated: PageValidated, text: str) -> PageRow:
         etag=page.etag,
         last_modified=page.last_modified,
         body_object=page.body_object,
-        metadata=_as_json(page.metadata),
+        metadata=as_json(page.metadata),
         crawl_duration_ms=round(page.total_us / 1000),
         parse_duration_ms=page.parse_us / 1000,
         crawled_at=crawled_at,
@@ -97,6 +97,6 @@ def _error_of(page: PageParsed) -> str:
     return ": ".join(part for part in (page.error_class, page.error_message) if part)
 
 
-def _as_json(value: object) -> str:
+def as_json(value: object) -> str:
     """Write JSON; most are empty, and those are the same text each time."""
     return json.dumps(value, ensure_ascii=False) if value else ("{}" if isinstance(value, dict) else "[]")

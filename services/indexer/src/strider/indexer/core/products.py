@@ -6,7 +6,6 @@ that others of the page have as well gets a key of its own, so that nothing whic
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
@@ -15,6 +14,7 @@ from typing import Final
 from strider.contracts.generated.events import PageParsed, PageValidated, Product
 from strider.urls import Refused, key, url_hash
 
+from .pages import as_json
 from .places import moment_of, place_of
 from .rows import ProductRow
 
@@ -92,9 +92,9 @@ def _row(validated: PageValidated, product: Product, *, name: str, url: str, is_
         condition=product.condition,
         seller=product.seller,
         images=_images(product),
-        sources=_as_json(product.sources),
-        confidences=_as_json(product.confidences),
-        metadata=_as_json(product.extra),
+        sources=as_json(product.sources),
+        confidences=as_json(product.confidences),
+        metadata=as_json(product.extra),
         validation_status=validated.verdict.validation_status,
         parser=page.parser,
         parser_version=page.parser_version,
@@ -127,8 +127,4 @@ def _images(product: Product) -> str:
     )
     names = ("url", "kind", "alt", "position", "width", "height", "bytes")
     images = [dict(zip(names, image, strict=True)) for image in zip(*columns, strict=False)]
-    return json.dumps(images, ensure_ascii=False)
-
-
-def _as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return as_json(images)
