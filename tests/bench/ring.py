@@ -19,7 +19,7 @@ from tests.e2e.ring import Servers
 
 from .measure import Row
 from .ring_pipeline import Pipeline
-from .ring_rivals import Crawler, Missing, Run, colly, scrapy, strider_crawl
+from .ring_rivals import FLOOR, Crawler, Missing, Run, colly, floor, scrapy, strider_crawl
 
 LONG: Final = Shape(
     hosts=1_000, pages_per_host=4, children=3, is_plain=True, filler_bytes=24_000, cross_links=70
@@ -59,7 +59,7 @@ def measure(*, rounds: int, short: bool) -> list[Row]:
     """All rows of this file."""
     shape = SHORT if short else LONG
     notes = Notes(defaultdict(list), [], {})
-    crawlers: list[Crawler] = [strider_crawl()]
+    crawlers: list[Crawler] = [strider_crawl(), floor()]
     for name, found in (("Scrapy", scrapy()), ("Colly", colly())):
         if isinstance(found, Missing):
             notes.missing[name] = found.why
@@ -109,7 +109,7 @@ def _run(crawler: Crawler, site: Site, place: Path) -> Run:
 
 def _rows(notes: Notes, shape: Shape) -> list[Row]:
     site = f"{shape.hosts} hosts, {shape.hosts * shape.pages_per_host} pages"
-    names = [name for name in ("Scrapy", "Colly", "strider crawl", PIPELINE) if name in notes.runs]
+    names = [name for name in ("Scrapy", "Colly", FLOOR, "strider crawl", PIPELINE) if name in notes.runs]
     rows = [Row(f"{name}: speed", notes.rate(name), "pages/s", None, detail=site) for name in names]
     rows += [Row(f"{name}: CPU", notes.cpu_ms(name), "ms/page", None) for name in names]
     rows += [Row(f"{name}: {why}", 0.0, "pages/s", None) for name, why in notes.missing.items()]
@@ -134,7 +134,9 @@ def _ratios(notes: Notes) -> list[Row]:
         speed = notes.rate(PIPELINE) / notes.rate(rival)
         own = notes.cpu_ms(rival) / notes.cpu_ms(PIPELINE)
         said = (f"strider crawl, per CPU second, × {rival}", f"whole pipeline, speed, × {rival} on a core")
+        least = notes.cpu_ms(rival) / notes.cpu_ms(FLOOR)
         rows += [
+            Row(f"{FLOOR}, per CPU second, × {rival}", least, "×", None),
             Row(said[0], per_cpu, "×", bars[0], more_is_better=True),
             Row(said[1], speed, "×", bars[1], more_is_better=True),
             Row(

@@ -21,6 +21,7 @@ PLACE: Final = ROOT / ".strider" / "bench"
 RIVALS: Final = Path(__file__).parent / "rivals"
 INSTALL_SECONDS: Final = 300.0
 RUN_SECONDS: Final = 300.0
+FLOOR: Final = "requests and reading alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,12 @@ def strider_crawl() -> Crawler:
     words = ("crawl", "{url}", "-o", "{output}", "--scope", "any", "--max-depth", "10", "--delay", "0")
     options = ("--allow-private", "--only-pages", "--quiet", "--concurrency", "100")
     return Crawler("strider crawl", (sys.executable, "-P", "-m", "strider.cli", *words, *options), {})
+
+
+def floor() -> Crawler:
+    """Our transport and our reading with nothing around them: what no ring can save."""
+    words = (sys.executable, "-m", "tests.bench.floor", "{url}", "{output}")
+    return Crawler(FLOOR, words, {"PYTHONPATH": str(ROOT)})
 
 
 def scrapy() -> Crawler | Missing:
