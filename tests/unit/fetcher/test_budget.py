@@ -31,6 +31,20 @@ async def test_who_goes_over_waits_until_others_are_done() -> None:
     assert budget.held_bytes == 50
 
 
+async def test_some_is_kept_for_what_comes_before_everybody_has_stopped() -> None:
+    budget = Budget(800)
+    first, second = budget.hold(), budget.hold()
+
+    assert first.add(700) is None
+    waiting = asyncio.ensure_future(second.add(1) or _settle())
+    await _settle()
+
+    assert not waiting.done()
+    assert budget.held_bytes < 800
+    first.release()
+    await asyncio.wait_for(waiting, 1)
+
+
 async def test_the_oldest_goes_on_whatever_is_in_hand() -> None:
     """If everybody waited for room, nobody would ever make some."""
     budget = Budget(100)

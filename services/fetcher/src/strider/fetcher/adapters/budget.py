@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from typing import Final
 
 from strider.runtime.errors import Unavailable
 
 PART = "memory"
 """The name under which readiness shows that too many bodies are in hand."""
+_KEPT_FREE: Final = 8
+"""This part of the budget is for what comes anyway, between the look at it and the moment that all have stopped."""
 
 
 class Holding:
@@ -47,7 +50,7 @@ class Budget:
     """The bodies in hand of one process."""
 
     def __init__(self, total_bytes: int, *, patience_seconds: float = 20.0) -> None:
-        self._total = total_bytes
+        self._stops_at = total_bytes - total_bytes // _KEPT_FREE
         self._patience_seconds = patience_seconds
         self._held = 0
         self._holders: dict[int, None] = {}
@@ -62,7 +65,7 @@ class Budget:
     @property
     def is_over(self) -> bool:
         """Whether there is more in hand than there should be."""
-        return self._held > self._total
+        return self._held > self._stops_at
 
     def hold(self) -> Holding:
         """Begin with a body."""
