@@ -16,7 +16,7 @@ from strider.runtime.errors import Unavailable
 PART = "memory"
 """The name under which readiness shows that too many bodies are in hand."""
 _KEPT_FREE: Final = 8
-"""This part of the budget is for what comes anyway, between the look at it and the moment that all have stopped."""
+"""This part of the budget is for what comes between the look at it and the moment that all have stopped."""
 
 
 class Holding:
