@@ -31,6 +31,7 @@ def to(href: str, text: str = "", rel: str = "", region: int = ELSEWHERE) -> Anc
         pytest.param("/a?utm_source=x&b=1", "https://site.test/a?b=1", id="without-tracking"),
         pytest.param("  /a b ", "https://site.test/a%20b", id="spaces"),
         pytest.param("http://127.0.0.1/admin", "http://127.0.0.1/admin", id="private-is-judged-elsewhere"),
+        pytest.param("http://169.254.169.254/latest", "http://169.254.169.254/latest", id="metadata-too"),
     ],
 )
 def test_links_are_resolved(href: str, expected: str) -> None:

@@ -58,6 +58,15 @@ def test_private_links_can_be_allowed_and_metadata_never() -> None:
     assert found.details == ["", "metadata_address"]
 
 
+def test_addresses_can_be_left_to_somebody_else_to_judge() -> None:
+    hrefs = ["http://127.0.0.1:8000/", "http://169.254.169.254/", "http://a..b/"]
+
+    found = links(PAGE, hrefs, allow_private=None)
+
+    assert found.urls == [*hrefs[:2], ""]
+    assert links(PAGE, hrefs, allow_private=True).urls == [hrefs[0], "", ""], "nobody takes over the answers"
+
+
 def test_no_links_are_no_links() -> None:
     """Most pages of some sites have none."""
     assert links(PAGE, []) == Links([], [], [], [], [])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
 from strider.contracts.generated.words import HostRecordKind
@@ -53,6 +54,9 @@ class Evidence:
     now_ms: int
 
 
+_NO_SPEC: Final = CrawlSpecDeclared(crawl_spec_id="")
+
+
 def verdicts(known: Evidence) -> Iterator[Verdict]:
     """Give them one after the other."""
     yield from _rules(known)
@@ -63,11 +67,12 @@ def verdicts(known: Evidence) -> Iterator[Verdict]:
 
 def _rules(known: Evidence) -> Iterator[Verdict]:
     spec, entry = known.spec, known.entry
+    # What a spec says of schemes and ports is said once there is one; addresses are judged without.
+    place = place_refusal(known.url, spec or _NO_SPEC, allow_private=known.allow_private)
+    yield _word("address", place.reason.value if place else "", place.detail if place else "")
     if spec is None:
         yield Verdict("scope", "unknown", "no crawl spec is known for it: name one with --spec")
         return
-    place = place_refusal(known.url, spec, allow_private=known.allow_private)
-    yield _word("address", place.reason.value if place else "", place.detail if place else "")
     grounds = Grounds(allow_private=known.allow_private)
     [judged] = grounds.of(known.from_url or known.url, link_rules_of(spec)).judge_found([known.url])
     yield _word("scope", judged.reason, judged.detail)
@@ -93,7 +98,7 @@ def _frontier(known: Evidence) -> Iterator[Verdict]:
 def _robots(known: Evidence) -> Verdict:
     record = next((each for each in known.hosts if each.origin == known.origin), None)
     rules: Rules = NO_RULES if record is None else rules_of(known_of_record(record))
-    spec = known.spec or CrawlSpecDeclared(crawl_spec_id="")
+    spec = known.spec or _NO_SPEC
     entry = known.entry or _unaccepted(known)
     permit = permission(entry, spec, rules, agent=known.agent, now_ms=known.now_ms)
     if permit.reason is not None:

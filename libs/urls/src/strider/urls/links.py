@@ -100,9 +100,11 @@ class _Authority(NamedTuple):
 
 
 def links(
-    base: str | None, hrefs: Iterable[str], *, allow_private: bool = False, rules: KeyRules = KEY_RULES
+    base: str | None, hrefs: Iterable[str], *, allow_private: bool | None = False, rules: KeyRules = KEY_RULES
 ) -> Links:
     """Resolve what a page links to; with a base that is none, the absolute links remain.
+
+    With None for `allow_private` all addresses are let pass, for somebody else to judge and to tell.
 
     Without a base (None) the links are URLs as found, from an event: the parser then sees each
     authority once, which spares half the time.
@@ -146,7 +148,7 @@ class _Looker:
 
     __slots__ = ("_allow_private", "_drop_slash", "_is_found", "_resolve", "origin", "plain_hosts")
 
-    def __init__(self, base: str | None, *, allow_private: bool, rules: KeyRules) -> None:
+    def __init__(self, base: str | None, *, allow_private: bool | None, rules: KeyRules) -> None:
         self._resolve = resolver(base)
         self._is_found = base is None
         self._allow_private = allow_private
@@ -240,25 +242,27 @@ class _Looker:
         return query, "&".join([piece for _, piece in keyed])
 
 
-@lru_cache(maxsize=4)
-def _met(allow_private: bool, rules: KeyRules) -> dict[str, _Link]:  # noqa: ARG001  # one for each answer
+@lru_cache(maxsize=6)
+def _met(allow_private: bool | None, rules: KeyRules) -> dict[str, _Link]:  # noqa: ARG001  # one for each answer
     """Keep what absolute links have turned out to be: no base changes that."""
     return {}
 
 
-@lru_cache(maxsize=2)
-def _plain_hosts(allow_private: bool) -> dict[str, str]:  # noqa: ARG001  # one for each answer
+@lru_cache(maxsize=3)
+def _plain_hosts(allow_private: bool | None) -> dict[str, str]:  # noqa: ARG001  # one for each answer
     """Keep authority and host, where the authority is good and stands in the key as it is."""
     return {}
 
 
 @lru_cache(maxsize=CACHED_AUTHORITIES)
-def _judged(authority: str, allow_private: bool) -> _Authority:
+def _judged(authority: str, allow_private: bool | None) -> _Authority:
     host = authority_host(authority)
     refused = None
     if not is_host_possible(host):
         refused = _refused(BAD_URL, BAD_HOST)
-    elif blocked := address_refusal(canonical_host_kind(host), allow_private=allow_private):
+    elif allow_private is not None and (
+        blocked := address_refusal(canonical_host_kind(host), allow_private=allow_private)
+    ):
         refused = _refused(blocked.reason, blocked.detail)
     key = key_authority(authority)
     return _Authority(host, key, refused, refused is None and key == authority)

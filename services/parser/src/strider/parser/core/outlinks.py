@@ -3,7 +3,8 @@
 Takes the anchors of a page in their order, resolves them, leaves out what is no page (mailto,
 javascript, tel, broken ones), keeps each target once and ranks them: what stands in the main part
 comes before navigation, what may be followed before what the page asks to leave. Whether a target
-is worth the frontier, or allowed, is decided elsewhere: private addresses stay in.
+is worth the frontier, or allowed, is decided elsewhere, and told there: private addresses stay in,
+and those of a cloud's metadata service.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def find_outlinks(anchors: Anchors, *, base: str, max_links: int) -> Outlinks:
     leading = _leading(anchors)
     if not leading.hrefs:
         return Outlinks()
-    resolved = links(base, leading.hrefs, allow_private=True)
+    resolved = links(base, leading.hrefs, allow_private=None)
     first: dict[str, int] = {}
     again: list[tuple[int, int]] = []
     for place, key in enumerate(resolved.keys):

@@ -154,7 +154,7 @@ class _Gathered:
         locs = [
             unescape(row[0])[:MAX_FIELD_CHARS] if "&" in row[0] else row[0][:MAX_FIELD_CHARS] for row in kept
         ]
-        resolved = links(self._url, locs, allow_private=True).urls
+        resolved = links(self._url, locs, allow_private=None).urls
         self.entries += [
             Entry(
                 url=there,
@@ -172,7 +172,7 @@ class _Gathered:
             return
         self.found += len(ended)
         kept = ended[: MAX_ENTRIES - len(self.entries)]
-        resolved = links(self._url, [row["loc"] for row in kept], allow_private=True).urls
+        resolved = links(self._url, [row["loc"] for row in kept], allow_private=None).urls
         for row, there in zip(kept, resolved, strict=True):
             entry = _entry(row, there)
             self._room_for_details -= len(str(entry.details)) if entry.details else 0
@@ -192,7 +192,7 @@ def read_lines(texts: Iterable[str], url: str) -> Listing:
     for lines in whole_lines(texts):
         wanted = [line for line in map(str.strip, lines) if _LINE.fullmatch(line)]
         found += len(wanted)
-        resolved = links(url, wanted[: MAX_ENTRIES - len(entries)], allow_private=True).urls
+        resolved = links(url, wanted[: MAX_ENTRIES - len(entries)], allow_private=None).urls
         entries += [Entry(url=there, details=NO_DETAILS) for there in resolved]
     return Listing(entries=entries, found=found)
 
