@@ -395,7 +395,7 @@ async def test_a_time_without_a_zone_is_utc(world: World, client: httpx.AsyncCli
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        pytest.param("/api/v1/pages?limit=0", "limit: ", id="limit"),
+        pytest.param("/api/v1/pages?limit=0", "limit: should be greater", id="limit"),
         pytest.param("/api/v1/pages?limit=501", "limit: ", id="limit-too-large"),
         pytest.param("/api/v1/pages?status=abc", "status: ", id="status"),
         pytest.param("/api/v1/pages?since=yesterday", "since: ", id="since"),

@@ -100,7 +100,9 @@ def test_a_bad_line_has_its_sentence_and_its_place(text: str, why: str) -> None:
 def test_options_are_tried_before_the_first_line() -> None:
     """A wrong option is one mistake, not a million."""
     assert a_reader(max_depth=2).option_fault() == ""
-    assert a_reader(delay=-1).option_fault() == "delay is -1.0, wanted is 0 to 86400"
+    assert a_reader(delay=-1.0).option_fault() == "--delay is -1.0, wanted is 0 to 86400"
+    assert a_reader(delay=float("nan")).option_fault() == "--delay is nan, wanted is 0 to 86400"
+    assert a_reader(max_depth=11).option_fault() == "--max-depth is 11, wanted is 0 to 10"
     assert a_reader(include=["re:("]).option_fault() == "include: 're:(': missing ): ("
     assert a_reader(headers={"Host": "x"}).option_fault() == "headers: Host is the crawler's own to set"
 

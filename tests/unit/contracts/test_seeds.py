@@ -15,7 +15,8 @@ from strider.contracts.codec import Codec
 from strider.contracts.errors import DECODE_REASONS
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import PAGES_PARSED, SEEDS_SUBMITTED
-from strider.contracts.seeds import MAX_JSON_BYTES, RANGES, is_json
+from strider.contracts.ranges import RANGES
+from strider.contracts.seeds import MAX_JSON_BYTES, OPTION_NAMES, is_json
 
 URL = "https://example.org/"
 CODEC = Codec(SchemaBook.embedded())
@@ -104,6 +105,11 @@ REFUSED = [
     pytest.param('{"url":null}', "missing_field", "'url' is required", id="url null"),
     pytest.param('{"url":5}', "wrong_type", "url is the number 5, wanted is a text", id="url a number"),
     pytest.param(a_document(max_dept=3), "unknown_field", "did you mean 'max_depth'", id="misspelt name"),
+    pytest.param(
+        a_document(extract="main"), "unknown_field", "'extract'; did you mean 'extraction'?", id="option"
+    ),
+    pytest.param(a_document(**{"max-depth": 3}), "unknown_field", "did you mean 'max_depth'?", id="dashes"),
+    pytest.param(a_document(max_depth=11), "bad_value", "max_depth is 11, wanted is 0 to 10", id="too deep"),
     pytest.param(a_document(maxDepth=3), "unknown_field", "did you mean 'max_depth'", id="other spelling"),
     pytest.param(a_document(**{"": 1}), "unknown_field", "known are", id="empty name"),
     pytest.param(
@@ -239,7 +245,7 @@ def test_json_is_told_by_its_first_byte(value: bytes, answer: bool) -> None:
 
 def test_only_known_fields_have_a_range() -> None:
     """A range for a field that is called otherwise by now would guard nothing."""
-    assert RANGES.keys() <= SeedSubmitted.__dataclass_fields__.keys()
+    assert RANGES.keys() | set(OPTION_NAMES.values()) <= SeedSubmitted.__dataclass_fields__.keys()
 
 
 def test_an_avro_seed_keeps_what_a_document_may_not_say() -> None:

@@ -116,7 +116,8 @@ def test_a_bad_url_has_its_word(url: str, reason: str, detail: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "detail"),
     [
-        ({"max_depth": -1}, "max_depth is -1, wanted is 0 to 1000000"),
+        ({"max_depth": -1}, "max_depth is -1, wanted is 0 to 10"),
+        ({"max_depth": 11}, "max_depth is 11, wanted is 0 to 10"),
         ({"delay": 1e9}, "delay is 1000000000.0, wanted is 0 to 86400"),
         ({"delay": 1e12}, "delay is 1000000000000.0, wanted is 0 to 86400"),
         ({"delay": -1.0}, "delay is -1.0, wanted is 0 to 86400"),

@@ -10,13 +10,11 @@ from __future__ import annotations
 import gc
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from .options import AllowPrivate, Contact, Extract, Headers, UserAgent
-
-MAX_DEPTH: Final = 10
 
 app = typer.Typer(add_completion=False)
 
@@ -57,9 +55,7 @@ def crawl(  # noqa: PLR0917  # each is an option
     max_pages_per_domain: Annotated[
         int, typer.Option(min=0, help="Pages of one registrable domain; 0: no limit.")
     ] = 0,
-    max_depth: Annotated[
-        int, typer.Option(min=0, max=MAX_DEPTH, help="Links to follow from where it begins.")
-    ] = 3,
+    max_depth: Annotated[int, typer.Option(help="Links to follow from where it begins, 10 at most.")] = 3,
     max_seconds: Annotated[int, typer.Option(min=0, help="End in order after so long; 0: no limit.")] = 0,
     scope: Annotated[ScopeWord, typer.Option(help="How far links may lead.")] = ScopeWord.HOST,
     include: Annotated[

@@ -14,6 +14,7 @@ from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.words import ExtractionLevel
+from strider.contracts.ranges import range_fault
 from strider.runtime.settings import CrawlSettings, ServiceSettings
 from strider.runtime.settings_sources import SettingsError, load
 
@@ -96,6 +97,8 @@ def order_of(asked: Asked) -> Order:
 
 
 def _spec(asked: Asked, settings: CrawlSettings) -> CrawlSpecDeclared:
+    if fault := range_fault("max_depth", asked.max_depth, called="--max-depth"):
+        raise BadWish(fault)
     return CrawlSpecDeclared(
         crawl_spec_id="",
         scope=asked.scope,

@@ -10,6 +10,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from strider.runtime.faulttexts import fault_text
 from strider.runtime.settings import CrawlSettings
 
 
@@ -33,8 +34,7 @@ def with_manners(crawl: CrawlSettings, chosen: Mapping[str, object]) -> CrawlSet
     except ValidationError as failure:
         wrong = failure.errors(include_url=False)[0]
         name = ".".join(map(str, wrong["loc"]))
-        sentence = wrong["msg"].removeprefix("Value error, ")
-        raise BadManners(f"{_OPTIONS.get(name, name)}: {sentence}") from failure
+        raise BadManners(f"{_OPTIONS.get(name, name)}: {fault_text(wrong)}") from failure
 
 
 _OPTIONS: Final = {

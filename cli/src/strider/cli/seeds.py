@@ -18,7 +18,7 @@ from typing import Annotated, Any, BinaryIO, Final
 import typer
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
-from strider.contracts.specs import MAX_DEPTH
+from strider.contracts.ranges import DEFAULT_DEPTH, MAX_DEPTH
 from strider.runtime.errors import Unavailable
 from strider.runtime.kafka import KafkaBus
 from strider.runtime.ports import Acknowledged
@@ -65,7 +65,8 @@ FromFile = Annotated[
 ]
 Job = Annotated[str, typer.Option(help="The job that they belong to; else the standing job.")]
 Depth = Annotated[
-    int | None, typer.Option(min=0, max=MAX_DEPTH, help="Links to follow from each: 3 by default.")
+    int | None,
+    typer.Option(help=f"Links to follow from each: {DEFAULT_DEPTH} by default, {MAX_DEPTH} at most."),
 ]
 Scope = Annotated[Reach | None, typer.Option(help="How far links may lead: host by default.")]
 Priority = Annotated[Urgency | None, typer.Option(help="How soon: high by default.")]
@@ -87,7 +88,8 @@ DomainPages = Annotated[int | None, typer.Option(help="At most so many pages of 
 DomainBytes = Annotated[int | None, typer.Option(help="At most so many bytes of one domain.")]
 DomainSeconds = Annotated[int | None, typer.Option(help="At most so long spent on requests to one domain.")]
 Extraction = Annotated[
-    Extract | None, typer.Option("--extract", help="How much of each page: main by default.")
+    Extract | None,
+    typer.Option("--extract", help="How much of each page: main by default; `extraction` in a document."),
 ]
 Metadata = Annotated[
     list[str] | None, typer.Option(metavar="NAME=VALUE", help="Comes back with each page; repeatable.")

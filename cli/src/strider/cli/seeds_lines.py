@@ -16,6 +16,7 @@ from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.contracts.ranges import range_fault
 from strider.link_ingestion.core import Place, RefusedSeed, sow
 from strider.urls import PRIVATE, Refused, as_found, host, host_kind
 
@@ -70,6 +71,11 @@ class SeedReader:
 
     def option_fault(self) -> str:
         """Say what about the options makes no sense; empty where all does."""
+        for name, value in self._options.items():
+            # JSON has no word for what is no number, and would blame itself.
+            option = f"--{name.replace('_', '-')}"
+            if isinstance(value, int | float) and (fault := range_fault(name, value, called=option)):
+                return fault
         probe = self.read(Line("", PROBE_URL))
         return probe.why if isinstance(probe, Bad) else ""
 

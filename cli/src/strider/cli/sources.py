@@ -19,7 +19,7 @@ from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import SourceSaved
 from strider.contracts.generated.topics import SOURCES
-from strider.contracts.specs import DEFAULT_DEPTH
+from strider.contracts.ranges import DEFAULT_DEPTH
 from strider.runtime.clocks import SystemClock
 from strider.runtime.effects import Say
 from strider.runtime.errors import Unavailable

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from time import monotonic
 from typing import Final
 
+from strider.contracts.ranges import USUAL_DEPTH
 from strider.runtime.settings import CrawlSettings
 from strider.urls import METADATA, PRIVATE, host, host_kind
 
@@ -16,7 +17,6 @@ from .crawl import Progress
 from .wish import Wish
 
 USUAL_DELAY_SECONDS: Final = 1.0
-USUAL_DEPTH: Final = 5
 
 SHOWN_HOSTS: Final = 3
 

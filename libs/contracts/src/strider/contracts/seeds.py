@@ -28,6 +28,7 @@ from .book_nodes import Field, Node
 from .codec_checks import Words
 from .codec_resolution import default_value
 from .errors import DecodeError
+from .ranges import range_fault
 
 MAX_JSON_BYTES: Final = 64 * 1024
 """A seed with all its patterns and headers; whoever sends more sends something else."""
@@ -39,25 +40,8 @@ PRIORITY_WORDS: Final = {"discovery": 0, "low": 1, "medium": 2, "high": 3}
 TASK_PRIORITIES: Final = {f"{n}/10": 3 - (n - 1) // 3 for n in range(1, 11)}
 """1 to 3 are high, 4 to 6 medium (5 is usual there), 7 to 9 low, 10 is discovery."""
 
-RANGES: Final[Mapping[str, tuple[int, int]]] = {
-    "priority": (0, 3),
-    "max_depth": (0, 1_000_000),
-    "delay": (0, 86_400),
-    "max_pages": (0, 10**12),
-    "max_bytes": (0, 10**18),
-    "max_seconds": (0, 10**9),
-    "max_pages_per_host": (0, 10**12),
-    "max_pages_per_domain": (0, 10**12),
-    "max_bytes_per_host": (0, 10**18),
-    "max_bytes_per_domain": (0, 10**18),
-    "max_seconds_per_host": (0, 10**9),
-    "max_seconds_per_domain": (0, 10**9),
-    "submitted_at_ms": (0, 253_402_300_799_999),
-}
-"""Least and greatest value of a field that a person can mean; beyond lies a slip or a wrong unit.
-
-A delay is a day at most, a run lasts some thirty years, a time ends with the year 9999.
-"""
+OPTION_NAMES: Final = {"extract": "extraction", "header": "headers", "job": "job_id"}
+"""What options of commands are called, where a document's field has another name."""
 
 _BLANK: Final = b" \t\r\n"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -82,7 +66,7 @@ def read_json(value: bytes, node: Node, words: Words) -> dict[str, Any]:
     fields = {field.name: field for field in node.fields}
     for name in document:
         if name not in fields:
-            raise DecodeError("unknown_field", f"{name[:80]!r}{_nearest(name, fields)}")
+            raise DecodeError("unknown_field", f"{name[:80]!r}{_meant(name, fields)}")
     return {field.name: _field_value(field, document.get(field.name), words) for field in node.fields}
 
 
@@ -160,9 +144,8 @@ def _priority(word: str) -> int:
 
 
 def _require_range(name: str, value: Any) -> None:
-    if name in RANGES and not RANGES[name][0] <= value <= RANGES[name][1]:
-        least, most = RANGES[name]
-        raise DecodeError("bad_value", f"{name} is {value}, wanted is {least} to {most}")
+    if fault := range_fault(name, value):
+        raise DecodeError("bad_value", fault)
 
 
 def _require_line(text: str, place: str) -> None:
@@ -231,6 +214,13 @@ def _require_words(field: Field, value: Any, words: Words) -> None:
     for word in value if isinstance(value, list) else [value]:
         if word not in known and word != field.default:
             raise DecodeError("bad_value", f"{field.name} is {word[:80]!r}{_nearest(word, known)}")
+
+
+def _meant(name: str, fields: Mapping[str, Field]) -> str:
+    """Suggest a field for a name that there is not: options of commands are known by heart, too."""
+    said = name.lower().lstrip("-").replace("-", "_")
+    field = OPTION_NAMES.get(said, said)
+    return f"; did you mean {field!r}?" if field in fields else _nearest(name, fields)
 
 
 def _nearest(name: str, known: Any) -> str:

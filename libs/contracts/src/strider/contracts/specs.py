@@ -17,12 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from .generated.events import CrawlSpecDeclared, SeedSubmitted
 from .identity import ADHOC
-
-DEFAULT_DEPTH: Final = 3
-"""Links that are followed from a seed that does not say."""
-
-MAX_DEPTH: Final = 10
-"""Whatever a seed asks for: deeper than that, a crawl meets traps and little else."""
+from .ranges import DEFAULT_DEPTH, MAX_DEPTH
 
 _NAMELESS: Final = frozenset({"crawl_spec_id", "labels"})
 """What no hash covers: the name itself, and what is only written beside it."""

@@ -20,6 +20,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from .faulttexts import fault_text
 from .settings import Area, ServiceSettings
 from .settings_sentences import sentence_of
 from .settings_types import Variable
@@ -200,7 +201,7 @@ class _Reading:
     def explain(self, problem: Mapping[str, Any], origins: Mapping[str, str]) -> str:
         """Say one of pydantic's problems in the words of who has set the variable."""
         place = tuple(str(part) for part in problem["loc"])
-        message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        message = fault_text(problem)
         for knob in self.knobs:
             here = (knob.field,) if knob.owner is self._class else (knob.area, knob.field)
             if place[: len(here)] != here:
@@ -208,7 +209,7 @@ class _Reading:
             if problem["type"] == "missing":
                 return f"{knob.variable}: must be set: {knob.sentence}"
             return f"{knob.variable}: {message} (from {origins[knob.variable]})"
-        return str(message)
+        return message
 
     def _text_of(self, variable: str, path: str) -> str | None:
         try:

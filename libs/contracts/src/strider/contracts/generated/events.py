@@ -2820,7 +2820,7 @@ class SeedSubmitted:
     url: str
     """The URL to crawl."""
     max_depth: int | None = None
-    """How many links to follow from here; null or 0 means the default of 3, more than 10 counts as 10."""
+    """How many links to follow from here; null or 0 means the default of 3, more than 10 is refused."""
     scope: str | None = None
     """How far links may lead; null means the crawl spec's, and without one `host`."""
     priority: int = 3

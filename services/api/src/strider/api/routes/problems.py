@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 
 from strider.api.core import BadBody, BadCursor, BadFilter
 from strider.runtime.errors import Unavailable
+from strider.runtime.faulttexts import fault_text
 from strider.runtime.logs import logger
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -107,4 +108,4 @@ def _install_callers_mistakes(app: FastAPI) -> None:
 
 def _sentence(failure: RequestValidationError) -> str:
     """Name what is wrong, parameter by parameter."""
-    return "; ".join(f"{error['loc'][-1]}: {error['msg']}" for error in failure.errors())
+    return "; ".join(f"{error['loc'][-1]}: {fault_text(error)}" for error in failure.errors())

@@ -15,7 +15,7 @@ from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.words import DecisionReason, LinkVia, RequestKind
-from strider.contracts.seeds import RANGES
+from strider.contracts.ranges import RANGES, range_fault
 from strider.contracts.specs import execution_of, job_of, spec_of_seed
 from strider.urls import (
     BadPattern,
@@ -107,11 +107,10 @@ def _fault_of(seed: SeedSubmitted) -> str:
 
 def _number_fault(seed: SeedSubmitted) -> str:
     """Hold Avro seeds to what the JSON door holds its own to."""
-    for name, (least, most) in RANGES.items():
-        value = getattr(seed, name)
-        if value is not None and not least <= value <= most:
-            return f"{name} is {value}, wanted is {least} to {most}"
-    return ""
+    values = ((name, getattr(seed, name)) for name in RANGES)
+    return next(
+        (fault for name, value in values if value is not None and (fault := range_fault(name, value))), ""
+    )
 
 
 def _name_fault(seed: SeedSubmitted) -> str:

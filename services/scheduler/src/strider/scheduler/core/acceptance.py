@@ -25,9 +25,6 @@ from .tokens import is_newer
 MAX_HOPS: Final = 5
 """Redirects that are followed, whatever a crawl spec says."""
 
-DEEP: Final = 5
-"""A crawl that follows more links than that meets traps: whoever asks for it is told once."""
-
 
 class Past(StrEnum):
     """What is known of an entry; the words are the working set's."""

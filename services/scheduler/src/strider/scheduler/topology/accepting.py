@@ -13,6 +13,7 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
 from strider.contracts.generated.words import DecisionReason, EntryReason
 from strider.contracts.making import changed
+from strider.contracts.ranges import USUAL_DEPTH
 from strider.runtime.effects import Effects, Say
 from strider.runtime.logs import logger
 from strider.runtime.ports import RawRecord
@@ -30,7 +31,6 @@ from strider.scheduler.core import (
     refusal,
     refused,
 )
-from strider.scheduler.core.acceptance import DEEP
 from strider.scheduler.core.orders import REASONS
 from strider.scheduler.core.priority import priority_of
 from strider.scheduler.core.recrawl import hastened
@@ -114,9 +114,9 @@ class Accepting:
     def _warn_of_depth(self, specs: Mapping[str, CrawlSpecDeclared]) -> None:
         """Say once of each crawl spec that it goes deep."""
         for name, spec in specs.items():
-            if spec.max_depth > DEEP and name not in self._told_deep:
+            if spec.max_depth > USUAL_DEPTH and name not in self._told_deep:
                 self._told_deep.add(name)
-                _log.warning("Deep Crawl", crawl_spec=name, max_depth=spec.max_depth, usual=DEEP)
+                _log.warning("Deep Crawl", crawl_spec=name, max_depth=spec.max_depth, usual=USUAL_DEPTH)
 
     def _read(self, event: LinksDiscovered) -> Iterator[Candidate]:
         if event.shards != self._options.shards:

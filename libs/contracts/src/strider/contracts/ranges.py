@@ -1,0 +1,46 @@
+"""Which numbers a seed may say, and with what sentence another one is refused.
+
+Declared once for every way in: the JSON door, Avro seeds, and the options of commands. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+DEFAULT_DEPTH: Final = 3
+"""Links that are followed from a seed that does not say, or says 0."""
+
+USUAL_DEPTH: Final = 5
+"""Deeper than most crawls need to go; whoever wants it is told so once."""
+
+MAX_DEPTH: Final = 10
+"""Deeper than that, a crawl meets traps and little else: more is refused, nothing means without end."""
+
+RANGES: Final[Mapping[str, tuple[int, int]]] = {
+    "priority": (0, 3),
+    "max_depth": (0, MAX_DEPTH),
+    "delay": (0, 86_400),
+    "max_pages": (0, 10**12),
+    "max_bytes": (0, 10**18),
+    "max_seconds": (0, 10**9),
+    "max_pages_per_host": (0, 10**12),
+    "max_pages_per_domain": (0, 10**12),
+    "max_bytes_per_host": (0, 10**18),
+    "max_bytes_per_domain": (0, 10**18),
+    "max_seconds_per_host": (0, 10**9),
+    "max_seconds_per_domain": (0, 10**9),
+    "submitted_at_ms": (0, 253_402_300_799_999),
+}
+"""Least and greatest value of a field that a person can mean; beyond lies a slip or a wrong unit.
+
+A delay is a day at most, a run lasts some thirty years, a time ends with the year 9999.
+"""
+
+
+def range_fault(name: str, value: float, *, called: str = "") -> str:
+    """Say what is wrong with a number, by the name that its sender knows; empty where nothing is."""
+    if name not in RANGES or RANGES[name][0] <= value <= RANGES[name][1]:
+        return ""
+    least, most = RANGES[name]
+    return f"{called or name} is {value}, wanted is {least} to {most}"

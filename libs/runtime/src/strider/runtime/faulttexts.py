@@ -1,0 +1,20 @@
+"""What is wrong with a value, in words for whoever has set it: the one place that rewords pydantic's.
+
+Of pydantic's problems only what a person can use is told: not that a value was an input, nor by which
+exception a check has refused it. Whose value it was is said by the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_PREFIXES: Final = ("Value error, ", "Assertion failed, ", "Input ")
+
+
+def fault_text(problem: Mapping[str, Any]) -> str:
+    """Say one of a ValidationError's `errors()` in one line."""
+    text = " ".join(str(problem["msg"]).split())
+    for prefix in _PREFIXES:
+        text = text.removeprefix(prefix)
+    return text

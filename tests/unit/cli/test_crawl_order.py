@@ -1,0 +1,26 @@
+"""What is wrong with the options of `strider crawl` is told in the words of its command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strider.cli.crawl_order import Asked, order_of
+from strider.cli.embedded.wish import BadWish
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        pytest.param({"max_depth": 11}, "--max-depth is 11, wanted is 0 to 10", id="deeper than allowed"),
+        pytest.param({"max_depth": -1}, "--max-depth is -1, wanted is 0 to 10", id="without end"),
+        pytest.param({"delay_seconds": float("nan")}, "--delay: must be a finite number", id="no number"),
+    ],
+)
+def test_a_wish_that_cannot_be_has_its_sentence(options: dict[str, Any], sentence: str) -> None:
+    """The same bound and the same words as for a seed; nothing of the library that has checked it."""
+    with pytest.raises(BadWish) as caught:
+        order_of(Asked(urls=("http://127.0.0.1:1/",), **options))
+
+    assert str(caught.value) == sentence
