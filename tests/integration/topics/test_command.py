@@ -97,6 +97,7 @@ def test_topics_are_applied_compared_and_found_equal(strider: Command) -> None:
         "alter": {},
         "refused": {},
         "unknown": [],
+        "private": [],
         "offsets": {},
         "busy": {},
     }

@@ -6,7 +6,9 @@ import pytest
 from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
 from strider.insights.adapters.application import credentials_of
+from strider.insights.adapters.tables import CHANGELOG
 from strider.runtime.kafka import KafkaConnection
+from strider.runtime.topics.plans import Found, make_plan
 
 LOGIN = {"sasl_username": "me", "sasl_password": "secret"}
 
@@ -32,3 +34,8 @@ def test_faust_logs_in_as_our_own_clients_do(settings):
 
     assert (told.pop("ssl_context", None) is None) == ("ssl_context" not in own)
     assert told == wanted
+
+
+def test_the_topic_of_the_table_is_known_as_ours() -> None:
+    """Faust gives it its name; whoever compares topics must not take it for a stranger's."""
+    assert make_plan([], [Found(CHANGELOG, 12, {}, {})]).private == (CHANGELOG,)

@@ -58,6 +58,11 @@ def found(
             id="settings of others are kept",
         ),
         pytest.param([found(), found("elsewhere")], Plan(unknown=("elsewhere",)), id="not declared"),
+        pytest.param(
+            [found(), found("insights-outcomes-by-host-changelog"), found("theirs-changelog")],
+            Plan(unknown=("theirs-changelog",), private=("insights-outcomes-by-host-changelog",)),
+            id="a service's own table",
+        ),
         pytest.param([found(), found("__consumer_offsets")], Plan(), id="the broker's own"),
     ],
 )

@@ -216,6 +216,7 @@ def _as_json(report: Report) -> Mapping[str, Any]:
         },
         "refused": {refused.topic: refused.why for refused in plan.refused},
         "unknown": list(plan.unknown),
+        "private": list(plan.private),
         "offsets": dict(report.offsets),
         "busy": dict(report.busy),
     }

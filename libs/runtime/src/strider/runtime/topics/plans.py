@@ -7,14 +7,17 @@ alone; settings that somebody else put on a topic are kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from strider.contracts import Topic
-from strider.contracts.generated.topics import TOPICS
+from strider.contracts.generated.topics import SERVICES, TOPICS
 
 _INTERNAL: Final = "__"
+_PRIVATE: Final = re.compile(rf"(?:{'|'.join(map(re.escape, SERVICES))})-.+-changelog")
+"""In which a service keeps a table for itself; it makes the topic, and nobody else reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Plan:
     refused: tuple[RefusedChange, ...] = ()
     unknown: tuple[str, ...] = ()
     """Topics that nobody declared. No drift: other systems may live on the same broker."""
+    private: tuple[str, ...] = ()
+    """Topics in which services of ours keep their tables."""
 
     @property
     def has_drift(self) -> bool:
@@ -97,13 +102,15 @@ def make_plan(declared: Sequence[Declared], found: Iterable[Found]) -> Plan:
     there = {topic.name: topic for topic in found}
     wanted = {topic.name for topic in declared}
     pairs = [(topic, there[topic.name]) for topic in declared if topic.name in there]
+    others = sorted(name for name in there.keys() - wanted if not name.startswith(_INTERNAL))
     altered = (_alteration(topic, present) for topic, present in pairs)
     refused = (_refusal(topic, present) for topic, present in pairs)
     return Plan(
         create=tuple(topic for topic in declared if topic.name not in there),
         alter=tuple(change for change in altered if change is not None),
         refused=tuple(refusal for refusal in refused if refusal is not None),
-        unknown=tuple(sorted(name for name in there.keys() - wanted if not name.startswith(_INTERNAL))),
+        unknown=tuple(name for name in others if not _PRIVATE.fullmatch(name)),
+        private=tuple(name for name in others if _PRIVATE.fullmatch(name)),
     )
 
 
