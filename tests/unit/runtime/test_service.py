@@ -61,6 +61,12 @@ def test_help_is_given_even_with_wrong_settings(option: str, capsys: pytest.Capt
             "STRIDER_SHARDS: should be greater than or equal to 1 (from environment)",
             id="invalid",
         ),
+        pytest.param(
+            [],
+            {"KAFKA_BOOTSTRAP_SERVERS": ""},
+            "KAFKA_BOOTSTRAP_SERVERS: is set and empty; name an address, or unset it for the default",
+            id="no broker",
+        ),
         pytest.param(["--pront"], {}, "there is no option --pront; see --help", id="option"),
     ],
 )

@@ -47,7 +47,7 @@ def run_service(
     if unknown:
         return _refuse(name, [f"there is no option {unknown[0]}; see --help"])
     try:
-        loaded = load(settings_class, os.environ if environ is None else environ)
+        loaded = load(settings_class, os.environ if environ is None else environ, needs_places=True)
     except SettingsError as error:
         return _refuse(name, error.problems)
     if arguments:

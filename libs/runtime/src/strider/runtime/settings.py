@@ -20,6 +20,7 @@ from .settings_types import (
     Endpoints,
     HeaderText,
     ObjectsUrl,
+    Place,
     PositiveSeconds,
     PostgresUrl,
     ReadableFile,
@@ -69,7 +70,7 @@ class KafkaSettings(Area):
 
     PREFIX: ClassVar[str] = "KAFKA_"
 
-    bootstrap_servers: Endpoints = ("localhost:9092",)
+    bootstrap_servers: Annotated[Endpoints, Place()] = ("localhost:9092",)
     """Brokers to ask first, host:port, parted by commas."""
     security_protocol: Annotated[
         Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], BeforeValidator(upper)

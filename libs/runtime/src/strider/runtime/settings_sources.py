@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 from .faulttexts import fault_text
 from .settings import Area, ServiceSettings
 from .settings_sentences import sentence_of
-from .settings_types import Variable
+from .settings_types import Place, Variable
 
 S = TypeVar("S", bound=ServiceSettings)
 
@@ -110,11 +110,16 @@ def _variable(prefix: str, field: str, info: FieldInfo) -> str:
     return prefix + field.upper()
 
 
-def load(settings_class: type[S], environ: Mapping[str, str]) -> Loaded[S]:
-    """Gather the layers and build the settings. Raises SettingsError with everything that is wrong."""
+def load(settings_class: type[S], environ: Mapping[str, str], *, needs_places: bool = False) -> Loaded[S]:
+    """Gather the layers and build the settings. Raises SettingsError with everything that is wrong.
+
+    A process that `needs_places` refuses an empty address, where it would wait at the default's for ever.
+    """
     reading = _Reading(settings_class, environ)
     layers = (reading.config_file(), reading.environment())
     values = {variable: found for layer in layers for variable, found in layer.items()}
+    if needs_places:
+        reading.problems += reading.empty_places(values)
     origins = {knob.variable: "default" for knob in reading.knobs}
     origins |= {variable: found.origin for variable, found in values.items()}
     try:
@@ -156,6 +161,13 @@ class _Reading:
                 found[variable] = _Found(text.rstrip("\r\n"), path)
         self.problems += self._unknown_variables()
         return found
+
+    def empty_places(self, said: Container[str]) -> Iterator[str]:
+        """Name addresses that are set to nothing, most often by a variable of a script that is not set."""
+        for knob in self.knobs:
+            is_empty = knob.variable not in said and self._environ.get(knob.variable) == ""
+            if is_empty and any(isinstance(mark, Place) for mark in knob.info.metadata):
+                yield f"{knob.variable}: is set and empty; name an address, or unset it for the default"
 
     def config_file(self) -> dict[str, _Found]:
         """Values by variable from the settings file, if one is named."""

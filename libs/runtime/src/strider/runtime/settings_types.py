@@ -22,6 +22,10 @@ class Variable(NamedTuple):
     name: str
 
 
+class Place(NamedTuple):
+    """Marks an address that every service needs: where it is set to nothing, the default is not meant."""
+
+
 class SecretUrl(SecretStr):
     """An address that may carry secrets: shown without them, never hidden as a whole."""
 
