@@ -29,3 +29,11 @@ def test_a_killed_service_gets_its_partitions_back_soon(
     units = composition.units(Wish(only=("echo",), examples=True))
 
     assert {unit.environment.get("KAFKA_SESSION_TIMEOUT") for unit in units.values()} == {session}
+
+
+@pytest.mark.parametrize(("said", "allows"), [({"STRIDER_ALLOW_PRIVATE": "true"}, True), ({}, False)])
+def test_a_stack_knows_whether_it_crawls_private_addresses(
+    tmp_path: Path, said: dict[str, str], allows: bool
+) -> None:
+    """Commands of another shell cannot see what it was started with."""
+    assert Composition(Home(tmp_path), said, (), {}).allows_private is allows

@@ -79,7 +79,7 @@ async def _ask(
                 live=live,
                 origin=subject.origin,
                 agent=user_agent_of(crawl),
-                allow_private=crawl.allow_private,
+                allow_private=target.allows_private,
                 now_ms=now_ms,
             )
             told[entry.job_id if entry is not None else job or "?"] = list(verdicts(evidence))

@@ -182,8 +182,7 @@ async def _send(
     *,
     as_json: bool,
 ) -> Account:
-    allow_private = target.settings.crawl.allow_private
-    reader = SeedReader(options, allow_private=allow_private, now_ms=round(time.time() * 1000))
+    reader = SeedReader(options, allow_private=target.allows_private, now_ms=round(time.time() * 1000))
     if why := reader.option_fault():
         fail(why, EXIT_USAGE)
     bus, voice = KafkaBus(target.connection), _Voice(as_json=as_json)

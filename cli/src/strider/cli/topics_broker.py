@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import typer
 
 from strider.localstack.connections import common_settings, kafka_connection
-from strider.localstack.endpoints import read_endpoints
+from strider.localstack.endpoints import read_endpoints, running_stack
 from strider.runtime.errors import RuntimeFailure, Unavailable
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.logs import configure_logs
@@ -43,6 +43,8 @@ class Target:
 
     connection: KafkaConnection
     settings: ServiceSettings
+    allows_private: bool = False
+    """Whether private addresses are crawled there, as far as can be known here."""
 
 
 def find_target(bootstrap: str, environment: Mapping[str, str], directory: Path) -> Target:
@@ -58,8 +60,12 @@ def find_target(bootstrap: str, environment: Mapping[str, str], directory: Path)
         require_endpoints(tuple(part.strip() for part in servers.split(",")))
     except ValueError as failure:
         fail(f"{'--bootstrap' if bootstrap else 'KAFKA_BOOTSTRAP_SERVERS'}: {failure}", EXIT_USAGE)
-    connection = kafka_connection(servers, environment)
-    return Target(replace(connection, request_timeout_seconds=PATIENCE_SECONDS), settings)
+    connection = replace(kafka_connection(servers, environment), request_timeout_seconds=PATIENCE_SECONDS)
+    stack = running_stack(environment, directory)
+    is_its_broker = stack is not None and stack.endpoints.get("kafka") == servers
+    # The services of a stack have what it was started with, and not what this shell says.
+    allows = stack.allows_private if stack and is_its_broker else settings.crawl.allow_private
+    return Target(connection, settings, allows)
 
 
 def open_registry(settings: ServiceSettings) -> RegistryClient | None:

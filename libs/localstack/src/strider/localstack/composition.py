@@ -15,6 +15,7 @@ from typing import Final
 from .addresses import choose_ports
 from .building import PORT_NAMES, build_kafka, build_postgres, build_valkey
 from .catalogue import ServiceKind
+from .connections import common_settings
 from .endpoints import as_variables, named_by_environment
 from .errors import SetupFailure
 from .home import Home
@@ -41,10 +42,12 @@ class Composition:
     """As they are remembered; a port in use by a server that was taken over is in `taken_over`."""
     named: Mapping[str, str] = field(init=False)
     parts: dict[str, Part] = field(default_factory=dict)
+    allows_private: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Note what the environment names."""
         self.named = named_by_environment(self.environment)
+        self.allows_private = common_settings(self.environment).crawl.allow_private
 
     def wanted_parts(self, wish: Wish) -> tuple[str, ...]:
         """Servers to be run here: wished for, and not named by the environment."""

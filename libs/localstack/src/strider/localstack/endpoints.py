@@ -17,7 +17,7 @@ from .identity import is_alive
 from .orphans import what_is_left
 from .parts.objects import check_object_store
 from .probes import ask_kafka, ask_kafka_as, ask_port, ask_postgres, ask_redis, run_now
-from .state import STOPPED, read_state
+from .state import STOPPED, StackState, read_state
 
 VARIABLES: Final[Mapping[str, str]] = {
     "kafka": "KAFKA_BOOTSTRAP_SERVERS",
@@ -42,12 +42,18 @@ def as_variables(endpoints: Mapping[str, str | None]) -> dict[str, str | None]:
     return {variable: endpoints.get(name) for name, variable in VARIABLES.items()}
 
 
-def read_endpoints(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
-    """Every endpoint that is known here: the environment's, else those of the stack that runs here."""
+def running_stack(environment: Mapping[str, str], directory: Path) -> StackState | None:
+    """Say how the stack is that runs here, or what is left of it; None where none does."""
     state = read_state(find_home(environment, directory).state)
     if state and not (state.supervisor and is_alive(state.supervisor)):
         state = what_is_left(state)
-    running = state.endpoints if state and state.state != STOPPED else {}
+    return state if state and state.state != STOPPED else None
+
+
+def read_endpoints(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """Every endpoint that is known here: the environment's, else those of the stack that runs here."""
+    stack = running_stack(environment, directory)
+    running = stack.endpoints if stack else {}
     return {name: value for name, value in running.items() if value} | named_by_environment(environment)
 
 

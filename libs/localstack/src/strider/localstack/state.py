@@ -96,6 +96,8 @@ class StackState:
     processes: tuple[ProcessStatus, ...] = ()
     wish: int = 0
     """Number of the wish that this state answers."""
+    allows_private: bool = False
+    """Whether its services crawl private addresses, which whoever sends seeds wants to know."""
 
     def process(self, name: str) -> ProcessStatus | None:
         """Find the line of that name."""

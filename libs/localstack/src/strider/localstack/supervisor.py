@@ -271,6 +271,7 @@ class Supervisor:
             ports=self._composition.ports,
             processes=() if state == STOPPED else lines,
             wish=self._wish.number,
+            allows_private=self._composition.allows_private,
         )
         try:
             write_state(self._home.state, told)
