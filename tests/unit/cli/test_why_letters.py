@@ -20,6 +20,7 @@ from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
 from strider.runtime.ports import Outgoing
 
 URL = "https://www.example.org/a"
+AVRO = b"\xc3\x01fingerpr" + bytes([2 * len(URL)]) + URL.encode()
 AT = datetime(2026, 11, 18, 12, 0, 1, tzinfo=UTC)
 AT_MS = int(AT.timestamp() * 1000)
 
@@ -45,6 +46,16 @@ def a_letter(**fields: Any) -> DeadLetter:
         pytest.param(b'{"url":"HTTPS://WWW.EXAMPLE.ORG:443/a#top","scope":"x"}', URL, id="written-otherwise"),
         pytest.param(rb'{"url":"https:\/\/www.example.org\/a"', URL, id="slashes-escaped"),
         pytest.param(b"\xc3\x01\x04" + URL.encode() + b"\x00\x02", URL, id="in-some-framing"),
+        pytest.param(AVRO + b"\x00\x02https://b.test/", URL, id="avro"),
+        pytest.param(b"\0\0\0\0\7" + AVRO[10:] + b"more", URL, id="a-registrys-framing"),
+        pytest.param(b'{"url": "https://a.test/caf\\u00e9"}', "https://a.test/caf%C3%A9", id="escaped"),
+        pytest.param(b'{"url": "https://a.test/\\u0000x"}', "https://a.test/%00x", id="nul-in-the-path"),
+        pytest.param(b'{"url": "https://a.test/\\ud800"}', r"https://a.test/\ud800", id="half-a-pair"),
+        pytest.param(b'{"url": "https://a\\u0000.test/"}', r"https://a\u0000.test/", id="nul-in-the-host"),
+        pytest.param(b'{"url": "https://a.test/\xff"}', "https://a.test/\udcff", id="no-utf-8"),
+        pytest.param(
+            b'{"metadata": {"x": "%s"}, "url": "%s"}' % (b"x" * 70_000, URL.encode()), URL, id="large"
+        ),
         pytest.param(b"url=www.example.org", "www.example.org", id="no-url-at-all"),
         pytest.param(b'{"url": "ftp://a.test/x", "scope": 1}', "ftp://a.test/x", id="no-url-of-ours"),
     ],
@@ -60,6 +71,17 @@ def test_a_seed_that_nobody_could_read_is_found(raw: bytes, url: str) -> None:
         pytest.param({"value": f'{{"url": "{URL}/b"}}'.encode()}, URL, id="a-longer-url"),
         pytest.param({"value": b"ftp://a.test/x/y"}, "ftp://a.test/x", id="a-longer-text"),
         pytest.param({"value": b'{"url": ""}'}, "", id="nothing"),
+        pytest.param({"value": b'{"url": "https://a.test/\\u0000x"}'}, "https://a.test/", id="before-a-nul"),
+        pytest.param(
+            {"value": b'{"url": "https://a.test/\\ud800"}'}, "https://a.test/", id="before-half-a-pair"
+        ),
+        pytest.param(
+            {"value": b'{"url": "https://a.test/\xff"}'}, "https://a.test/%EF%BF%BD", id="a-sign-for-it"
+        ),
+        pytest.param({"value": b'{"url": "https://a.test/\\ud800"}'}, "https://a.test/?", id="another-sign"),
+        pytest.param(
+            {"value": b'{"url": "https://b.test/", "referrer": "%s"}' % URL.encode()}, URL, id="beside"
+        ),
         pytest.param({"value": None}, URL, id="a-tombstone"),
         pytest.param({"value": URL.encode(), "topic": "pages-validated"}, URL, id="no-seed"),
     ],

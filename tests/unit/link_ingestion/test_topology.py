@@ -35,6 +35,7 @@ from .builders import a_page, a_spec, hash_of, numbered, validated
 from .world import SHARDS, World
 
 HOME = "https://www.a.test"
+LARGE = json.dumps({"metadata": {"x": "x" * 70_000}, "url": "https://a.test/x"}).encode()
 Scenario = Callable[[World], Coroutine[Any, Any, None]]
 
 
@@ -329,6 +330,47 @@ def test_a_json_seed_becomes_a_link_at_depth_0() -> None:
         (seed.offset,),
     )
     assert world.records(LINKS_DISCOVERED)[0].partition == shard_of_host("a.test", SHARDS)
+
+
+@pytest.mark.parametrize(
+    ("sent", "url", "key", "why"),
+    [
+        pytest.param(LARGE, "https://a.test/x", hash_of("https://a.test/x"), "too_large", id="too-large"),
+        pytest.param(
+            b'{"url": "https://A.test/x#y", "max_deph": 2}',
+            *("https://a.test/x", hash_of("https://a.test/x"), "unknown_field"),
+            id="misspelt",
+        ),
+        pytest.param(
+            b'{"url": "https://a.test/\\ud800"}', r"https://a.test/\ud800", "", "bad_value", id="no-url"
+        ),
+        pytest.param(
+            b'{"url": "https://a.test/x", ',
+            *("https://a.test/x", hash_of("https://a.test/x"), "bad_json"),
+            id="no-json",
+        ),
+        pytest.param(b"what?", "", "", "bad_magic", id="nothing"),
+    ],
+)
+def test_a_seed_that_nobody_can_read_is_a_decision_about_its_url(
+    sent: bytes, url: str, key: str, why: str
+) -> None:
+    """It is a dead letter as well; but people ask by URL, and a large one stands in no letter."""
+
+    async def scenario(world: World) -> None:
+        world.put(SEEDS_SUBMITTED, sent)
+        world.start()
+        await world.drained()
+
+    world = play(scenario)
+    (letter,) = world.events(LINK_INGESTION_DLQ)
+    told = [
+        (*each, event.details[0].partition(":")[0])
+        for event in world.events(URLS_DECIDED)
+        for each in zip(event.urls, event.url_keys, event.reasons, strict=True)
+    ]
+    assert letter.reason == why
+    assert told == ([(url, key, "bad_seed", why)] if url else [])
 
 
 def test_a_spec_is_acknowledged_before_the_first_link_that_names_it() -> None:

@@ -86,7 +86,7 @@ class World:
         """Begin both consumers, as one process does."""
         seeds = SeedIntake(self.specs, policy=self.policy, clock=self.clock)
         pages = PageIntake(self.specs, self.seen, policy=self.policy, clock=self.clock)
-        self._start(SEEDS_GROUP, seeds.reads())
+        self._start(SEEDS_GROUP, seeds.reads(), on_given_up=seeds.on_given_up)
         self._start(PAGES_GROUP, pages.reads(), on_given_up=pages.on_given_up)
 
     async def stop(self) -> None:

@@ -7,7 +7,7 @@ may concern it is decoded. What is no URL has no key; it is looked for as it is 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -41,7 +41,7 @@ from .why_facts import (
     lost_seed_fact,
     page_fact,
 )
-from .why_letters import is_letter_about, is_named_in
+from .why_letters import is_letter_about, may_be_named_in
 
 MOST_ROWS: Final = 50
 """Of each table; the newest."""
@@ -65,6 +65,9 @@ _KEYLESS: Final = {
     ),
 }
 """What is no URL is kept as it was sent, and long ones by their beginning."""
+
+_ESCAPE: Final = "\\u"
+"""How a sign is told that cannot be stored. What is typed so looks like a path, and may be such a text."""
 
 
 class Known(Protocol):
@@ -143,15 +146,23 @@ async def _of_tables(dsn: str, known: Known, job: str) -> list[Fact]:
     postgres = Postgres(PostgresOptions(dsn, application="strider-why", max_connections=1))
     facts: list[Fact] = []
     try:
-        for table, (fact_of, condition) in (_TABLES if known.key else _KEYLESS).items():
+        for table, fact_of, condition, wanted in _questions(known):
             query = f"SELECT * FROM {table} WHERE {condition} LIMIT {MOST_ROWS}"  # noqa: S608  # our own texts
-            rows = await postgres.fetch(query, known.key or known.text, job)
+            rows = await postgres.fetch(query, wanted, job)
             facts += [fact_of(dict(row)) for row in rows]
     except Rejected as refusal:
         raise Unavailable("postgres", f"{refusal.detail}; run: strider migrate up") from refusal
     finally:
         await postgres.close()
     return facts
+
+
+def _questions(known: Known) -> Iterator[tuple[str, Callable[[Mapping[str, Any]], Fact], str, str]]:
+    """Say which tables are asked for what."""
+    if known.key:
+        yield from ((table, fact_of, where, known.key) for table, (fact_of, where) in _TABLES.items())
+    if not known.key or _ESCAPE in known.text:
+        yield from ((table, fact_of, where, known.text) for table, (fact_of, where) in _KEYLESS.items())
 
 
 async def _of_log(servers: str, environment: Mapping[str, str], known: Known, job: str) -> list[Fact]:
@@ -195,14 +206,13 @@ class Log:
         topic, found = LINK_INGESTION_DLQ, list[bytes]()
 
         def keep(_key: bytes | None, value: bytes | None) -> None:
-            # Bytes stand in a letter as they are, so what does not name it here is not worth decoding.
-            if value is not None and is_named_in(value, known):
+            if value is not None and may_be_named_in(value, known):
                 found.append(value)
 
         places = [TopicPartition(topic.name, number) for number in range(await self._partitions(topic))]
         await TableReader(self._bus, clock=SystemClock(), stall_seconds=PATIENCE_SECONDS).read(places, keep)
-        letters = [await self._decoded(topic, value) for value in found[-MOST_ROWS:]]
-        return [letter for letter in letters if is_letter_about(letter, known)]
+        letters = [await self._decoded(topic, value) for value in found]
+        return [letter for letter in letters if is_letter_about(letter, known)][-MOST_ROWS:]
 
     async def _latest(self, topic: Topic[Any], host: str, *, ends: tuple[bytes, ...]) -> dict[bytes, Any]:
         """Read one partition; keep the last value of each key that ends like one of these."""

@@ -1,22 +1,19 @@
 """Which dead letters of seeds are about a URL.
 
-A seed that could not be read has no key: all that is known of it are its bytes. What looks like a
-URL in them is read as the crawler reads it, so that it is found however it is written.
+A seed that could not be read has no key: all that is known of it are its bytes. The URL that they name
+is read as the crawler reads it, so that it is found however it is written; one that no crawler takes is
+found as it was sent, and by no other spelling.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Protocol
 
 from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
-from strider.urls import Refused, as_found, key_of, url_hash
-
-_LIKE_A_URL: Final = re.compile(rb"https?:[^\s\"'<>\\\x00-\x1f]+", re.IGNORECASE)
-_ESCAPED_SLASH: Final = b"\\/"
-"""How some writers of JSON put a slash."""
+from strider.link_ingestion.core import url_in
+from strider.urls import NAME, Refused, as_found, host_kind, key_of, told, url_hash
 
 
 class Named(Protocol):
@@ -27,16 +24,34 @@ class Named(Protocol):
         """Its key; empty where the crawler takes no such URL."""
 
     @property
+    def host(self) -> str:
+        """Its host."""
+
+    @property
     def text(self) -> str:
-        """As it was asked for."""
+        """As it was asked for, with what cannot be stored written as JSON writes it."""
+
+
+def may_be_named_in(letter: bytes, named: Named) -> bool:
+    """Say whether a letter that was not decoded is worth it: bytes stand in it as they are."""
+    if SEEDS_SUBMITTED.name.encode() not in letter:
+        return False
+    if not named.key:
+        return not _is_plain(named.text) or named.text.encode() in letter.replace(b"\\/", b"/")
+    # Names beyond ASCII and addresses are written in many ways.
+    is_sure = host_kind(named.host) == NAME and "xn--" not in named.host
+    return not is_sure or named.host.encode() in letter.lower() or not _is_plain(named.text)
 
 
 def is_named_in(raw: bytes, named: Named) -> bool:
     """Say whether bytes, in any framing, name a URL."""
-    plain = raw.replace(_ESCAPED_SLASH, b"/")
-    if not named.key:
-        return bool(named.text) and _stands_alone(named.text.encode("utf-8", "replace"), plain)
-    return any(key == named.key for key in _keys_in(plain))
+    sent = url_in(raw).strip()
+    if not sent:
+        return bool(named.text) and not named.key and _stands_alone(named.text.encode(), raw)
+    found = as_found(sent)
+    if isinstance(found, Refused):
+        return told(sent) == named.text
+    return bool(named.key) and url_hash(key_of(found)) == named.key
 
 
 def is_letter_about(letter: DeadLetter, named: Named) -> bool:
@@ -45,11 +60,9 @@ def is_letter_about(letter: DeadLetter, named: Named) -> bool:
     return is_seed and is_named_in(letter.value or b"", named)
 
 
-def _keys_in(plain: bytes) -> Iterator[str]:
-    for match in _LIKE_A_URL.finditer(plain):
-        found = as_found(match[0].decode("utf-8", "replace"))
-        if not isinstance(found, Refused):
-            yield url_hash(key_of(found))
+def _is_plain(text: str) -> bool:
+    """Whether a text stands in bytes as it is told."""
+    return text.isascii() and "\\u" not in text
 
 
 def _stands_alone(text: bytes, plain: bytes) -> bool:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from strider.contracts.generated.words import DecisionReason
-from strider.urls import Refused, as_found, host, key_of, origin, registrable_domain, url_hash
+from strider.urls import Refused, as_found, host, key_of, origin, registrable_domain, told, url_hash
 
 from .why_asking import Answers
 from .why_facts import Fact, moment_text, reason_text
@@ -35,20 +35,19 @@ class Subject:
     domain: str = ""
     refusal: str = ""
     """Why no crawler takes it, in a sentence."""
-
-    @property
-    def text(self) -> str:
-        """What is looked for where there are no keys."""
-        return self.url
+    text: str = ""
+    """As it is written: what is looked for where there are no keys."""
 
 
 def subject_of(text: str) -> Subject:
     """Read a URL as the crawler reads it, and say why where it would refuse it."""
-    found = as_found(text.strip())
+    typed = text.strip()
+    shown, found = told(typed), as_found(typed)
     if isinstance(found, Refused):
-        return Subject(text.strip(), refusal=_refusal(found, text.strip()))
+        return Subject(shown, refusal=_refusal(found, shown), text=shown)
     name = host(found)
-    return Subject(found, url_hash(key_of(found)), origin(found), name, registrable_domain(name))
+    key = url_hash(key_of(found))
+    return Subject(found, key, origin(found), name, registrable_domain(name), text=shown)
 
 
 def tell(subject: Subject, answers: Answers) -> str:

@@ -96,7 +96,7 @@ def link_ingestion(place: Place, manners: Manners) -> Member:
     return Member(
         "link-ingestion",
         (
-            _quick(consume(linking.SEEDS_GROUP, *seeds.reads())),
+            _quick(consume(linking.SEEDS_GROUP, *seeds.reads(), on_given_up=seeds.on_given_up)),
             _quick(consume(linking.PAGES_GROUP, *pages.reads(), on_given_up=pages.on_given_up)),
         ),
         linking.DEAD_LETTERS,

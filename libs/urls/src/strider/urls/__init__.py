@@ -9,6 +9,7 @@ from .normal import KEY_RULES, KeyRules, fingerprint, key, key_of, url_hash
 from .patterns import BadPattern, Patterns, compile_patterns
 from .refusals import DETAILS, REASONS, Refused
 from .scope import SCOPE_KINDS, SCOPE_REASONS, Scope, scope_of
+from .texts import told
 
 __all__ = [
     "DETAILS",
@@ -43,5 +44,6 @@ __all__ = [
     "origin",
     "registrable_domain",
     "scope_of",
+    "told",
     "url_hash",
 ]

@@ -26,7 +26,7 @@ def build(process: Process[LinkIngestionSettings]) -> Wiring:
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None
     return Wiring(
         (
-            consume(SEEDS_GROUP, *seeds.reads()),
+            consume(SEEDS_GROUP, *seeds.reads(), on_given_up=seeds.on_given_up),
             consume(PAGES_GROUP, *pages.reads(), on_given_up=pages.on_given_up),
         ),
         PRODUCES,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from strider.contracts.codec_unwritten import written
 from strider.contracts.generated.events import (
     CrawlSpecDeclared,
     PageParsed,
@@ -48,6 +49,7 @@ from .core import (
     admit,
     decide_links,
     decide_seeds,
+    refuse_unread,
     rules_of,
     settle,
     settle_rejected,
@@ -157,6 +159,15 @@ class SeedIntake:
         self._count("seed_taken", len(taken))
         self._count("seed_refused", len(refused))
         return self._effects(taken, refused)
+
+    async def on_given_up(self, record: Record, reason: str) -> Effects:
+        """Say of a seed that went to the dead letters why nothing comes of its URL, where it names one."""
+        place = Place(record.topic, record.partition, record.offset)
+        refused = refuse_unread(written(record.value) or b"", reason, place)
+        if refused is None or is_replayed(record):
+            return NOTHING
+        self._count("seed_refused", 1)
+        return self._effects([], [refused])
 
     def _effects(self, taken: Sequence[Sown], refused: Sequence[RefusedSeed]) -> Effects:
         now_ms = now_ms_of(self._clock)

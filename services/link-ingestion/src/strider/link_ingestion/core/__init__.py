@@ -11,6 +11,7 @@ from .rules import Rules, rules_of, unknown_rules
 from .seeds import Sown, sow
 from .settlement import LinkCounts, settle, settle_rejected, settle_unread
 from .sifting import Sieve, Visit
+from .unread import refuse_unread, url_in
 
 __all__ = [
     "Admission",
@@ -31,10 +32,12 @@ __all__ = [
     "admit",
     "decide_links",
     "decide_seeds",
+    "refuse_unread",
     "rules_of",
     "settle",
     "settle_rejected",
     "settle_unread",
     "sow",
     "unknown_rules",
+    "url_in",
 ]

@@ -1,0 +1,96 @@
+"""Seeds that nobody could read: which URL their bytes name, so that what became of it can be asked.
+
+Takes bytes in any framing, whole or cut, and gives the one text that stands where the URL stands.
+It is not judged here whether that is a URL: what is none is told as it was sent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from strider.contracts.generated.words import DecisionReason
+from strider.urls import Refused, as_found, key_of, told, url_hash
+
+from .decisions import RefusedSeed
+from .parcels import Place
+
+_TOLD_CHARACTERS: Final = 500
+_READ_CHARACTERS: Final = 16 * 1024
+"""Of a text that may be a URL; longer ones are none, and are known by how they begin."""
+
+_JSON_URL: Final = re.compile(rb'"url"\s*:\s*("(?:[^"\\]|\\.)*+")', re.DOTALL)
+_LIKE_A_URL: Final = re.compile(rb"https?:[^\s\"'<>\\\x00-\x1f]+", re.IGNORECASE)
+_AVRO_HEADS: Final = {b"\xc3\x01": 10, b"\x00": 5}
+"""How a framing begins, and where its first field does: of a seed, that is the URL."""
+_MOST_LENGTH_BYTES: Final = 5
+
+
+def url_in(raw: bytes) -> str:
+    """Give the URL that a seed's bytes name, as it was sent; empty where there is none to be seen."""
+    if raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return _url_in_json(raw)[:_READ_CHARACTERS]
+    if text := _first_field(raw):
+        return text[:_READ_CHARACTERS]
+    match = _LIKE_A_URL.search(raw)
+    return _text(match[0])[:_READ_CHARACTERS] if match else ""
+
+
+def refuse_unread(raw: bytes, reason: str, place: Place) -> RefusedSeed | None:
+    """Refuse a seed that went to the dead letters; None where its bytes name no URL."""
+    text = url_in(raw).strip()
+    if not text:
+        return None
+    found = as_found(text)
+    where = f"{place.topic}[{place.partition}]@{place.offset}"
+    return RefusedSeed(
+        url=told(text)[:_TOLD_CHARACTERS] if isinstance(found, Refused) else found,
+        url_key="" if isinstance(found, Refused) else url_hash(key_of(found)),
+        reason=DecisionReason.BAD_SEED,
+        detail=f"{reason}: nobody could read it; it is kept as the dead letter of {where}",
+        job_id="",
+        execution_id="",
+    )
+
+
+def _url_in_json(raw: bytes) -> str:
+    """Read the field of a document; of one that is broken or cut, what stands behind its name."""
+    try:
+        document = json.loads(_text(raw).removeprefix("\ufeff"), strict=False)
+    except (ValueError, RecursionError):
+        document = None
+    if isinstance(document, dict):
+        url = document.get("url")
+        return url if isinstance(url, str) else ""
+    match = _JSON_URL.search(raw)
+    return _json_text(match[1]) if match else ""
+
+
+def _json_text(quoted: bytes) -> str:
+    try:
+        value: Any = json.loads(_text(quoted), strict=False)
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""
+
+
+def _first_field(raw: bytes) -> str:
+    """Read the first text of a record in Avro's binary form: its length, doubled, in sevens of bits."""
+    at = next((at for head, at in _AVRO_HEADS.items() if raw.startswith(head)), -1)
+    if at < 0:
+        return ""
+    length, shift = 0, 0
+    for byte in raw[at : at + _MOST_LENGTH_BYTES]:
+        at += 1
+        length |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:  # noqa: PLR2004  # the last byte of a number has no eighth bit
+            break
+    text = _text(raw[at : at + length // 2])
+    return text if ":" in text else ""
+
+
+def _text(raw: bytes) -> str:
+    """Read bytes as UTF-8; one that is none keeps its place, so that no two texts become the same."""
+    return raw.decode("utf-8", "surrogateescape")
