@@ -18,10 +18,11 @@ from strider.scheduler.core import Orders, Standing
 from strider.stores.frontier.redis_glance import Glance, RunGlance
 
 from .control_asking import open_frontier
-from .options import AsJson, Bootstrap
+from .crawls_logs import show_log
+from .options import AsJson, AsJsonLines, Bootstrap
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, run_on_broker
 
-app = typer.Typer(no_args_is_help=True, help="Show, pause, resume, cancel runs; drop jobs.")
+app = typer.Typer(no_args_is_help=True, help="Show, pause, resume, cancel runs and their logs; drop jobs.")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A run, or a job for all of its runs.")]
 Job = Annotated[str, typer.Argument(metavar="JOB", help="A job; all of its runs are cancelled.")]
@@ -71,6 +72,20 @@ def show(run_id: Id, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None
         for name, value in asdict(run).items():
             print(f"{name:<16} {', '.join(value) if isinstance(value, tuple) else value}")
     _tell_unready(glance)
+
+
+@app.command()
+def logs(
+    run_id: Id,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=10_000, help="So many of the last.")] = 50,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on with what comes.")] = False,
+    bootstrap: Bootstrap = "",
+    as_json: AsJsonLines = False,
+) -> None:
+    """Show what happened to a run: seeds, refusals, failures by kind, budgets, and when nothing is open."""
+    run_on_broker(
+        bootstrap, lambda target: show_log(target, run_id, lines=lines, follow=follow, as_json=as_json)
+    )
 
 
 @app.command()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from strider.runtime.journal import Journal
+from strider.runtime.logs import logger
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.specs import SpecShelf
 from strider.stores.frontier.redis_seen import RedisSeenQuestion
+from strider.stores.joblogs import RedisJobLogs
 from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.redis import RedisOptions, connect
 
@@ -20,7 +23,8 @@ def build(process: Process[LinkIngestionSettings]) -> Wiring:
     redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
     specs = SpecShelf(process.bus, process.codec, clock=clock)
     policy, count = policy_of(settings), ProcessMeter(process.metrics).count
-    seeds = SeedIntake(specs, policy=policy, clock=clock, count=count)
+    journal = Journal(logger("link-ingestion"), clock=clock)
+    seeds = SeedIntake(specs, policy=policy, clock=clock, count=count, note=journal.note)
     pages = PageIntake(specs, RedisSeenQuestion(redis), policy=policy, clock=clock, count=count)
     url = settings.objects.url.get_secret_value()
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None
@@ -34,6 +38,8 @@ def build(process: Process[LinkIngestionSettings]) -> Wiring:
         dependencies=(Dependency("redis", redis.ping),),
         close=(specs.close, redis.close, *(() if objects is None else (objects.close,))),
         objects=objects,
+        background=(journal.run,),
+        job_logs=RedisJobLogs(redis, clock=clock),
     )
 
 

@@ -10,7 +10,7 @@ its links are with the broker; a crawl spec is declared before the first link th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -57,6 +57,7 @@ from .core import (
     sow,
     unknown_rules,
 )
+from .noting import Count, Note, count_nothing, note_nothing, note_seeds
 
 ADMITTED: Final = (
     *("url", "url_key", "group", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
@@ -115,22 +116,23 @@ class Policy:
     """Of one page, told one by one."""
 
 
-Count = Callable[[str, int], None]
-"""Counts links (or seeds) by what became of them."""
-
-
-def count_nothing(what: str, number: int) -> None:
-    """For processes without metrics."""
-
-
 class SeedIntake:
     """Turns wishes into links at depth 0."""
 
-    def __init__(self, specs: Specs, *, policy: Policy, clock: Clock, count: Count = count_nothing) -> None:
+    def __init__(
+        self,
+        specs: Specs,
+        *,
+        policy: Policy,
+        clock: Clock,
+        count: Count = count_nothing,
+        note: Note = note_nothing,
+    ) -> None:
         self._specs = specs
         self._policy = policy
         self._clock = clock
         self._count = count
+        self._note = note
 
     def reads(self) -> tuple[Reads, ...]:
         """Say which topic goes to which method."""
@@ -179,6 +181,7 @@ class SeedIntake:
 
         async def keep() -> None:
             self._specs.keep(specs.values())
+            note_seeds(self._note, taken, refused)
 
         return Effects(
             say=declarations,
@@ -186,7 +189,7 @@ class SeedIntake:
                 *say_links(parcels),
                 *(Say(URLS_DECIDED, each) for each in decide_seeds(refused, now_ms=now_ms)),
             ),
-            remember=keep if declarations else None,
+            remember=keep,
             outcome="sown" if taken else "refused",
         )
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from strider.politeness.breaker import Limits
+from strider.runtime.journal import Journal
+from strider.runtime.logs import logger
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
 from strider.stores.frontier.ports import Room
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
+from strider.stores.joblogs import RedisJobLogs
 from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.redis import RedisOptions, connect
 
@@ -23,7 +26,9 @@ from .adapters import (
 )
 from .core import Allowance, Amount
 from .settings import SchedulerSettings
-from .topology import DEAD_LETTERS, PRODUCES, Options, Scheduler
+from .topology import DEAD_LETTERS, PRODUCES, Closing, Options, Scheduler
+
+_log = logger("scheduler")
 
 MIB = 1024 * 1024
 QUEUED_AT_LEAST = 1_000
@@ -38,6 +43,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
     bulletin, register = TopicBulletin(bus, codec), TopicRegister(bus, codec)
     soundings, backlogs = TopicSoundings(bus), TopicBacklogs(bus)
+    journal = Journal(_log, clock=clock)
     scheduler = Scheduler(
         working_set=RedisWorkingSet(redis, clock=clock, room=room_of(settings)),
         truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
@@ -51,8 +57,9 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         soundings=soundings,
         backlogs=backlogs,
         register=register,
-        meter=ProcessMeter(process.metrics, beat=process.heartbeat.beat),
+        meter=ProcessMeter(process.metrics, beat=process.heartbeat.beat, journal=journal),
     )
+    closing = Closing(journal, _log, counts=scheduler.runs, shards=settings.run.shards, clock=clock)
     url = settings.objects.url.get_secret_value()
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None
     return Wiring(
@@ -61,7 +68,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping), Dependency("frontier", scheduler.check)),
         connect=(redis.refuse_eviction,),
-        background=(scheduler.run,),
+        background=(scheduler.run, closing.run),
         close=(
             voice.close,
             bulletin.close,
@@ -73,6 +80,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
             *(() if objects is None else (objects.close,)),
         ),
         objects=objects,
+        job_logs=RedisJobLogs(redis, clock=clock),
     )
 
 

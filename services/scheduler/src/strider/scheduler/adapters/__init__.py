@@ -10,6 +10,7 @@ from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.contracts.generated.words import DecisionReason
 from strider.contracts.making import changed
+from strider.runtime.journal import Journal
 from strider.runtime.metrics import Metric, Metrics
 from strider.runtime.ports import Bus, RawRecord, ShardWriter
 from strider.scheduler.core.gates import Backlog
@@ -159,9 +160,12 @@ METRICS: Final = (DECIDED, REBUILT, *FULLNESS, REFILLS, REFILLED, WAITING, ROBOT
 class ProcessMeter:
     """Counts in the process's metrics."""
 
-    def __init__(self, metrics: Metrics, *, beat: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, metrics: Metrics, *, beat: Callable[[], None] = lambda: None, journal: Journal | None = None
+    ) -> None:
         """Make a meter; `beat` tells the watchdog that something moves."""
         self._metrics = metrics
+        self._journal = journal
         self._beat = beat
         for metric in METRICS:
             metrics.declare(metric)
@@ -171,6 +175,11 @@ class ProcessMeter:
         self._metrics.count(DECIDED, word, amount=count)
         if word == DecisionReason.ROBOTS_DENIED:
             self._metrics.count(ROBOTS_DENIALS, amount=count)
+
+    def noted(self, event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
+        """Note it in the journal."""
+        if self._journal is not None:
+            self._journal.note(event, job_id, execution_id, kind, count)
 
     def full(self, shard: int, figures: Figures | None) -> None:
         """Set a shard's figures; one that has gone is empty here."""

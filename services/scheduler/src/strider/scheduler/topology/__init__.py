@@ -4,6 +4,7 @@ pages-settled     -> settle   -> frontier
 what is due       -> release  -> fetch-requests, frontier, urls-decided
 """  # the picture is the docstring
 
+from .noting import Closing
 from .ports import Archive, Meter, NoMeter, Options, Specs, Truth, Truths, Voice
 from .scheduler import CONSUMES, DEAD_LETTERS, PRODUCES, Scheduler
 
@@ -12,6 +13,7 @@ __all__ = [
     "DEAD_LETTERS",
     "PRODUCES",
     "Archive",
+    "Closing",
     "Meter",
     "NoMeter",
     "Options",

@@ -38,6 +38,7 @@ from strider.scheduler.core.tokens import is_newer, merged, opened_by
 from strider.stores.frontier.ports import Accepted, Known, Round, Seen
 from strider.urls import host
 
+from .noting import note_lines, note_opened
 from .ports import Meter, Options, Specs
 from .shard import Decided, Shard
 from .tellings import accepted_of, question_of, seen_of
@@ -204,6 +205,8 @@ class Accepting:
         await _wake_up(intake.woken, shard)
         for word, count in intake.words.items():
             self._meter.decided(word, count)
+        note_opened(self._meter, intake.opened)
+        note_lines(self._meter, intake.lines)
 
 
 def _hasten(candidate: Candidate, known: Known, asked: EntryRecorded, shard: Shard, intake: Intake) -> None:

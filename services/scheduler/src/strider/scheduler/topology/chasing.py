@@ -22,6 +22,7 @@ from strider.scheduler.core.watermarks import Passage, lost
 from strider.stores.frontier.ports import Place
 
 from .concluding import DEFAULT_SPEC
+from .noting import note_lines
 from .ports import Meter, Soundings, Specs, Voice
 from .shard import Decided, Shard
 from .tellings import question_of
@@ -129,6 +130,7 @@ class Chasing:
         if lines:
             said = [Say(URLS_DECIDED, event) for event in messages(lines, now_ms=now_ms)]
             await self._voice.speak(said)
+            note_lines(self._meter, lines)
         await shard.settle(decided, at_once=True)
 
 

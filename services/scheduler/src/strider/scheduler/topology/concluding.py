@@ -46,6 +46,7 @@ from strider.scheduler.core.robots import robots_ended
 from strider.stores.frontier.ports import Conclusion, Ending, Freed, Known
 from strider.urls import host
 
+from .noting import note_lines, note_outcomes
 from .ports import Meter, Options, Specs
 from .shard import Decided, Shard
 from .tellings import conclusion_of, question_of
@@ -66,6 +67,8 @@ class Endings:
     hosts: list[HostRecorded] = field(default_factory=list)
     conclusions: list[Conclusion] = field(default_factory=list)
     words: Counter[str] = field(default_factory=Counter)
+    heard: list[FetchCompleted] = field(default_factory=list)
+    """What was heard of entries: the first answer of each lease."""
 
     def take(self, ended: Ended) -> None:
         """Note what follows from one decision, besides its record."""
@@ -200,6 +203,7 @@ class Concluding:
                 # Its lease is ended all the same: nobody else would let go of the entry.
                 endings.conclusions.append(conclusion_of(entry, outcome.lease_id))
             return
+        endings.heard.append(outcome)
         circumstances = Circumstances(
             specs.get(outcome.crawl_spec_id, DEFAULT_SPEC),
             now_ms,
@@ -219,6 +223,8 @@ class Concluding:
         await shard.settle(endings.decided, more=endings.conclusions, hosts=endings.hosts, groups=groups)
         for word, count in endings.words.items():
             self._meter.decided(word, count)
+        note_lines(self._meter, endings.lines)
+        note_outcomes(self._meter, endings.heard)
 
 
 def _freed(outcome: FetchCompleted) -> Freed:

@@ -155,6 +155,9 @@ class Meter(Protocol):
     def decided(self, word: str, count: int = 1) -> None:
         """Count a decision about a URL."""
 
+    def noted(self, event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
+        """Note what happened to a run, for its log."""
+
     def full(self, shard: int, figures: Figures | None) -> None:
         """Set how full a shard is; None: it has gone."""
 
@@ -172,6 +175,9 @@ class NoMeter:
     """Counts nothing."""
 
     def decided(self, word: str, count: int = 1) -> None:
+        """Take anything."""
+
+    def noted(self, event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
         """Take anything."""
 
     def full(self, shard: int, figures: Figures | None) -> None:

@@ -47,6 +47,7 @@ from strider.urls import origin
 from .budgeting import Budgeting, Count
 from .concluding import DEFAULT_SPEC
 from .gating import Gating
+from .noting import note_lines
 from .ports import Meter, Options, Specs, Voice
 from .pruning import prune
 from .shard import Decided, Shard
@@ -291,6 +292,7 @@ class Releasing:
         if harvest.lines:
             told = messages(harvest.lines, now_ms=shard.time.now_ms())
             await self._voice.speak([Say(URLS_DECIDED, event) for event in told])
+            note_lines(self._meter, harvest.lines)
         # Each of them holds its group until it is written: that must not take a commit's interval.
         await shard.settle(harvest.decided, at_once=True)
 

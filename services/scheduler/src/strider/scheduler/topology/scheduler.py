@@ -24,7 +24,7 @@ from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock, Record, TopicPartition
 from strider.scheduler.core import Budgets, Orders, ShardCount, Sources
-from strider.stores.frontier.ports import NotReady, WorkingSet
+from strider.stores.frontier.ports import Counts, NotReady, WorkingSet
 from strider.stores.frontier.rules import UNLIMITED
 
 from .accepting import Accepting
@@ -228,6 +228,10 @@ class Scheduler:
         """Count an execution's entries in each shard in hand; a shard that is not ready cannot say."""
         return {number: await _count(shard, execution_id) for number, (shard, _) in self._shards.items()}
 
+    async def runs(self) -> Sequence[Mapping[str, Counts] | None]:
+        """Count every run in each shard in hand; None for one that cannot say."""
+        return [await _counts(shard) for shard, _ in self._shards.values()]
+
     async def _by_shard(
         self,
         batch: Sequence[tuple[E, Record]],
@@ -341,13 +345,19 @@ async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
     return cast("list[T]", results)
 
 
-async def _count(shard: Shard, execution_id: str) -> ShardCount:
+async def _counts(shard: Shard) -> Mapping[str, Counts] | None:
     if not shard.is_ready:
-        return ShardCount(is_ready=False)
+        return None
     try:
         with shard.ready():
-            counts = await shard.working_set.counts(shard.number, shard.epoch)
+            return await shard.working_set.counts(shard.number, shard.epoch)
     except (Unavailable, NotReady):
+        return None
+
+
+async def _count(shard: Shard, execution_id: str) -> ShardCount:
+    counts = await _counts(shard)
+    if counts is None:
         return ShardCount(is_ready=False)
     found = counts.get(execution_id)
     if found is None:

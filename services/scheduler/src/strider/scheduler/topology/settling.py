@@ -15,6 +15,7 @@ from strider.scheduler.core import Budgets, Fetch, settle
 from strider.stores.frontier.ports import Known
 from strider.urls import host
 
+from .noting import note_settled
 from .ports import Meter, Specs
 from .shard import Decided, Shard
 from .tellings import question_of
@@ -33,6 +34,7 @@ class Settling:
         known, specs = await self._look(shard, pages)
         now_ms = shard.time.now_ms()
         decided: list[Decided] = []
+        gone_round: list[PageSettled] = []
         words: Counter[str] = Counter()
         for page, past in zip(pages, known, strict=True):
             shard.met(page.fetch_sequence)
@@ -44,10 +46,11 @@ class Settling:
             words["settled" if closed is not None else "unsettled"] += 1
             if entry is not None and closed is not None:
                 self._charge(shard, entry, page, specs.get(entry.crawl_spec_id))
+                gone_round.append(page)
                 decided.append(shard.decide(closed, before=entry, cause=cause))
         if not decided:
             return self._nothing(words)
-        return Effects(remember=partial(self._remember, shard, decided, words), outcome="settled")
+        return Effects(remember=partial(self._remember, shard, decided, gone_round, words), outcome="settled")
 
     async def _look(
         self, shard: Shard, pages: Sequence[PageSettled]
@@ -87,9 +90,12 @@ class Settling:
         self._count(words)
         return replace(NOTHING, outcome="unsettled")
 
-    async def _remember(self, shard: Shard, decided: Sequence[Decided], words: Counter[str]) -> None:
+    async def _remember(
+        self, shard: Shard, decided: Sequence[Decided], pages: Sequence[PageSettled], words: Counter[str]
+    ) -> None:
         await shard.settle(decided)
         self._count(words)
+        note_settled(self._meter, pages)
 
     def _count(self, words: Counter[str]) -> None:
         for word, count in words.items():

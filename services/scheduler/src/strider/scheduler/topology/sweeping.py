@@ -17,6 +17,7 @@ from strider.runtime.effects import Say
 from strider.scheduler.core import Line, Orders, Step, Turn, messages, obey
 from strider.stores.frontier.ports import Conclusion, Place
 
+from .noting import note_lines
 from .ports import Meter, Voice
 from .shard import Decided, Shard
 from .tellings import conclusion_of
@@ -78,6 +79,7 @@ class Sweeping:
         if lines:
             said = [Say(URLS_DECIDED, event) for event in messages(lines, now_ms=now_ms)]
             await self._voice.speak(said)
+            note_lines(self._meter, lines)
         await shard.settle(decided, more=back, at_once=True)
         self._meter.decided("swept", len(decided) + len(back))
 

@@ -1,0 +1,36 @@
+"""What is counted of links and seeds, and noted for the logs of runs. Decides nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from .core import RefusedSeed, Sown
+
+Count = Callable[[str, int], None]
+"""Counts links (or seeds) by what became of them."""
+
+Note = Callable[[str, str, str, str, int], None]
+"""Notes for the log of a run: what, job, run, of which kind, how often."""
+
+SEEDS_TAKEN: Final = "Seeds Taken"
+SEEDS_REFUSED: Final = "Seeds Refused"
+
+
+def count_nothing(what: str, number: int) -> None:
+    """For processes without metrics."""
+
+
+def note_nothing(event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
+    """For processes that keep no logs of jobs."""
+
+
+def note_seeds(note: Note, taken: Sequence[Sown], refused: Sequence[RefusedSeed]) -> None:
+    """Note what became of seeds, run by run."""
+    runs = Counter((sown.origin.job_id, sown.origin.execution_id) for sown in taken)
+    for run, count in runs.items():
+        note(SEEDS_TAKEN, *run, "", count)
+    whys = Counter((seed.job_id, seed.execution_id, seed.reason) for seed in refused)
+    for why, count in whys.items():
+        note(SEEDS_REFUSED, *why, count)

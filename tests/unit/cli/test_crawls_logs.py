@@ -1,0 +1,50 @@
+"""How lines of a job's log are chosen and shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from strider.cli.crawls_logs import beginnings, is_of, told
+from strider.runtime.logs_jobs import JobLogLine
+from strider.stores.joblogs import StoredLine
+
+FIELDS = {
+    "event": "Requests Failed",
+    "job_id": "adhoc",
+    "execution_id": "adhoc-20261119-44136fa355b3",
+    "count": 4,
+    "by_kind": {"timed_out": 3, "connect_refused": 1},
+    "service": "scheduler",
+    "level": "info",
+    "ts": "2026-11-19T08:00:01.5Z",
+}
+TEXT = json.dumps(FIELDS)
+
+
+def test_a_line_is_shown_for_people() -> None:
+    """When, how grave, who, what; then the rest by name."""
+    assert told(TEXT) == (
+        "2026-11-19 08:00:01  info    scheduler      Requests Failed  "
+        "execution_id=adhoc-20261119-44136fa355b3 count=4 by_kind=timed_out:3,connect_refused:1"
+    )
+    assert told(TEXT[:40]) == TEXT[:40]
+
+
+@pytest.mark.parametrize(
+    ("run_id", "job_id", "is_told"),
+    [
+        ("adhoc", "adhoc", True),
+        ("adhoc-20261119-44136fa355b3", "adhoc", True),
+        ("adhoc-20261119-another", "adhoc", False),
+    ],
+)
+def test_a_job_has_all_lines_and_a_run_its_own(run_id: str, job_id: str, is_told: bool) -> None:
+    stored = StoredLine("1-0", JobLogLine("adhoc", "", "info", "Requests Failed", TEXT))
+
+    assert is_of(stored, run_id, job_id) is is_told
+
+
+def test_a_run_that_the_frontier_has_forgotten_is_looked_for_by_its_name() -> None:
+    assert beginnings("my-news-20261119-44136fa355b3") == ["my-news-20261119", "my-news", "my"]
