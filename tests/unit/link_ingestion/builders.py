@@ -52,10 +52,15 @@ def validated(page: PageParsed) -> PageValidated:
 
 
 def admitted(
-    page: PageParsed, rules: Rules | None = None, *, allow_private: bool = False, listed: int = 200
+    page: PageParsed,
+    rules: Rules | None = None,
+    *,
+    allow_private: bool = False,
+    listed: int = 200,
+    feeds: bool = False,
 ) -> Admission:
     grounds = Grounds(allow_private=allow_private)
-    return admit(page, grounds.of(page.url, rules or some_rules()), listed=listed)
+    return admit(page, grounds.of(page.url, rules or some_rules()), listed=listed, feeds=feeds)
 
 
 def taken(admission: Admission) -> list[str]:

@@ -300,3 +300,27 @@ def test_every_link_is_accounted_for(texts: list[str], depth: int) -> None:
     assert len(set(going)) == len(going)
     silent = len(texts) - len(going) - admission.refusals.count - admission.repeated
     assert 0 <= silent <= sum(":" in text for text in texts)
+
+
+@pytest.mark.req("S1.14.12")
+@pytest.mark.parametrize(
+    ("feeds", "is_start", "kinds"),
+    [
+        pytest.param(True, True, {f"{HOME}/feed.xml": "feed", f"{HOME}/a": "page"}, id="discovered"),
+        pytest.param(True, False, {f"{HOME}/feed.xml": "page", f"{HOME}/a": "page"}, id="no-start-page"),
+        pytest.param(False, True, {f"{HOME}/feed.xml": "page", f"{HOME}/a": "page"}, id="by-default"),
+    ],
+)
+def test_feeds_of_start_pages_are_links_where_they_are_discovered(
+    feeds: bool, is_start: bool, kinds: dict[str, str]
+) -> None:
+    """An anchor to the same file does not know that it is a feed, so what the head says comes first."""
+    page = a_page(
+        f"{HOME}/a", f"{HOME}/feed.xml", feed_urls=(f"{HOME}/feed.xml",), is_start=is_start, depth=0
+    )
+
+    found = admitted(page, feeds=feeds).candidates
+
+    assert {
+        url: kind for each in found for url, kind in zip(each.urls, each.kinds or ["page"] * 9, strict=False)
+    } == kinds

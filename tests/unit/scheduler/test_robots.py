@@ -55,6 +55,17 @@ def test_rules_decide(text: str, is_allowed: bool) -> None:
     assert answer == (ALLOWED if is_allowed else denied)
 
 
+@pytest.mark.req("S1.14.3")
+def test_a_deployment_may_not_heed_robots_at_all() -> None:
+    """Where every site is one's own: nothing is asked, and no denial counts; by default it does."""
+    denied = known(RobotsState.FETCHED, text="User-agent: *\nDisallow: /")
+    words = {"agent": AGENT, "now_ms": NOW}
+
+    for rules in (denied, NO_RULES):
+        assert permission(an_entry(), a_spec(), rules, is_heeded=False, **words) == ALLOWED
+        assert permission(an_entry(), a_spec(), rules, **words) != ALLOWED
+
+
 def test_a_spec_may_ask_in_another_name() -> None:
     rules = known(RobotsState.FETCHED, text="User-agent: other\nDisallow: /")
 

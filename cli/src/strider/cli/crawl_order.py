@@ -113,7 +113,7 @@ def _spec(asked: Asked, settings: CrawlSettings) -> CrawlSpecDeclared:
         max_in_flight_per_group=asked.per_host,
         request_timeout_seconds=asked.timeout_seconds,
         host_patience_seconds=asked.host_patience_seconds,
-        respect_robots=not asked.ignore_robots,
+        respect_robots=settings.respect_robots and not asked.ignore_robots,
         extraction=asked.extract,
         headers=headers_of(asked.headers),
     )

@@ -81,6 +81,7 @@ async def _ask(
                 agent=user_agent_of(crawl),
                 allow_private=target.allows_private,
                 now_ms=now_ms,
+                heeds_robots=crawl.respect_robots,
             )
             told[entry.job_id if entry is not None else job or "?"] = list(verdicts(evidence))
         return told

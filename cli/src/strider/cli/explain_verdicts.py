@@ -52,6 +52,7 @@ class Evidence:
     agent: str
     allow_private: bool
     now_ms: int
+    heeds_robots: bool = True
 
 
 _NO_SPEC: Final = CrawlSpecDeclared(crawl_spec_id="")
@@ -100,7 +101,9 @@ def _robots(known: Evidence) -> Verdict:
     rules: Rules = NO_RULES if record is None else rules_of(known_of_record(record))
     spec = known.spec or _NO_SPEC
     entry = known.entry or _unaccepted(known)
-    permit = permission(entry, spec, rules, agent=known.agent, now_ms=known.now_ms)
+    permit = permission(
+        entry, spec, rules, agent=known.agent, now_ms=known.now_ms, is_heeded=known.heeds_robots
+    )
     if permit.reason is not None:
         return Verdict("robots", "no", f"{permit.reason.value}; robots.txt is {rules.known.state.value}")
     if permit.standing is RobotsStanding.ASK:
@@ -108,6 +111,8 @@ def _robots(known: Evidence) -> Verdict:
     if permit.standing is RobotsStanding.WAIT:
         again = moment_text(moment(permit.again_at_ms))
         return Verdict("robots", "waits", f"robots.txt is out of reach; asked again at {again}")
+    if not known.heeds_robots:
+        return Verdict("robots", "yes", "robots.txt is not heeded here: CRAWLER_RESPECT_ROBOTS_TXT is false")
     state = rules.known.state.value if spec.respect_robots else "not heeded by its crawl spec"
     return Verdict("robots", "yes", f"robots.txt is {state}")
 

@@ -71,7 +71,7 @@ def warnings(wish: Wish, crawl: CrawlSettings) -> Iterator[str]:
     if wish.spec.max_depth > USUAL_DEPTH:
         yield f"{wish.spec.max_depth} links deep is further than most crawls need to go"
     if not wish.spec.respect_robots:
-        yield "robots.txt is ignored (--ignore-robots); do this only on sites of your own"
+        yield "robots.txt is ignored, as it was said; do this only on sites of your own"
     if is_outside and crawl.host_delay_seconds < USUAL_DELAY_SECONDS:
         yield f"{crawl.host_delay_seconds:g} s between two requests to a host is less than sites usually bear"
 

@@ -59,6 +59,8 @@ class CrawlSettings(Area):
     """Shortest time between two requests to one host; robots.txt may only make it longer."""
     group_by: Annotated[Literal["host", "domain"], BeforeValidator(lower)] = "host"
     """Whose requests are kept apart: those to one host name, or to all names of a registrable domain."""
+    respect_robots: Annotated[bool, Variable("CRAWLER_RESPECT_ROBOTS_TXT")] = True
+    """Whether robots.txt is asked first and kept to; false only where every site is your own."""
     contact: Contact = ""
     """URL or mail address of who is responsible, part of the User-Agent; needed for anything but loopback."""
     user_agent: HeaderText = ""

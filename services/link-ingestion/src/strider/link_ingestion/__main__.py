@@ -49,6 +49,7 @@ def policy_of(settings: LinkIngestionSettings) -> Policy:
         shards=settings.run.shards,
         allow_private=settings.crawl.allow_private,
         refusals_listed=settings.refusals_listed,
+        discovers_feeds=settings.feed_discovery,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from strider.runtime.settings import ServiceSettings
+from strider.runtime.settings_types import Variable
 
 
 class LinkIngestionSettings(ServiceSettings):
@@ -16,3 +17,5 @@ class LinkIngestionSettings(ServiceSettings):
 
     refusals_listed: Annotated[int, Field(ge=0, le=200)] = 200
     """Refused links of one page that are told one by one with their reason; the rest is only counted."""
+    feed_discovery: Annotated[bool, Variable("CRAWLER_FEED_DISCOVERY_ENABLED")] = False
+    """Whether feeds that start pages name are crawled, so that what they list is found."""

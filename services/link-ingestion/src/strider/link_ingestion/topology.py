@@ -63,7 +63,7 @@ ADMITTED: Final = (
     *("url", "url_key", "group", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
     *("kind", "depth", "is_start", "not_modified", "document_kind", "text_chars"),
     *("canonical_url", "alternate_urls", "alternate_types", "refresh_url", "noindex"),
-    *("nofollow", "raw_hash", "text_hash", "page_kind", "pagination_pattern"),
+    *("feed_urls", "nofollow", "raw_hash", "text_hash", "page_kind", "pagination_pattern"),
     *("pagination_number", "no_results", "link_urls", "link_rels", "links_dropped"),
     *("entry_urls", "entry_lastmods_ms", "entry_kinds", "is_last_part"),
 )
@@ -114,6 +114,8 @@ class Policy:
     allow_private: bool = False
     refusals_listed: int = 200
     """Of one page, told one by one."""
+    discovers_feeds: bool = False
+    """Whether feeds that start pages name are links."""
 
 
 class SeedIntake:
@@ -256,7 +258,8 @@ class PageIntake:
 
     def _visit(self, page: PageParsed, spec: CrawlSpecDeclared | None) -> Visit:
         rules = self._rules_of(spec)
-        admission = admit(page, self._grounds.of(page.url, rules), listed=self._policy.refusals_listed)
+        policy, ground = self._policy, self._grounds.of(page.url, rules)
+        admission = admit(page, ground, listed=policy.refusals_listed, feeds=policy.discovers_feeds)
         return Visit(page, rules, admission)
 
     def _rules_of(self, spec: CrawlSpecDeclared | None) -> Rules:

@@ -38,6 +38,8 @@ QUEUED_AT_LEAST = 1_000
 def build(process: Process[SchedulerSettings]) -> Wiring:
     """Put the service together."""
     settings, bus, codec, clock = process.settings, process.bus, process.codec, process.clock
+    if not settings.crawl.respect_robots:
+        _log.warning("Robots Not Heeded", why="CRAWLER_RESPECT_ROBOTS_TXT is false: for sites of your own")
     redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
     specs = SpecShelf(bus, codec, clock=clock)
     voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
@@ -89,6 +91,7 @@ def options_of(settings: SchedulerSettings) -> Options:
     return Options(
         shards=settings.run.shards,
         agent=settings.user_agent,
+        heeds_robots=settings.crawl.respect_robots,
         delay_seconds=settings.host_delay_seconds,
         breaker=Limits(
             failures=settings.breaker_failures,

@@ -78,10 +78,10 @@ class Admission:
     """How many of them the page had named before, or lead to itself."""
 
 
-def admit(page: PageParsed, ground: Ground, *, listed: int) -> Admission:
+def admit(page: PageParsed, ground: Ground, *, listed: int, feeds: bool = False) -> Admission:
     """Judge all links of a page; at most `listed` refusals are told one by one."""
     looker = _Looker(page, ground, listed=listed)
-    sources = sources_of(page)
+    sources = sources_of(page, feeds=feeds)
     candidates = [looker.look(source) for source in sources]
     offered = sum(len(source.urls) for source in sources)
     return Admission(

@@ -37,9 +37,15 @@ class Source:
     to the rules about links."""
 
 
-def sources_of(page: PageParsed) -> list[Source]:
-    """List what a page offers, in the order in which it counts; empty ways are left out."""
+def sources_of(page: PageParsed, *, feeds: bool = False) -> list[Source]:
+    """List what a page offers, in the order in which it counts; empty ways are left out.
+
+    With `feeds` a start page's feeds are links, and come first: an anchor does not say that they are feeds.
+    """
     found = []
+    if feeds and page.is_start and page.feed_urls:
+        kinds = (RequestKind.FEED,) * len(page.feed_urls)
+        found.append(Source(LinkVia.ALTERNATE, page.feed_urls, kinds=kinds, is_named=True))
     if page.link_urls:
         rels = page.link_rels if len(page.link_rels) == len(page.link_urls) else ()
         found.append(Source(LinkVia.LINK, page.link_urls, rels=rels, is_found=True))

@@ -75,6 +75,7 @@ class Surroundings:
     now_ms: int
     has_caught_up: bool = True
     """Whether what was said of origins before the shard was taken is all read."""
+    heeds_robots: bool = True
 
 
 def turn(entry: EntryRecorded, around: Surroundings) -> Turn:
@@ -86,7 +87,9 @@ def turn(entry: EntryRecorded, around: Surroundings) -> Turn:
         return _closed(entry, DecisionReason.UNKNOWN_SPEC, now_ms)
     if around.group.is_blocked(now_ms):
         return _resting(entry, spec, around.group, now_ms)
-    permit = permission(entry, spec, around.rules, agent=around.agent, now_ms=now_ms)
+    permit = permission(
+        entry, spec, around.rules, agent=around.agent, now_ms=now_ms, is_heeded=around.heeds_robots
+    )
     if permit.reason is not None:
         detail = around.rules.known.error_class
         return _closed(entry, permit.reason, now_ms, detail, spec=spec)

@@ -74,10 +74,16 @@ ASK_FIRST: Final = Permission(Standing.ASK)
 
 
 def permission(  # noqa: PLR0911  # one a standing
-    entry: EntryRecorded, spec: CrawlSpecDeclared, rules: Rules, *, agent: str, now_ms: int
+    entry: EntryRecorded,
+    spec: CrawlSpecDeclared,
+    rules: Rules,
+    *,
+    agent: str,
+    now_ms: int,
+    is_heeded: bool = True,
 ) -> Permission:
     """Say whether robots.txt lets an entry be asked for; `agent` is the configured User-Agent."""
-    if not spec.respect_robots:
+    if not (spec.respect_robots and is_heeded):
         return ALLOWED
     known = rules.known
     standing = known.standing(now_ms)

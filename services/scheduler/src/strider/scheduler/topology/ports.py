@@ -200,6 +200,8 @@ class Options:
     shards: int
     agent: str = "Strider"
     """The User-Agent that the fetcher sends where a crawl spec names none."""
+    heeds_robots: bool = True
+    """Whether robots.txt is asked for and kept to; false takes it away from every crawl."""
     delay_seconds: float = 1.0
     breaker: Limits = LIMITS
     """When a group that fails, or turns us away, is left alone altogether."""

@@ -195,7 +195,9 @@ class Releasing:
         rules: Rules = shard.robots.get(name)
         order = self._orders.of(entry.job_id, entry.execution_id)
         has_caught_up = shard.hindsight.has_caught_up
-        around = Surroundings(spec, group, rules, self._options.agent, now_ms, has_caught_up)
+        around = Surroundings(
+            spec, group, rules, self._options.agent, now_ms, has_caught_up, self._options.heeds_robots
+        )
         result = obey(entry, order, now_ms) or turn(entry, around)
         if spec is not None and result.step is Step.ASK:
             result = self._budgeting.within(result, lease, spec, now_ms)
