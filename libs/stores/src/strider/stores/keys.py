@@ -229,8 +229,17 @@ FETCHER_STATS: Final = KeyFamily(
     "Pages crawled, pages failed, bytes downloaded, by all fetchers since the store was empty.",
 )
 
+LIBRARIES: Final = KeyFamily(
+    "scheduler",
+    "scripts",
+    "libraries",
+    None,
+    "When each library of functions was last spoken for: a sorted set, names by seconds of Redis' clock.",
+)
+
 KEY_FAMILIES: Final = (
     JOB_LOG,
+    LIBRARIES,
     COOKIES,
     WORKER_HEARTBEAT,
     FETCHER_WORKERS,

@@ -10,8 +10,10 @@ from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
 from strider.stores.frontier.ports import Room
+from strider.stores.frontier.redis_scripts import LIBRARY_PREFIX, library_name
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.joblogs import RedisJobLogs
+from strider.stores.libraries import RedisLibraries
 from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.redis import RedisOptions, connect
 
@@ -62,6 +64,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         meter=ProcessMeter(process.metrics, beat=process.heartbeat.beat, journal=journal),
     )
     closing = Closing(journal, _log, counts=scheduler.runs, shards=settings.run.shards, clock=clock)
+    libraries = RedisLibraries(redis, own=library_name(), prefix=LIBRARY_PREFIX, clock=clock)
     url = settings.objects.url.get_secret_value()
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None
     return Wiring(
@@ -70,7 +73,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping), Dependency("frontier", scheduler.check)),
         connect=(redis.refuse_eviction,),
-        background=(scheduler.run, closing.run),
+        background=(scheduler.run, closing.run, libraries.run),
         close=(
             voice.close,
             bulletin.close,

@@ -23,6 +23,8 @@ SCRIPTS: Final = (
     "scan", "glance", "mark", "seen",
 )  # fmt: skip
 
+LIBRARY_PREFIX: Final = "strider_frontier_"
+
 _GROWING: Final = frozenset({"accept", "fill", "name", "refill", "remember"})
 """Refused by a full server; all others give room back, or cost next to none, and must go on."""
 
@@ -49,6 +51,11 @@ def frontier_script(name: str) -> Script:
     return Script(f"{library}_{name}", text, sha, is_function=True)
 
 
+def library_name() -> str:
+    """Name the library of this version."""
+    return _library()[0]
+
+
 @cache
 def _library() -> tuple[str, str, str]:
     """Give the library's name, its text, and the text's hash."""
@@ -56,7 +63,7 @@ def _library() -> tuple[str, str, str]:
     begins = "\n      ".join(f"begin_{part}()" for part in PARTS[1:])
     body = "\n".join((*parts, _DEFINE % begins, *map(_defined, SCRIPTS)))
     sha = sha1((FIELDS + body).encode(), usedforsecurity=False).hexdigest()
-    name = f"strider_frontier_{sha[:12]}"
+    name = f"{LIBRARY_PREFIX}{sha[:12]}"
     return name, f"#!lua name={name}\nlocal LIBRARY, FIELDS = '{name}', '{FIELDS}'\n{body}", sha
 
 
