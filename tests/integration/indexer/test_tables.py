@@ -360,3 +360,27 @@ async def test_the_tables_that_are_asked_for_are_those_of_the_migrations(
 def _without_pattern(characters: int) -> str:
     """Make a text that does not compress: an index takes long ones that do."""
     return "".join(key(f"https://a.test/{number}") for number in range(characters // 64))
+
+
+@pytest.mark.req("S4.12.12", "S4.12.13")
+@pytest.mark.parametrize(
+    ("state", "stored", "task"),
+    [
+        pytest.param("pending", None, "pending", id="waits"),
+        pytest.param("in_progress", None, "downloaded", id="came"),
+        pytest.param("in_progress", -1, "downloaded", id="came-again"),
+        pytest.param("in_progress", 0, "parsing", id="read"),
+        pytest.param("completed", 0, "completed", id="done"),
+        pytest.param("failed", None, "failed", id="in-vain"),
+    ],
+)
+async def test_how_far_the_work_is_stands_beside_each_url(
+    tables: PostgresTables, postgres: Postgres, state: str, stored: int | None, task: str
+) -> None:
+    """The page of an earlier fetch says nothing of this one."""
+    entry = an_entry(state=state)
+    await tables.keep(Changes(urls=[url_row_of(entry)]))
+    if stored is not None:
+        await tables.keep(pages(a_page(fetch_sequence=entry.fetch_sequence + stored)))
+
+    assert await rows(postgres, "url, task_state", "tasks") == [(URL, task)]

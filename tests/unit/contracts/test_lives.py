@@ -9,7 +9,15 @@ import pytest
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.words import EntryReason, EntryState
-from strider.contracts.lives import NEXT, REASONS, UrlStatus, may_follow, url_status
+from strider.contracts.lives import (
+    NEXT,
+    REASONS,
+    TaskState,
+    UrlStatus,
+    may_follow,
+    task_state,
+    url_status,
+)
 
 ENTRY = EntryRecorded(
     job_id="job",
@@ -81,3 +89,26 @@ def test_states_follow_by_the_table(before: Any, after: Any, *, expected: bool) 
 )
 def test_one_word_says_what_is_known_of_a_url(entry: EntryRecorded, expected: UrlStatus) -> None:
     assert url_status(entry) is expected
+
+
+@pytest.mark.req("S4.12.9", "S4.12.10", "S4.12.11", "S4.12.12", "S4.12.13", "S4.12.14", "S4.12.15")
+@pytest.mark.parametrize(
+    ("state", "place", "is_read", "task"),
+    [
+        pytest.param("pending", "", False, TaskState.PENDING, id="only in the log"),
+        pytest.param("pending", "waiting", False, TaskState.PENDING, id="in a queue"),
+        pytest.param("pending", "issued", False, TaskState.QUEUED, id="on the bus"),
+        pytest.param("pending", "started", True, TaskState.CRAWLING, id="at a fetcher, again"),
+        pytest.param("pending", "in_ring", False, TaskState.DOWNLOADED, id="came, not written down yet"),
+        pytest.param("in_progress", "in_ring", False, TaskState.DOWNLOADED, id="came"),
+        pytest.param("in_progress", "", True, TaskState.PARSING, id="read"),
+        pytest.param("completed", "", True, TaskState.COMPLETED, id="done"),
+        pytest.param("completed", "started", False, TaskState.COMPLETED, id="an older look"),
+        pytest.param("failed", "", False, TaskState.FAILED, id="in vain"),
+    ],
+)
+def test_how_far_the_work_is_follows_from_what_is_known(
+    state: str, place: str, is_read: bool, task: TaskState
+) -> None:
+    """No event is spoken for it: record, place and stored page are enough."""
+    assert task_state(state, place, is_read=is_read) is task

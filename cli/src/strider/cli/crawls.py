@@ -7,8 +7,8 @@ is no such run or nothing undoes its end, 2 wrong usage, 3 the broker or the wor
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Final
 
 import typer
@@ -19,6 +19,7 @@ from strider.stores.frontier.redis_glance import Glance, RunGlance
 
 from .control_asking import open_frontier
 from .crawls_logs import show_log
+from .crawls_tasks import count_tasks
 from .options import AsJson, AsJsonLines, Bootstrap
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, run_on_broker
 
@@ -41,6 +42,8 @@ class Run:
     crawl_spec_ids: tuple[str, ...] = ()
     by: str = ""
     reason: str = ""
+    tasks: Mapping[str, int] = field(default_factory=dict)
+    """How far the work is, by state; empty where the tables could not be asked."""
 
 
 @app.command("list")
@@ -64,14 +67,20 @@ def list_runs(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
 def show(run_id: Id, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     """Show one run, or the runs of a job."""
     runs, glance = run_on_broker(bootstrap, _known)
-    found = _meant(runs, run_id)
+    found = with_tasks(_meant(runs, run_id), bootstrap)
     if as_json:
         print(json.dumps([asdict(run) for run in found]))
         return
     for run in found:
         for name, value in asdict(run).items():
-            print(f"{name:<16} {', '.join(value) if isinstance(value, tuple) else value}")
+            print(f"{name:<16} {_shown(value)}")
     _tell_unready(glance)
+
+
+def with_tasks(runs: Sequence[Run], bootstrap: str) -> list[Run]:
+    """Add how far the work of runs is."""
+    told = run_on_broker(bootstrap, lambda target: count_tasks(target, [run.execution_id for run in runs]))
+    return [replace(run, tasks=told.get(run.execution_id, {})) for run in runs]
 
 
 @app.command()
@@ -175,6 +184,12 @@ def _meant(runs: Sequence[Run], run_id: str) -> list[Run]:
     if not found:
         fail(f"no run or job {run_id} is known; strider crawls list names those that are", EXIT_FOUND)
     return found
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{count} {name}" for name, count in value.items() if count) or "none known"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _tell_unready(glance: Glance) -> None:

@@ -42,6 +42,7 @@ from .why_facts import (
     page_fact,
 )
 from .why_letters import is_letter_about, may_be_named_in
+from .why_tasks import with_tasks
 
 MOST_ROWS: Final = 50
 """Of each table; the newest."""
@@ -128,7 +129,10 @@ async def ask_everybody(
     if quick:
         return answers
     if servers := places.get("kafka"):
-        return await _and(answers, "the log", _of_log(servers, environment, known, job))
+        answers = await _and(answers, "the log", _of_log(servers, environment, known, job))
+        url, shards = places.get("redis", ""), common_settings(environment).run.shards
+        told = await with_tasks(answers.facts, url=url, host=known.host, shards=shards)
+        return replace(answers, facts=tuple(told))
     why = "no broker is named: set KAFKA_BOOTSTRAP_SERVERS, or run strider up"
     return replace(answers, silent=(*answers.silent, why))
 

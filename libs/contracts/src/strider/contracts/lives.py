@@ -32,6 +32,25 @@ class UrlStatus(StrEnum):
     """robots.txt, its host or our own rules forbid to ask."""
 
 
+class TaskState(StrEnum):
+    """How far the work for a URL is, seen from outside; derived, and recorded nowhere."""
+
+    PENDING = "pending"
+    """It waits for its turn."""
+    QUEUED = "queued"
+    """Its request is on the bus."""
+    CRAWLING = "crawling"
+    """A fetcher asks for it."""
+    DOWNLOADED = "downloaded"
+    """Its page came, and was not read yet."""
+    PARSING = "parsing"
+    """Its page was read and stored; its links are on their way to the frontier."""
+    COMPLETED = "completed"
+    """Its page has gone round, or it redirects."""
+    FAILED = "failed"
+    """Nothing came of it, whatever was tried."""
+
+
 NEXT: Final[Mapping[EntryState, frozenset[EntryState]]] = {
     EntryState.PENDING: frozenset(EntryState),
     EntryState.IN_PROGRESS: frozenset(EntryState),
@@ -119,3 +138,22 @@ def url_status(entry: EntryRecorded) -> UrlStatus:
         is_asked = bool(entry.status or entry.error_class or entry.tries or entry.fetched_at_ms)
         return UrlStatus.FAILED if is_asked else UrlStatus.NEVER_CRAWLED
     return UrlStatus.FETCHED if entry.fetched_at_ms else UrlStatus.NEVER_CRAWLED
+
+
+def task_state(state: str, place: str = "", *, is_read: bool = False) -> TaskState:
+    """Say how far the work is: by the entry's record, its place in the working set, and what is stored.
+
+    The place is newer than the record, which is written when a page came and when it has gone round.
+    """
+    if state in _CLOSED_TASKS:
+        return _CLOSED_TASKS[state]
+    if state == EntryState.IN_PROGRESS or place == "in_ring":
+        return TaskState.PARSING if is_read else TaskState.DOWNLOADED
+    return _REQUESTED.get(place, TaskState.PENDING)
+
+
+_CLOSED_TASKS: Final[Mapping[str, TaskState]] = {
+    EntryState.COMPLETED: TaskState.COMPLETED,
+    EntryState.FAILED: TaskState.FAILED,
+}
+_REQUESTED: Final[Mapping[str, TaskState]] = {"issued": TaskState.QUEUED, "started": TaskState.CRAWLING}

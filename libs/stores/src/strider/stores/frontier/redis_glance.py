@@ -33,6 +33,16 @@ class RunGlance:
 
 
 @dataclass(frozen=True, slots=True)
+class Requests:
+    """What was asked for and has not ended."""
+
+    issued: int = 0
+    """On the bus."""
+    started: int = 0
+    """At a fetcher."""
+
+
+@dataclass(frozen=True, slots=True)
 class GroupGlance:
     """A group as its shard has it."""
 
@@ -79,15 +89,36 @@ class RedisGlance:
         now_ms, _, _, [(delay, places, flying, clock, blocked, *queued)] = answer
         return GroupGlance(delay, places, flying, clock, blocked, sum(queued), now_ms)
 
-    async def _ask(self, shard: int, *groups: str) -> Sequence[Any] | None:
+    async def requests(self, shards: Iterable[int]) -> Mapping[str, Requests]:
+        """Count what was asked for and has not ended, by run; shards that cannot say are left out."""
+        found: dict[str, Requests] = {}
+        for answer in await asyncio.gather(*(self._ask(shard, script="underway") for shard in shards)):
+            if answer is None:
+                continue
+            numbers, shapes, _ = answer
+            names = {int(number): json.loads(text) for number, text in _pairs(shapes)}
+            for at in range(0, len(numbers), 3):
+                run, issued, started = numbers[at : at + 3]
+                before = found.get(names[run], Requests())
+                found[names[run]] = Requests(before.issued + issued, before.started + started)
+        return found
+
+    async def places(self, shard: int, entry_ids: Sequence[str]) -> Sequence[str]:
+        """Say where entries are: waiting, issued, started, in_ring; empty for what is not open here."""
+        answer = await self._ask(shard, *map(bytes.fromhex, entry_ids), script="underway")
+        return [""] * len(entry_ids) if answer is None else [_PLACES[place] for place in answer[2]]
+
+    async def _ask(self, shard: int, *more: str | bytes, script: str = "glance") -> Sequence[Any] | None:
         fixed: list[str | bytes | int] = ["", "", DEFAULT_DELAY_MS, VISITED_TTL_MS]
         reply = await self._redis.run(
-            frontier_script("glance"), keys=[FRONTIER_HEADER(shard)], args=[*fixed, *groups]
+            frontier_script(script), keys=[FRONTIER_HEADER(shard)], args=[*fixed, *more]
         )
         if not isinstance(reply, list) or not reply:
-            raise Unavailable("redis", f"frontier_glance answered {reply!r}")
+            raise Unavailable("redis", f"frontier_{script} answered {reply!r}")
         return reply[1:] if reply[0] == 0 else None
 
+
+_PLACES: Final = ("", "waiting", "issued", "started", "in_ring")
 
 _JOB: Final = SHARED.index("job_id")
 _EXECUTION: Final = SHARED.index("execution_id")

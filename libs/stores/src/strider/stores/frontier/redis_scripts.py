@@ -20,7 +20,7 @@ PARTS: Final = ("shard", "groups", "entries", "leases", "buckets", "seen", "park
 SCRIPTS: Final = (
     "take", "begin", "ready", "tell", "void", "recover", "remember", "fill", "shift", "name", "accept",
     "refill", "parked", "prune", "forget", "look", "release", "swap", "free", "conclude", "groups", "count",
-    "scan", "glance", "mark", "seen",
+    "scan", "glance", "underway", "mark", "seen",
 )  # fmt: skip
 
 LIBRARY_PREFIX: Final = "strider_frontier_"
