@@ -153,6 +153,11 @@ class Application:
         committed = {place: consumer._committed_offset[place] or 0 for place in places}  # noqa: SLF001  # no method
         return {TopicPartition(*place): max(0, ends[place] - committed[place]) for place in places}
 
+    async def read_again(self) -> None:
+        """Go back to what Faust has passed over, once it reads."""
+        if not any(self.waits()):
+            await self._app.consumer.read_again()
+
     def _fail(self, failure: Exception) -> None:
         if not self._failed.done():
             self._failed.set_result(failure)

@@ -10,14 +10,19 @@ has come: a partition that nothing comes to any more would be taken for a back-l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from faust.transport.drivers.aiokafka import Consumer
 from faust.types.tuples import TP
 
+from strider.runtime.logs import logger
 from strider.runtime.ports import TopicPartition
+
+from .following import Following, Turn
+
+_log = logger("insights")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,32 @@ class ContiguousConsumer(Consumer):
     def __init__(self, *arguments: Any, on_taken: OnTaken, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._on_taken = on_taken
+        self._following: Following[Any] = Following()
+
+    async def getmany(self, timeout: float) -> AsyncIterator[Any]:  # noqa: ASYNC109  # Faust's shape
+        """Give what comes next in each partition; where something was passed over, go back to it."""
+        self._following.read()
+        async for place, message in super().getmany(timeout):
+            if not self.app.topics.acks_enabled_for(place.topic):
+                yield place, message
+                continue
+            turn = self._following.turn(place, message.offset)
+            if turn is Turn.TAKE:
+                yield place, message
+            elif turn is Turn.GO_BACK:
+                await self._go_back(place, self._following.wanted(place))
+
+    async def read_again(self) -> None:
+        """Go back to what was passed over where nothing comes behind it that would show it."""
+        for place in self.assignment():
+            if self.app.topics.acks_enabled_for(place.topic):
+                position = await self._thread.position(place)
+                await self._go_back(place, self._following.passed_over(place, position or 0))
+
+    async def _go_back(self, place: Any, offset: int | None) -> None:
+        if offset is not None:
+            _log.info("Read Again", topic=place.topic, partition=place.partition, offset=offset)
+            await self.seek(place, offset)
 
     async def seek_to_committed(self) -> Mapping[Any, Any]:
         """Go to where the group is; where the log is gone from there, say so and commit where it begins."""
@@ -80,7 +111,9 @@ class ContiguousConsumer(Consumer):
         passed = {TP(*hole.place): hole.available for hole in holes}
         if passed:
             await self._commit(passed)
-        return {**committed, **passed}
+        found = {**committed, **passed}
+        self._following.begin({place: found[place] for place in read})
+        return found
 
     def _new_offset(self, tp: Any) -> int | None:
         acked, gaps = self._acked_index[tp], self._gap[tp]

@@ -37,6 +37,9 @@ class Watched(Protocol):
     def remaining(self) -> int:
         """Say how much there is to be read before it can count."""
 
+    async def read_again(self) -> None:
+        """Read again what was passed over."""
+
     async def lag(self, topics: Iterable[str]) -> Mapping[TopicPartition, int]:
         """Say how much of topics waits in each partition."""
 
@@ -60,6 +63,7 @@ class Watch:
         while True:
             await self._clock.sleep(LOOK_SECONDS)
             lag = await self._lag()
+            await self._mend(lag)
             now, remained, remaining = self._clock.monotonic(), remaining, self._watched.remaining()
             has_work = lag is None or any(lag.values()) or any(self._watched.waits())
             if not has_work or remaining != remained or self._excuses():
@@ -68,6 +72,16 @@ class Watch:
             if quiet_seconds >= self._threshold_seconds:
                 waiting = "unknown" if lag is None else sum(lag.values())
                 raise TablesStuck(f"nothing was counted for {quiet_seconds:.0f} s; waiting: {waiting}")
+
+    async def _mend(self, lag: Mapping[TopicPartition, int] | None) -> None:
+        """Have what was passed over read again, where something waits; a new start is the last resort."""
+        if not lag or not any(lag.values()):
+            return
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._watched.read_again()
+        except Exception as failure:  # noqa: BLE001  # its client's errors are many; it is tried again
+            _log.debug("Not Read Again", why=repr(failure))
 
     async def _lag(self) -> Mapping[TopicPartition, int] | None:
         """Learn what waits; None where Faust cannot say, whatever its reason is."""
