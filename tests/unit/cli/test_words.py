@@ -46,6 +46,24 @@ def test_an_address_that_is_none_is_wrong_usage() -> None:
     assert "--bootstrap: must be host:port" in told.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        pytest.param(["fetch", "a.test", "--timeout", "nan"], "'--timeout': should be less", id="a bound"),
+        pytest.param(["crawls", "logs", "x", "-n", "many"], "should be a valid integer", id="a number"),
+        pytest.param(["crawl", "a.test", "--scope", "all"], "'--scope'", id="a word"),
+    ],
+)
+def test_a_wrong_option_is_told_without_the_words_of_who_checked_it(words: list[str], sentence: str) -> None:
+    """Nobody has said an "Input", and which library has raised which error is no matter of theirs."""
+    told = CliRunner().invoke(app, words)
+
+    assert told.exit_code == 2
+    assert sentence in " ".join(told.stderr.split())
+    assert "Input" not in told.stderr
+    assert "Value error" not in told.stderr
+
+
 def test_a_terminal_of_few_letters_is_no_reason_to_fail() -> None:
     """A cron job's output is often plain ASCII."""
     told = subprocess.run(

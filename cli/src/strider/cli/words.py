@@ -17,6 +17,8 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from strider.runtime.faulttexts import plain_text
+
 WORDS: Final = {
     "crawl": "crawl",
     "fetch": "fetch",
@@ -48,6 +50,14 @@ class Words(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # the library's shape
         """Name them in the order of a first day."""
         return list(WORDS)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Do what was said; what is wrong with an option is told without the words of who has checked it."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as wrong:
+            wrong.message = plain_text(wrong.message)
+            raise
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  # the library's shape
         """Read a word's file; None for a word that there is not."""

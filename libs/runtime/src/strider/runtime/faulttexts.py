@@ -14,7 +14,12 @@ _PREFIXES: Final = ("Value error, ", "Assertion failed, ", "Input ")
 
 def fault_text(problem: Mapping[str, Any]) -> str:
     """Say one of a ValidationError's `errors()` in one line."""
-    text = " ".join(str(problem["msg"]).split())
+    return plain_text(str(problem["msg"]))
+
+
+def plain_text(said: str) -> str:
+    """Leave out of such a message what it begins with."""
+    text = " ".join(said.split())
     for prefix in _PREFIXES:
         text = text.removeprefix(prefix)
     return text
