@@ -38,6 +38,12 @@ def paragraphs(count: int) -> str:
         pytest.param("<div class=comments><p>Around</p></div>", id="remarks on an article"),
         pytest.param("<div style='display: none'>Around</div>", id="hidden"),
         pytest.param("<p><a href=/x>Around and a few more words</a></p>", id="a link between"),
+        pytest.param("<form><p>Around</p></form>", id="a form"),
+        pytest.param("<figure><figcaption>Around</figcaption></figure>", id="what stands under a picture"),
+        pytest.param("<div class=user-avatar>Around</div>", id="who wrote it"),
+        pytest.param(
+            "<div class=bbCodeBlock--expandable>Around</div>", id="a quotation of what stands above"
+        ),
     ],
 )
 def test_what_stands_around_is_left_out(around: str) -> None:
@@ -57,6 +63,14 @@ def test_what_stands_around_is_left_out(around: str) -> None:
         pytest.param(
             "".join(f"<div class=elementor-widget><p>Part {n}. {LONG}</p></div>" for n in range(3)),
             id="page builder",
+        ),
+        pytest.param(
+            "".join(f"<div id=widget_{n} class=row><p>Part {n}. {LONG}</p></div>" for n in range(3)),
+            id="numbered by a builder",
+        ),
+        pytest.param(
+            "".join(f"<div id=block-28addc53ad><p>Part {n}. {LONG}</p></div>" for n in range(3)),
+            id="a hash with letters of an advertisement",
         ),
         pytest.param(
             "".join(f"<div class=comment><p>Part {n}. {LONG}</p></div>" for n in range(3)), id="discussion"
@@ -111,3 +125,32 @@ def test_the_service_extracts_as_much_as_is_set() -> None:
     orders = WorkerOrders(parent=1, limits=FULL)
 
     assert WorkerOrders.from_json(orders.to_json()).limits.depth == Depth(has_blocks=True, with_markdown=True)
+
+
+def test_a_list_is_not_lost_to_the_words_of_a_dialog() -> None:
+    """Cards are links, which weigh little; a dialog of sentences is not the page for that."""
+    cards = "".join(
+        f"<div class=card><a href=/p/{n}>Thing number {n}</a> <b>{n}.99</b></div>" for n in range(60)
+    )
+    page = main_of(f"<div class=grid>{cards}</div><div class=box><p>{LONG}</p><p>Another. {LONG}</p></div>")
+
+    assert page.main_text.count("Thing number") == 60
+
+
+def test_a_card_that_is_one_link_is_text() -> None:
+    card = f"<p><a href=/x>{LONG}</a></p><p><a href=/y>A short link</a></p>"
+    page = main_of(f"<div>{paragraphs(4)}{card}</div>")
+
+    assert page.main_text.count(LONG.strip()) == 5
+    assert "A short link" not in page.main_text
+
+
+def test_what_is_said_twice_in_a_row_is_said_once() -> None:
+    """For wide and for narrow screens; cells and short words are each their own."""
+    twice = "<p>The same for narrow screens.</p>" * 2 + "<p>Yes</p>" * 2
+    cells = "<table><tr><td>available now</td><td>available now</td></tr></table>"
+    page = main_of(f"<div>{paragraphs(2)}{twice}{cells}</div>")
+
+    assert page.main_text.count("narrow screens") == 1
+    assert page.main_text.count("Yes") == 2
+    assert page.main_text.count("available now") == 2

@@ -170,7 +170,7 @@ def _spaced(raw: str) -> str:
 _KEPT_WITHIN: Final = frozenset({"li", "td", "th", "blockquote"})
 """What stays what it is, whatever boxes it is made of."""
 
-_SMALL_PLACES: Final = frozenset({"li", "p"})
+_SMALL_PLACES: Final = frozenset({"li", "p", "figcaption"})
 
 
 def read_blocks(  # noqa: C901, PLR0912  # sees every node of every page: a call for each would double its cost

@@ -31,9 +31,10 @@ _MARGINAL_NAMES: Final = (
     "share shares sharing sharedaddy social socials addtoany related recommended recommendation "
     "recommendations promo promos promotion promotions advert advertisement advertising ad ads adsense "
     "sponsor sponsors sponsored taboola outbrain pagination pager paging toolbar tagcloud taglist "
-    "dropdown tooltip tooltips toast offcanvas drawer skip sr screenreader copyright upsell upsells "
+    "dropdown tooltip tooltips toast offcanvas skip sr screenreader copyright upsell upsells "
     "crosssell crosssells minicart trending outline toc noprint bio postmeta masthead topbar searchform "
-    "visuallyhidden "
+    "visuallyhidden user avatar signature sig caption captions disclaimer legal byline actions reactions "
+    "credit credits"
 )
 _MARGINAL_WORDS: Final = frozenset(_MARGINAL_NAMES.split())
 _MARGINAL_PARTS: Final = (
@@ -69,6 +70,7 @@ _MARGINAL_PARTS: Final = (
         "visuallyhidden",
     ),
     *("morefrom", "nextprev", "prevnext", "searchform", "crosssell"),
+    "bbcodeblockexpand",  # a quotation of what stands above, in forums
 )
 _REMARKS_WORDS: Final = frozenset(
     ["comment", "comments", "commentlist", "respond", "replies", "disqus", "review", "reviews"]
@@ -77,7 +79,9 @@ _MAIN_PARTS: Final = (
     *("articlebody", "articlecontent", "articletext", "postbody", "postcontent", "posttext", "entrybody"),
     *("entrycontent", "entrytext", "storybody", "storycontent", "pagecontent", "maincontent", "blogcontent"),
 )
-_LETTERS: Final = re.compile(r"[a-z]+")
+_LETTERS: Final = re.compile(r"(?<![a-z0-9])[a-z]+")
+"""Not behind digits: those are pieces of a hash, in which `ad` is no advertisement."""
+
 _NO_LETTERS: Final = re.compile(r"[^a-z ]+")
 _MARGINAL_ROLES: Final = frozenset(
     {
@@ -135,7 +139,7 @@ def mark_of(tag: str, classes: str | None = None, name: str | None = None, role:
     squeezed = _NO_LETTERS.sub("", lower)
     # A class of that name; page builders call every part of a page "…-widget".
     if (
-        " widget" in f" {lower}"
+        " widget" in f" {lower[: len(classes or '')]}"
         or not _MARGINAL_WORDS.isdisjoint(words)
         or any(part in squeezed for part in _MARGINAL_PARTS)
     ):
@@ -154,4 +158,6 @@ _MARK_OF_TAG: Final = {
     "footer": MARGINAL,
     "aside": MARGINAL,
     "header": HEAD,
+    "form": MARGINAL,
+    "figcaption": MARGINAL,
 }

@@ -21,6 +21,12 @@ SHARE_OF_TEXT: Final = 0.85
 LINKED: Final = 0.6
 """More of a block in links makes it a link."""
 
+SHARE_OF_CHARS: Final = 0.6
+"""And of all characters, those in links too: in a list the words of a dialog outweigh its links."""
+
+LONG_LINK_CHARS: Final = 80
+"""A link of such length says something: it is what a card is about."""
+
 LONG_CHARS: Final = 40
 ENOUGH_CHARS: Final = 200
 _PARTS: Final = frozenset({"p", "li", "ul", "ol", "dl", "table", "tbody", "figure", "address"})
@@ -36,7 +42,7 @@ def main_blocks(page: Blocks) -> list[Block]:
         kept = list(page.blocks)
         marginal = [False] * len(page.parents)
     inside = _own_place(page, kept)
-    return _without_links([block for block in kept if inside[block.place]])
+    return _without_echoes(_without_links([block for block in kept if inside[block.place]]))
 
 
 def _weight(block: Block) -> int:
@@ -82,20 +88,24 @@ def _total(page: Blocks, weights: Sequence[int], mark: int) -> int:
 
 def _own_place(page: Blocks, kept: Sequence[Block]) -> list[bool]:
     """Go down from the body as long as one place holds nearly all; say of each place if it is within."""
-    weights = [0] * len(page.parents)
+    parents = page.parents
+    weights, chars = [0] * len(parents), [0] * len(parents)
     for block in kept:
         weights[block.place] += _weight(block)
+        chars[block.place] += len(block.text)
     for place in range(len(weights) - 1, 0, -1):
-        weights[page.parents[place]] += weights[place]
-    least = SHARE_OF_TEXT * weights[0]
+        weights[parents[place]] += weights[place]
+        chars[parents[place]] += chars[place]
+    least, fewest = SHARE_OF_TEXT * weights[0], SHARE_OF_CHARS * chars[0]
     own = 0
     for place in range(1, len(weights)):
-        if page.parents[place] == own and weights[place] > least and page.tags[place] not in _PARTS:
+        is_most = weights[place] > least and chars[place] > fewest
+        if is_most and parents[place] == own and page.tags[place] not in _PARTS:
             own = place
     inside = [False] * len(weights)
     inside[own] = True
     for place in range(own + 1, len(weights)):
-        inside[place] = inside[page.parents[place]]
+        inside[place] = inside[parents[place]]
     return inside
 
 
@@ -104,7 +114,32 @@ def _without_links(blocks: Sequence[Block]) -> list[Block]:
     total = sum(len(block.text) for block in blocks)
     if sum(len(block.text) for block in linked) > total // 2:
         return list(blocks)
-    return [block for block in blocks if block.link_chars <= LINKED * len(block.text) or block.kind[0] == "h"]
+    return [block for block in blocks if _says_something(block)]
+
+
+def _says_something(block: Block) -> bool:
+    chars = len(block.text)
+    return block.link_chars <= LINKED * chars or chars >= LONG_LINK_CHARS or block.kind[0] == "h"
+
+
+def _without_echoes(blocks: Sequence[Block]) -> list[Block]:
+    """Leave out what was said just before: pages hold the same for wide and for narrow screens."""
+    said = []
+    before = further = furthest = ""
+    for block in blocks:
+        text = block.text
+        is_echo = text in (before, further, furthest) and len(text) >= ECHO_CHARS
+        if is_echo and block.kind not in _EACH_ITS_OWN:
+            continue
+        before, further, furthest = text, before, further
+        said.append(block)
+    return said
+
+
+ECHO_CHARS: Final = 12
+"""Shorter ones are said again for their own sake: units, names, numbers."""
+
+_EACH_ITS_OWN: Final = frozenset({"td", "th", "pre"})
 
 
 def as_text(blocks: Sequence[Block]) -> str:
