@@ -94,3 +94,39 @@ def test_what_the_page_says_of_itself_comes_first() -> None:
 )
 def test_what_is_no_further_page(anchors: tuple[tuple[str, str], ...]) -> None:
     assert found(*anchors) == Pagination()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param("/2016/03/{:02}/", id="days in the path"),
+        pytest.param("/?m=201603{:02}", id="days in a parameter"),
+        pytest.param("/2016/{:02}/", id="months"),
+        pytest.param("/archive?year=2016&month={}", id="months by name"),
+    ],
+)
+def test_a_calendar_is_no_list_of_pages(form: str) -> None:
+    pages = found(*((str(day), form.format(day)) for day in range(1, 9)))
+
+    assert pages == Pagination()
+
+
+def test_years_are_no_pages() -> None:
+    pages = found(*((str(year), f"/archive/{year}") for year in range(2010, 2016)))
+
+    assert pages == Pagination()
+
+
+def test_a_list_is_found_beside_a_calendar() -> None:
+    days = ((str(day), f"/2016/03/{day:02}/") for day in range(1, 20))
+    pages = found(*days, ("61", "/news/page/61"), ("63", "/news/page/63"), url=f"{LIST}/page/62")
+
+    assert pages.page_urls == (f"{LIST}/page/61", f"{LIST}/page/63")
+    assert (pages.next_url, pages.previous_url) == (f"{LIST}/page/63", f"{LIST}/page/61")
+
+
+def test_a_number_that_is_written_twice_is_one_pattern() -> None:
+    pages = found(("2", "?ref=btm_2&page=2"), ("3", "?ref=btm_3&page=3"), url=f"{LIST}?ref=btm_1&page=1")
+
+    assert pages.pattern == f"{LIST}?ref=btm_{{N}}&page={{N}}"
+    assert (pages.number, pages.next_url) == (1, f"{LIST}?ref=btm_2&page=2")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -28,13 +28,13 @@ _PAGES: Final = r"(?: (?:page|posts?|entries|articles?|seite|página|pagina|ст
 _NEXT: Final = re.compile(
     r"(?:go to (?:the )?)?(?:(?:page )?suivante?|next|older|weiter|nächste|siguiente|próxim[ao]|avanti"
     r"|successiv[ao]|volgende|далее|следующая|вперед|вперёд|następna|dalej|další|sonraki"
-    rf"|下一页|下一頁|次へ|次のページ|다음){_PAGES}",
+    rf"|下一页|下一頁|次へ|次の(?:ページ|記事)|다음){_PAGES}",
     re.IGNORECASE,
 )
 _PREVIOUS: Final = re.compile(
     r"(?:go to (?:the )?)?(?:(?:page )?précédente?|prev(?:ious)?|newer|zurück|vorherige|anterior|precedente"
     r"|vorige|назад|предыдущая|poprzednia|předchozí|önceki"
-    rf"|上一页|上一頁|前へ|이전){_PAGES}",
+    rf"|上一页|上一頁|前へ|前の(?:ページ|記事)|이전){_PAGES}",
     re.IGNORECASE,
 )
 _NEXT_ARROWS: Final = frozenset(("\u203a » > >> → \u276f ⟩ ▶ ▸ \u203a\u203a »»").split())  # noqa: SIM905  # short
@@ -42,10 +42,15 @@ _PREVIOUS_ARROWS: Final = frozenset(("\u2039 « < << ← \u276e ⟨ ◀ ◂ \u20
 _ARROWS: Final = " \t\n\r\xa0.|…-\u2013" + "".join(_NEXT_ARROWS | _PREVIOUS_ARROWS)
 _NUMBERED: Final = re.compile(r"(?:(?:page|seite|página|страница|go to page) )?(\d{1,5})", re.IGNORECASE)
 _NUMBER_IN_URL: Final = re.compile(r"\d+")
-_SIZES: Final = re.compile(
-    r"[?&](?:limit|per_?page|page_?size|show|items_per_page|results|rows|count|num)=$", re.IGNORECASE
+_NO_PLACE: Final = re.compile(
+    r"[?&](?:limit|per_?page|page_?size|show|items_per_page|results|rows|count|num|day|month|year)=$"
+    r"|/(?:19|20)\d\d/(?:[01]?\d/)?$",
+    re.IGNORECASE,
 )
-"""Parameters that say how many, not from where on."""
+"""What stands before a number that says how many, or of which month or day: not from where on."""
+
+_YEARS: Final = range(1_900, 2_100)
+"""A list that begins with one of these is one of years."""
 
 _NO_PAGE: Final = re.compile(r"\.(?:jpe?g|png|gif|webp|pdf|zip|mp[34])(?:\?|$)", re.IGNORECASE)
 MAX_DIGITS: Final = 9
@@ -145,10 +150,8 @@ def _best_pattern(url: str, numbered: dict[str, int]) -> tuple[str, str, dict[st
     for target, number in numbered.items():
         if _NO_PAGE.search(target):
             continue
-        for match in _NUMBER_IN_URL.finditer(target, target.find("/", 8)):
-            before = target[: match.start()]
-            if len(match[0]) <= MAX_DIGITS and not _SIZES.search(before):
-                groups[f"{before}{{N}}{target[match.end() :]}"][target] = number, int(match[0])
+        for pattern, found in _patterns(target, number):
+            groups[pattern][target] = number, found
     fitting = {pattern: group for pattern, group in groups.items() if _fits(url, pattern, group)}
     if not fitting:
         return "", PaginationStyle.NONE, {}
@@ -160,17 +163,36 @@ def _best_pattern(url: str, numbered: dict[str, int]) -> tuple[str, str, dict[st
     return pattern, _style_of(pattern, fitting[pattern]), members
 
 
+def _patterns(target: str, number: int) -> Iterator[tuple[str, int]]:
+    """Give every pattern that a link may be of, with what stands in its place."""
+    places = [
+        match
+        for match in _NUMBER_IN_URL.finditer(target, target.find("/", 8))
+        if len(match[0]) <= MAX_DIGITS and not _NO_PLACE.search(target[: match.start()])
+    ]
+    for match in places:
+        yield f"{target[: match.start()]}{{N}}{target[match.end() :]}", int(match[0])
+    own = [match for match in places if int(match[0]) == number]
+    if len(own) > 1:  # some write it twice: in a name for statistics, and in the parameter
+        ends = [*(match.start() for match in own[1:]), len(target)]
+        rest = "".join("{N}" + target[match.end() : end] for match, end in zip(own, ends, strict=True))
+        yield target[: own[0].start()] + rest, number
+
+
 def _fits(url: str, pattern: str, group: _Group) -> bool:
     """Say whether the numbers in the URLs follow those of the labels: the same, or in even steps."""
     pairs = sorted(group.values())
     (first, found), *rest = pairs
+    if first in _YEARS and first == found:
+        return _as_regex(pattern).fullmatch(url) is not None
     if not rest:
         return found == first and _is_related(url, pattern)
     (second, further) = rest[0]
     if second == first or (further - found) % (second - first):
         return False
     step = (further - found) // (second - first)
-    return step > 0 and all(other - found == step * (number - first) for number, other in rest)
+    is_list = step > 0 and -step <= found - step * first <= 0  # counted from nothing or from one
+    return is_list and all(other - found == step * (number - first) for number, other in rest)
 
 
 def _style_of(pattern: str, group: _Group) -> str:
@@ -186,7 +208,8 @@ def _is_related(url: str, pattern: str) -> bool:
 
 
 def _as_regex(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.escape(pattern).replace(re.escape("{N}"), r"(\d+)"))
+    first, *others = map(re.escape, pattern.split("{N}"))
+    return re.compile(f"{first}(\\d+)" + "\\1".join(others))
 
 
 def _own_number(url: str, pattern: str, members: dict[str, int]) -> int:
