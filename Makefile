@@ -60,7 +60,7 @@ logs: setup ## follow the logs of all processes, or of one: make logs s=kafka
 bench: setup ## measure; writes docs/performance.md and docs/performance.json (BENCH=short for the quick form)
 	$(BIN)/python -m tests.bench $(if $(filter short,$(BENCH)),--short,)
 
-extraction: setup ## measure main text and pagination on others' pages; writes docs/extraction.md
+extraction: setup ## measure main text, pagination and products on others' pages; writes docs/extraction.md
 	$(BIN)/python -m tests.bench.extraction
 
 faults: setup ## the long fault tests: kills, pauses, floods; prints what was lost and repeated; more made-up crawls

@@ -1,4 +1,4 @@
-"""python -m tests.bench.extraction: main text and pagination on others' pages; writes docs/extraction.md.
+"""python -m tests.bench.extraction: main text, pagination and products of others; writes the document.
 
 Ours and the peers' figures come from the same run on the same files. The pages are for measuring: a larger
 part of each set is kept back.
@@ -30,6 +30,8 @@ from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits
 from strider.parser.core.metadata import resolve
 from tests.unit.parser.pages import a_page
+
+from .products import products
 
 ROOT: Final = Path(__file__).parents[2]
 CORPORA: Final = ROOT.parent / "shared" / "corpora"
@@ -209,13 +211,23 @@ def _rates(tally: Counter[tuple[str, str]], kind: str) -> str:
     return f"{right / max(1, right + wrong):.3f} / {right / max(1, right + missed):.3f}"
 
 
+def _all_pages() -> Iterator[tuple[bytes, str]]:
+    for file in sorted((CORPORA / "wcxb-dev" / "html").glob("*.html.gz")):
+        told = json.loads((CORPORA / "wcxb-dev" / "ground-truth" / f"{file.name[:4]}.json").read_text())
+        yield gzip.decompress(file.read_bytes()), resolve(told["url"], "") or "https://page.invalid/"
+    for url, content, _, _ in _listed():
+        yield content, url
+    for file in sorted((CORPORA / "structured").rglob("*.html")):
+        yield file.read_bytes(), "https://page.invalid/"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Measure all; 2 where the corpora are not there."""
     del arguments
     if not CORPORA.is_dir():
         sys.stderr.write(f"no corpora in {CORPORA}: nothing to measure\n")
         return 2
-    page = main_text() + pagination()
+    page = main_text() + pagination() + products(_all_pages())
     PAGE.write_text(page, encoding="utf-8")
     sys.stdout.write(page)
     return 0

@@ -91,3 +91,33 @@ def test_hostile_scripts_are_bounded(script: str) -> None:
 
     assert (page.outcome, page.products) == ("parsed", ())
     assert page.parse_us < 1_500_000
+
+
+def test_data_within_a_string_of_code_is_read() -> None:
+    """As frameworks send it that build a page piece by piece."""
+    state = STATE.replace('"', '\\"') + '\\"' * 20
+    said = read_shop_data((f'self.__next_f.push([1,"{state}"])',), "Tea Kettle")
+
+    assert (said["price"], said["sku"]) == ("12.50", "TK-1")
+
+
+def test_what_one_object_leaves_open_another_of_the_same_name_and_price_says() -> None:
+    scripts = (
+        'a({"name": "Tea Kettle", "price": "12.50"})',
+        'b({"name": "Tea Kettle", "price": "9.00", "sku": "OTHER-1"})',
+        'c({"name": "Tea Kettle", "price": "12.50", "sku": "TK-1", "brand": "Hearth"})',
+    )
+    said = read_shop_data(scripts, "Tea Kettle")
+
+    assert (said["price"], said["sku"], said["brand"]) == ("12.50", "TK-1", "Hearth")
+
+
+def test_the_number_that_a_script_says_of_the_product_goes_before_one_beside_it() -> None:
+    page = read(
+        "<body class=single-product><h1>Tea Kettle</h1><p class=price>$12.50</p><button>Add to cart</button>"
+        '<div class=x data-sku="OTHER-1">With it</div>'
+        '<script>c({"name": "Tea Kettle", "price": "12.50", "sku": "TK-1"})</script>',
+        limits=Limits(extraction="records"),
+    )
+
+    assert page.products[0].sku == "TK-1"

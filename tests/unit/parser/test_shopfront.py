@@ -9,7 +9,8 @@ import pytest
 
 from strider.contracts.generated.events import PageParsed
 from strider.parser.core import Limits
-from strider.parser.core.shopwords import is_gtin, labelled, number_in, state_of
+from strider.parser.core.prices import read_price
+from strider.parser.core.shopwords import SKU_LABEL, is_gtin, labelled, number_in, reviews_in, state_of
 
 from .pages import read
 
@@ -204,3 +205,88 @@ def test_a_hostile_shop_is_bounded(part: str) -> None:
 
     assert page.outcome in {"parsed", "partly_parsed"}
     assert page.parse_us < 1_500_000
+
+
+@pytest.mark.parametrize(
+    ("state", "texts"),
+    [
+        pytest.param(
+            "in_stock",
+            "Sofort lieferbar|Em stock|W magazynie|Na skladě|Készleten|In magazzino|Varastossa|În stoc"
+            "|Na stanju|Є в наявності|Διαθέσιμο|有货|此商品有货|재고 있음|Lieferzeit 2-3 Tage|Available now",
+            id="in stock",
+        ),
+        pytest.param(
+            "out_of_stock",
+            "Ikke på lager|Slut i lager|Není skladem|Nincs raktáron|Stokta yok|Non disponible"
+            "|No longer in stock|Derzeit nicht auf Lager|Not in stock|Нет на складе"
+            "|Немає в наявності|Brak w magazynie"
+            "|已售罄|売り切れ|Product not available in your region",
+            id="out of stock",
+        ),
+        pytest.param("preorder", "Preventa|Preordine|Pré-venda|Przedsprzedaż|Предзаказ", id="preorder"),
+        pytest.param(
+            "backorder", "Available on backorder|Bajo pedido|Op bestelling|Под заказ", id="backorder"
+        ),
+        pytest.param("", "Add to wishlist|Our stock of words|Artikel|Available in red", id="none"),
+    ],
+)
+def test_stock_in_many_languages(state: str, texts: str) -> None:
+    assert {text: state_of(text) for text in texts.split("|")} == dict.fromkeys(texts.split("|"), state)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "Art.-Nr.: 123-A",
+            "Item No.: 123-A",
+            "Item model number: 123-A",
+            "Product SKU: 123-A",
+            "Cód.: 123-A",
+        ),
+        *(
+            "Codice prodotto: 123-A",
+            "Varenr.: 123-A",
+            "Kod produktu: 123-A",
+            "Cikkszám: 123-A",
+            "Арт.: 123-A",
+        ),
+        *("品番: 123-A", "型番\uff1a123-A", "Ürün Kodu\n123-A"),
+    ],
+)
+def test_a_number_is_announced_in_many_languages(text: str) -> None:
+    assert number_in(labelled(SKU_LABEL, text)) == "123-A"
+
+
+def test_a_rating_is_no_count() -> None:
+    assert reviews_in("4.6 rating (82 votes)") == 82
+    assert reviews_in("1,113 ratings") == 1113
+
+
+@pytest.mark.parametrize(
+    ("text", "country", "currency"),
+    [
+        *(("299 kr", "se", "SEK"), ("299 kr", "no", "NOK"), ("1200 грн", "", "UAH"), ("1 290 Ft", "", "HUF")),
+        *(("12,000원", "", "KRW"), ("RM 12", "", "MYR"), ("BOTTLE 12", "", ""), ("299 kr", "com", "")),
+    ],
+)
+def test_money_by_its_word(text: str, country: str, currency: str) -> None:
+    price = read_price(text, country=country)
+
+    assert price is not None
+    assert price.currency == currency
+
+
+def test_the_number_of_the_address_that_the_page_says_as_well() -> None:
+    html = (
+        "<body class=single-product><h1>Tea Kettle</h1><p class=price>$12.50</p><button>Add to cart</button>"
+        "<p>This is listing 365999454668.</p>"
+    )
+    limits = Limits(extraction="records")
+    there, elsewhere = (
+        read(html, url=f"https://shop.test/itm/{number}", limits=limits).products[0].sku
+        for number in ("365999454668", "365999454669")
+    )
+
+    assert (there, elsewhere) == ("365999454668", "")

@@ -28,7 +28,14 @@ _MARKED: Final = ",".join(
     [
         *("h1", "button", 'input[type="submit" i]', 'input[type="button" i]', 'a[class*="cart" i]', "img"),
         *('[class*="price" i]', '[id*="price" i]', "[data-price]", '[data-test*="price" i]', "[itemprop]"),
-        *('[class*="sku" i]', "[data-sku]", "[data-product-sku]", '[class*="brand" i]', '[id*="sku" i]'),
+        *(
+            '[class*="sku" i]',
+            "[data-sku]",
+            "[data-product-sku]",
+            "[data-product_sku]",
+            '[class*="brand" i]',
+            '[id*="sku" i]',
+        ),
         *('[class*="stock" i]', '[class*="availab" i]', '[class*="inventory" i]', '[id*="availab" i]'),
         *('[class*="rating" i]', '[class*="review" i]', '[class*="stars" i]'),
     ]
@@ -148,7 +155,7 @@ def _signs(node: LexborNode, place: _Around) -> Iterator[Sign]:
     if not place.price and ("price" in words or "data-price" in said) and is_short(node):
         for amount in read_amounts(node, words):
             yield Sign(AMOUNT, amount.text, amount.words, is_struck=amount.is_struck)
-    number = said.get("data-product-sku") or said.get("data-sku")
+    number = said.get("data-product-sku") or said.get("data-product_sku") or said.get("data-sku")
     if number:
         yield Sign(NOTE, number[:MAX_TEXT_CHARS], "sku")
     elif _NOTED.search(words) and len(text := _text(node) or _label(said)) < MAX_TEXT_CHARS and text:

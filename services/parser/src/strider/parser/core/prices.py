@@ -49,6 +49,26 @@ _SIGNS: Final = (
 )
 """Longer ones first: a dollar is one of many."""
 
+_ROUBLES: Final = "руб"  # noqa: RUF001  # so it is written
+_WORDS: Final = {
+    _ROUBLES: "RUB",
+    "грн": "UAH",
+    "tl": "TRY",
+    "rm": "MYR",
+    "rp": "IDR",
+    "rs": "INR",
+    "ft": "HUF",
+    "lei": "RON",
+    "лв": "BGN",
+    "원": "KRW",
+    "đ": "VND",
+}
+_WORD: Final = re.compile(rf"(?<![^\W\d_])(?:{_ROUBLES}|грн|TL|RM|Rp|Rs|Ft|[Ll]ei|лв|원|đ|[Kk]r)(?![^\W\d_])")
+"""Words for money, which count behind all signs."""
+
+_CROWNS: Final = {"se": "SEK", "no": "NOK", "dk": "DKK"}
+"""Whose crown is meant, by the top-level domain of a site."""
+
 _DOLLARS: Final = {
     "au": "AUD",
     "ca": "CAD",
@@ -87,7 +107,10 @@ def read_currency(text: str, *, country: str = "") -> str:
         if code in _CURRENCIES:
             return str(code)
     sign, code = next(((sign, code) for sign, code in _SIGNS if sign in text[:200]), ("", ""))
-    return _DOLLARS.get(country, code) if sign == "$" else code
+    if sign == "$":
+        return _DOLLARS.get(country, code)
+    word = None if sign else _WORD.search(text[:200])
+    return code if word is None else _WORDS.get(word[0].lower(), _CROWNS.get(country, ""))
 
 
 def country_of(url: str) -> str:

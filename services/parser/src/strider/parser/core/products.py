@@ -114,7 +114,12 @@ def find_products(
     beside.append((AttributeSource.HEURISTIC, offer))
     main = _main(products, title, offer)
     if main is None or not _WANTED.issubset(main.told):
-        beside.append((AttributeSource.HEURISTIC, _of_scripts(reading, offer, title)))
+        told = _of_scripts(reading, offer, title)
+        # An object of the page's name knows its number better than an element that is somewhere on the page.
+        beside.insert(
+            -1, (AttributeSource.HEURISTIC, {name: told[name] for name in _NUMBERS if name in told})
+        )
+        beside.append((AttributeSource.HEURISTIC, told))
     if main is None and not products and any(known.get("name") for _, known in beside):
         main = _Known(title)
         products.append(main)
@@ -125,6 +130,7 @@ def find_products(
     return tuple(_product(known, reading, base) for known in products[:MAX_PRODUCTS] if "name" in known.told)
 
 
+_NUMBERS: Final = ("sku", "gtin", "mpn")
 _WANTED: Final = frozenset({"price", "currency", "availability", "sku"})
 """Without one of these scripts are asked as well."""
 

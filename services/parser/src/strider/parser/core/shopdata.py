@@ -40,19 +40,40 @@ _NAMED: Final = re.compile(rf'"(?:{"|".join(_NAMES)})"\s*:\s*("(?>[^"\\]|\\.){{1
 
 
 def read_shop_data(scripts: Sequence[str], name: str) -> dict[str, Any]:
-    """Give what is said of the product of this name; empty where nothing is."""
+    """Give what is said of the product of this name; empty where nothing is.
+
+    What the first object that has a price leaves open is taken from others of the same name and price.
+    """
     wanted = set(name.casefold().split())
-    if not wanted:
-        return {}
+    said: dict[str, Any] = {}
+    for found in _of_name(scripts, wanted) if wanted else ():
+        told = _said(found)
+        if not said:
+            said = told if told["price"] else {}
+        elif told["price"] in ("", said["price"]):
+            said |= {each: value for each, value in told.items() if value and not said[each]}
+        if said and all(said[each] for each in _ENOUGH):
+            break
+    return said
+
+
+_ENOUGH: Final = ("currency", "availability", "sku", "brand")
+
+
+def _of_name(scripts: Sequence[str], wanted: set[str]) -> Iterator[dict[str, Any]]:
     left = MAX_CHARS
     for text in scripts:
         left -= len(text)
         if left < 0:
-            break
-        for found in _objects(text, wanted):
-            if said := _said(found):
-                return said
-    return {}
+            return
+        yield from _objects(text, wanted)
+        if text.count(_QUOTED) >= FEW:  # data within a string of code
+            yield from _objects(text.replace("\\\\", "\\").replace(_QUOTED, '"'), wanted)
+
+
+_QUOTED: Final = '\\"'
+FEW: Final = 20
+"""Quoted quotes that a script may have without having data in a string."""
 
 
 def _objects(text: str, wanted: set[str]) -> Iterator[dict[str, Any]]:
@@ -118,12 +139,9 @@ def _alike(name: str, wanted: set[str]) -> bool:
 def _said(one: dict[str, Any]) -> dict[str, Any]:
     variants = one.get("variants")
     first = variants[0] if isinstance(variants, list) and variants and isinstance(variants[0], dict) else {}
-    price = _price(one) or _price(first)
-    if not price:
-        return {}
     return {
         "name": _first(one, _NAMES),
-        "price": price,
+        "price": _price(one) or _price(first),
         "currency": (_first(one, _CURRENCIES) or _first(_inner(one), _CURRENCIES)).upper()[:3],
         "availability": _state(one) or _state(first),
         "sku": _first(one, _SKUS) or _first(first, _SKUS),

@@ -106,7 +106,7 @@ def find_offer(front: Front) -> dict[str, Any]:
         "availability": _availability(signs, button, front.text),
         "category": " > ".join(_crumbs(front.shop.crumbs, name)),
         "brand": _brand(signs, f"{front.title} {name}", front.text),
-        **_numbers(signs, front.text),
+        **_numbers(signs, front),
         **_rating(signs),
         **{name: value for name, value in found.items() if value},
     }
@@ -256,11 +256,13 @@ def _brand(signs: Sequence[Sign], named: str, text: str) -> str:
 _BRAND: Final = re.compile(r"^(?:brand|marke|marque|marca|by|visit the)\b[\s:]*|\s+store$", re.IGNORECASE)
 
 
-def _numbers(signs: Sequence[Sign], text: str) -> dict[str, str]:
+def _numbers(signs: Sequence[Sign], front: Front) -> dict[str, str]:
+    text = front.text
     said = {sign.words: sign.text for sign in reversed(signs) if sign.kind == PROPERTY}
     noted = (sign.text for sign in signs if sign.kind == NOTE and "sku" in sign.words)
     stated = (sign.text for sign in signs if sign.kind == NUMBER)
     skus = (said.get("sku", ""), *noted, labelled(SKU_LABEL, text), *stated, said.get("productid", ""))
+    skus = (*skus, _shared_number(front))
     mpn = number_in(said.get("mpn", "")) or number_in(labelled(MPN_LABEL, text))
     gtins = (
         *(said.get(name, "") for name in ("gtin13", "gtin12", "gtin", "gtin14", "gtin8")),
@@ -271,6 +273,16 @@ def _numbers(signs: Sequence[Sign], text: str) -> dict[str, str]:
         "mpn": mpn,
         "gtin": next((number for one in gtins if (number := "".join(filter(str.isdigit, one)))), ""),
     }
+
+
+def _shared_number(front: Front) -> str:
+    """Give the number that a page's address ends with and its text says as well."""
+    path = front.url.partition("://")[2].partition("/")[2].partition("?")[0]
+    numbers = (match[0] for match in _NUMBER_OF_PATH.finditer(path))
+    return next((one for one in numbers if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", front.text)), "")
+
+
+_NUMBER_OF_PATH: Final = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{0,4}\d{5}[A-Za-z0-9]{0,15}(?=[/.]|$)")
 
 
 def _rating(signs: Sequence[Sign]) -> dict[str, Any]:

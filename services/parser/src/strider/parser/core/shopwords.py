@@ -33,39 +33,74 @@ BUY: Final = re.compile(
     re.IGNORECASE,
 )
 
+_STOCKED: Final = _any_of(
+    r"in[ -]?stock|instock|available(?: now| for| to|$)|availability: available|auf lager",
+    r"(?:sofort )?lieferbar|vorrätig|verfügbar|en stock|disponible|disponibil[ei]|disponível",
+    r"em (?:estoque|stock)",
+    r"in magazzino|op voorraad|leverbaar|i lager|på lager|dostępny|w magazynie|skladem|na skladě",
+    r"raktáron|készleten",
+    r"stokta|varastossa|în stoc|na (?:zalihi|stanju|skladištu)|noliktavā|saadaval|tersedia|còn hàng|متوفر",
+    r"в наличии|на складе|в наявності|διαθέσιμο|σε απόθεμα",
+)
+_NOT: Final = _any_of(
+    r"not|no longer|never|nicht|kein|derzeit nicht|non|pas|no|não|sin|sem|niet|ikke|inte|ej|slut|nie|není",
+    r"nincs|ei|nu este|nije|нет|не|немає|μη|tidak|غير",
+)
 _STATES: Final = {
     Availability.OUT_OF_STOCK: _any_of(
         r"out[ -]?of[ -]?stock|sold[ -]?out|not (?:currently )?available|currently unavailable|unavailable",
         r"no longer available|0 in stock|notify me(?: when)?|email me when|get notified|back in stock",
-        r"ausverkauft|nicht (?:auf lager|verfügbar|lieferbar)|vergriffen|rupture|épuisé|indisponible|agotado",
-        r"sin stock|no disponible|esgotado|indisponível|non disponibile|esaurito|uitverkocht",
-        r"niet (?:op voorraad|leverbaar)|slutsåld|udsolgt|utsolgt|wyprzedane|niedostępny|vyprodáno",
-        r"нет в наличии|在庫切れ|품절",
+        r"ausverkauft|vergriffen|rupture|épuisé|indisponible|agotado|indisponibil|stoc epuizat",
+        r"sin (?:stock|existencias)|esgotado|indisponível|fora de estoque|sem estoque|esaurito|uitverkocht",
+        r"slutsåld|udsolgt|utsolgt|wyprzedan[ey]|niedostępny|brak w magazynie|vyprodáno|elfogyott|tükendi",
+        r"stokta yok|распродано|loppu|ei varastossa|εξαντλ|habis|hết hàng|نفذ",
+        rf"(?:{_NOT}) (?:(?:currently|mehr|auf|est|è|está) )?(?:{_STOCKED})",
     ),
-    Availability.PREORDER: r"pre-?order|vorbestell|précommand|reserva anticipada",
-    Availability.BACKORDER: r"back-?order|nachbestell|sur commande",
+    Availability.PREORDER: _any_of(
+        r"pre-?order|vorbestell|(?:en )?précommand|reserva anticipada|preventa|preordine|pré-venda",
+        r"przedsprzedaż|предзаказ",
+    ),
+    Availability.BACKORDER: _any_of(
+        r"(?:available on )?back-?order|nachbestell|sur commande|bajo pedido|su ordinazione|op bestelling",
+        r"под заказ|na zamówienie",
+    ),
     Availability.DISCONTINUED: r"discontinued|nicht mehr (?:lieferbar|erhältlich)",
     Availability.LIMITED: _any_of(
         r"only \d+ (?:left|in stock|remaining)|low stock|few left|nur noch \d+|plus que \d+"
     ),
     Availability.IN_STOCK: _any_of(
-        r"in[ -]?stock|instock|available(?: now| for| to|$)|availability: available|ready to ship",
-        r"ships (?:in|within|today|now)|usually ships|\d+ (?:in stock|available)|auf lager",
-        r"(?:sofort )?lieferbar|vorrätig|verfügbar|en stock|disponible|disponibile|disponível|em estoque",
-        r"op voorraad|leverbaar|i lager|på lager|dostępny|skladem|raktáron|stokta|в наличии|在庫あり",
+        rf"{_STOCKED}|ready to ship|ships (?:in|within|today|now)|usually ships|\d+ (?:in stock|available)",
+        r"disponibilità immediata|spedizione immediata|lieferzeit:? (?:ca\.? )?\d",
     ),
 }
 """In the order in which they are looked for: what is not there is said with the word for being there."""
 
+_UNSPACED: Final = {
+    Availability.OUT_OF_STOCK: r"在庫切れ|在庫なし|売り切れ|缺货|缺貨|售罄|품절|สินค้าหมด",
+    Availability.PREORDER: r"予約受付|预售|預購|예약",
+    Availability.IN_STOCK: r"在庫あり|有货|有貨|现货|現貨|재고 있음|มีสินค้า",
+}
+"""In scripts that put no space between words."""
+
 _STATE_OF: Final = tuple(
-    (state.value, re.compile(rf"(?<!\w)(?:{words})", re.IGNORECASE)) for state, words in _STATES.items()
+    (
+        state.value,
+        re.compile(
+            rf"(?<!\w)(?:{words})" + (f"|{_UNSPACED[state]}" if state in _UNSPACED else ""), re.IGNORECASE
+        ),
+    )
+    for state, words in _STATES.items()
 )
 
+_NUMBER_WORD: Final = r"(?:no|nr|num(?:ber|mer)?|code|id|#)"
 SKU_LABEL: Final = _any_of(
-    r"sku|item(?: (?:no|number|code|id|#))|item ?#|art(?:ikel|icle)?[.-]? ?(?:nr|nummer|no|number)",
-    r"product (?:code|number|no|id|#)|produkt(?:nummer|code)|bestell-?n(?:r|ummer)|réf(?:érence)?|referencia",
-    r"ref|código|codice(?: articolo)?|stock (?:code|number|#)|style(?: (?:no|number|code|#))",
-    r"catalog(?: (?:no|number|#))|model(?: (?:no|number|#))?|modell|modèle|артикул|part (?:no|number|#)",
+    rf"(?:product |item )?sku|item[ .]?(?:model )?{_NUMBER_WORD}|art(?:ikel|icle)?[.-]*[ ]?{_NUMBER_WORD}",
+    rf"prod(?:uct|ukt)[ -]?{_NUMBER_WORD}|bestell-?n(?:r|ummer)|réf(?:érence)?|referencia|ref",
+    r"código|cód|codice(?: (?:articolo|prodotto))?|cod|stock (?:code|number|#)",
+    rf"style(?: (?:no|number|code|#))|catalog(?: {_NUMBER_WORD})|model(?: {_NUMBER_WORD})?|modell",
+    r"modèle|part (?:no|number|#)",
+    r"vare(?:nummer|nr)|tuotenumero|kod produktu|symbol|nr katalogowy|kód(?: produktu)?|cikkszám",
+    r"(?:ürün|stok) kodu|артикул|арт|код товара|品番|型番|型号|商品番号|货号|貨號|품번|상품코드",
 )
 MPN_LABEL: Final = _any_of(
     r"mpn|manufacturer(?:'s)? (?:part )?(?:no|number|#|code)|mfr\.? ?(?:part )?(?:no|number|#)?",
@@ -80,8 +115,8 @@ _RATED: Final = re.compile(
     re.IGNORECASE,
 )
 _REVIEWS: Final = re.compile(
-    r"(\d[\d.,]{0,9})\)?\s*(?:customer |verified |global |product )?"
-    r"(?:reviews?|ratings?|bewertungen|avis|opiniones|recensioni|beoordelingen|avalia|отзыв)",
+    r"(?<![\d.,])(\d{1,3}(?:[., ]\d{3}){1,2}|\d{1,9})\)?\s*(?:customer |verified |global |product )?"
+    r"(?:reviews?|ratings?|votes?|bewertungen|avis|opiniones|recensioni|beoordelingen|avalia|отзыв)",
     re.IGNORECASE,
 )
 
@@ -116,7 +151,7 @@ def reviews_in(text: str) -> int | None:
 def labelled(label: str, text: str) -> str:
     """Give what stands behind a label, in its line or in the next one; empty where nothing does."""
     match = re.search(
-        rf"^\W{{0,3}}(?:{label})(?![A-Za-z])\.?[ ]?(?:[:#°º]|\n)[ :#\n]{{0,3}}([^\n]{{1,60}})",
+        rf"^\W{{0,3}}(?:{label})(?![^\W\d_])\.?[ ]?(?:[:\uff1a#°º]|\n)[ :\uff1a#\n]{{0,3}}([^\n]{{1,60}})",
         text[:200_000],
         re.IGNORECASE | re.MULTILINE,
     )
