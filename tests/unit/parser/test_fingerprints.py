@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from hashlib import blake2b
 
-from strider.parser.core.fingerprints import distance, simhash
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from strider.parser.core import fingerprints
+from strider.parser.core.fingerprints import MAX_WORD_CHARS, distance, simhash
 
 FOX = "The quick brown fox jumps over the lazy dog"
 WORDS = [f"word{number}" for number in range(400)]
@@ -42,6 +48,40 @@ def test_published_vectors(text: str, expected: str) -> None:
 def test_what_parts_words_is_no_part_of_them(text: str, same: str) -> None:
     """ASCII words and others are told apart on different ways, which must meet."""
     assert simhash(text) == simhash(same)
+
+
+def by_definition(text: str) -> int:
+    """Give the fingerprint in the words of its definition, with nothing kept and no short cuts."""
+    words = {word[:MAX_WORD_CHARS] for word in re.findall(r"\w+", text.lower())}
+    digests = [int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "big") for word in words]
+    value = sum(1 << bit for bit in range(64) if 2 * sum(one >> bit & 1 for one in digests) > len(digests))
+    return value - (1 << 64) if value >> 63 else value
+
+
+LETTERS = st.sampled_from(
+    [*"abzAZ019_ .,'-\n\t", *"éÉßçж下次", *"\u0391\u03a3\u03c2\u212a\u0130\u0307\u2019\u2014\u3000\xa0\xb7"]
+)
+
+
+@given(st.lists(LETTERS | st.sampled_from(["a" * 63, "é" * 63, "Ab ", "ab "])).map("".join))
+@example("\u0391\u03a3'\u0391 \u0391\u03a3 \u0391")
+@example("x" * 64 + " " + "x" * 65 + "\u2019 x")
+def test_short_cuts_change_nothing(text: str) -> None:
+    """Words are looked up by pieces of the text, which are nearly always but not always words."""
+    assert simhash(text) == by_definition(text)
+
+
+def test_words_that_are_forgotten_count_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept of words has a bound, and a text may have more of them than that."""
+    text = " ".join([*WORDS, "größe", "don\u2019t"])
+    monkeypatch.setattr(fingerprints, "KEPT_WORDS", 10)
+    fingerprints._kept_digests.cache_clear()
+
+    found = [simhash(text), simhash(text)]
+
+    assert len(fingerprints._kept_digests()) <= 10
+    fingerprints._kept_digests.cache_clear()
+    assert found == [by_definition(text)] * 2
 
 
 def test_case_order_and_repeats_do_not_count() -> None:

@@ -13,8 +13,14 @@ from hashlib import blake2b
 from typing import Final
 
 BITS: Final = 64
+DIGEST_BYTES: Final = BITS // 8
 MAX_WORD_CHARS: Final = 64
 KEPT_WORDS: Final = 32_768
+"""Of each of two generations: whoever is asked for again stays, the others go."""
+
+_SIGMA: Final = "\u03a3"
+"""The one letter whose lower case depends on what stands around it, so that it is not told by its word."""
+
 _WORD: Final = re.compile(r"\w+")
 _BETWEEN: Final = bytes(
     byte if chr(byte).isalnum() or chr(byte) == "_" or not chr(byte).isascii() else ord(" ")
@@ -25,16 +31,16 @@ _BETWEEN: Final = bytes(
 
 def simhash(text: str) -> int:
     """Give the fingerprint as a signed number; 0 where there are no words."""
-    words = _words_of(text)
-    if not words:
+    written = _digests_of(text)
+    if not written:
         return 0
     # The first bytes of all digests as one long number, then the second ones: so bits are counted in C.
-    written = b"".join(map(_kept_digests().__getitem__, words))
-    half, low = len(words) // 2, int.from_bytes(b"\1" * len(words), "big")
+    count = len(written) // DIGEST_BYTES
+    half, low = count // 2, int.from_bytes(b"\1" * count, "big")
     masks = [low << bit for bit in range(7, -1, -1)]
     value = 0
-    for byte in range(BITS // 8):
-        column = int.from_bytes(written[byte :: BITS // 8], "big")
+    for byte in range(DIGEST_BYTES):
+        column = int.from_bytes(written[byte::DIGEST_BYTES], "big")
         for mask in masks:
             value = 2 * value + ((column & mask).bit_count() > half)
     return value - (1 << BITS) if value >> (BITS - 1) else value
@@ -45,33 +51,62 @@ def distance(one: int, other: int) -> int:
     return ((one ^ other) & ((1 << BITS) - 1)).bit_count()
 
 
-def _words_of(text: str) -> set[bytes]:
-    """Give each different word, in UTF-8.
+def _digests_of(text: str) -> bytes:
+    """Give the digest of each different word, one behind the other.
 
-    Most words come again, and most are ASCII: what is cut further, letter by letter, is what is left.
+    Most words come again, in this text and in others: what white space and marks of ASCII part is looked up
+    as it is, and only what that knows no digest of is cut further, letter by letter.
     """
-    lower = text if text.isascii() else text.lower()
-    pieces = set(lower.encode("utf-8", "replace").translate(_BETWEEN).split())
-    others = [piece for piece in pieces if not piece.isascii()]
-    words = pieces.difference(others) if others else pieces
-    if max(map(len, words), default=0) > MAX_WORD_CHARS:
-        words = {word[:MAX_WORD_CHARS] for word in words}
-    if others:
-        found = _WORD.findall(b" ".join(others).decode())
-        words.update([word[:MAX_WORD_CHARS].encode() for word in found])
-    return words
+    if _SIGMA in text:
+        text = text.lower()
+    pieces = set(text.encode("utf-8", "replace").translate(_BETWEEN).split())
+    digests = _kept_digests()
+    digests.no_words.clear()
+    written = b"".join(map(digests.__getitem__, pieces))
+    if not digests.no_words:
+        return written
+    found = _WORD.findall(b" ".join(digests.no_words).decode().lower())
+    others = {word[:MAX_WORD_CHARS].encode() for word in found}
+    return written + b"".join(map(_digest, others - pieces))
 
 
 class _Digests(dict[bytes, bytes]):
-    """Digests of words, made when they are first asked for; forgotten when they are too many."""
+    """Digests of words, made when they are first asked for; of too many, those asked for lately are kept.
 
-    def __missing__(self, word: bytes) -> bytes:
+    Nothing for a piece that is no word in the form that counts; such pieces are put down instead.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.no_words: list[bytes] = []
+        self._older: dict[bytes, bytes] = {}
+
+    def __missing__(self, piece: bytes) -> bytes:
+        found = self._older.get(piece)
+        if found is None:
+            if not _is_word(piece):
+                self.no_words.append(piece)
+                return b""
+            found = _digest(piece)
         if len(self) >= KEPT_WORDS:
+            self._older = dict(self)
             self.clear()
-        found = self[word] = blake2b(word, digest_size=BITS // 8).digest()
+        self[piece] = found
         return found
 
 
 @cache
 def _kept_digests() -> _Digests:
     return _Digests()
+
+
+def _is_word(piece: bytes) -> bool:
+    """Say whether this is one whole word, in lower case; in ASCII it is, if it is not too long."""
+    if piece.isascii():
+        return len(piece) <= MAX_WORD_CHARS
+    text = piece.decode()
+    return len(text) <= MAX_WORD_CHARS and _WORD.fullmatch(text) is not None and text.lower() == text
+
+
+def _digest(word: bytes) -> bytes:
+    return blake2b(word, digest_size=DIGEST_BYTES).digest()
