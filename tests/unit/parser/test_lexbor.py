@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strider.parser.adapters.lexbor import read_html
-from strider.parser.core.readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchor
+from strider.parser.core.readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchor, LinkTag
 
 
 @pytest.mark.req("S3.9.4")
@@ -171,3 +171,18 @@ def test_a_run_of_any_length_is_one_space(spaces: int, space: str) -> None:
         "d",
     ]
     assert read_html(f"<p>a{run}b".encode()).text == "a b"
+
+
+def test_of_link_elements_those_that_lead_to_pages_are_read() -> None:
+    """Most name style sheets and pictures; a rel is a list of words, in any letters."""
+    found = read_html(
+        b"<link rel=stylesheet href=/a.css><link rel=icon href=/b><link href=/c><link rel=next-page href=/d>"
+        b"<link rel='Alternate  Home' href=/e hreflang=' de ' type='Text/HTML'>"
+        b"<link rel=PREV><link rel=canonical href=/f>"
+    ).links
+
+    assert found == [
+        LinkTag("alternate  home", "/e", "de", "text/html"),
+        LinkTag("prev", "", "", ""),
+        LinkTag("canonical", "/f", "", ""),
+    ]

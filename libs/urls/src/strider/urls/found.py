@@ -44,7 +44,8 @@ def as_found(url: str, base: str | None = None) -> str | Refused:
     if len(url) > MAX_TEXT_CHARACTERS:
         return Refused(TOO_LONG)
     try:
-        href = resolver(base)(url).href
+        # What names its host stands for itself, so that the base need not be read.
+        href = (can_ada.parse if url.startswith(_PAGE_SCHEMES) else resolver(base))(url).href
     except (ValueError, TypeError):  # TypeError: lone surrogates do not pass into the parser
         return Refused(BAD_URL)
     if not href.startswith(_PAGE_SCHEMES):

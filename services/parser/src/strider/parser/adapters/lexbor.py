@@ -48,7 +48,7 @@ def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
         language=_attribute(root, "lang"),
         base=next((href for node in walk.named("base") if (href := _attribute(node, "href"))), ""),
         anchors=read_anchors(walk, anchors),
-        links=[_link(node) for node in walk.named("link")[:MAX_LINK_TAGS]],
+        links=_links(walk),
         metas=[_meta(node) for node in walk.named("meta")[:MAX_METAS]],
         noscript=_noscript(walk),
         paragraphs=walk.count("p"),
@@ -96,15 +96,19 @@ MAX_TIMES: Final = 20
 MAX_DATA_CHARS: Final = 256 * 1024
 
 
-def _link(node: LexborNode) -> LinkTag:
-    found = node.attributes
-    rel, language, kind = found.get("rel"), found.get("hreflang"), found.get("type")
-    return LinkTag(
-        rel.lower() if rel else "",
-        found.get("href") or "",
-        language.strip() if language else "",
-        kind.strip().lower() if kind else "",
-    )
+def _links(walk: Walk) -> list[LinkTag]:
+    """Read the link elements that lead to pages and lists; most are about style, and nobody asks for them."""
+    found = []
+    for node in walk.named("link")[:MAX_LINK_TAGS]:
+        said = node.attributes
+        rel = (said.get("rel") or "").lower()
+        if not _ASKED_RELS.isdisjoint(rel.split()):
+            language, kind = said.get("hreflang") or "", said.get("type") or ""
+            found.append(LinkTag(rel, said.get("href") or "", language.strip(), kind.strip().lower()))
+    return found
+
+
+_ASKED_RELS: Final = frozenset({"canonical", "alternate", "next", "prev", "previous"})
 
 
 def _meta(node: LexborNode) -> MetaTag:
