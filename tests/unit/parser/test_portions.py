@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import io
 import tracemalloc
+import zlib
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import cramjam
 import pytest
 
 from strider.contracts.generated.events import PageParsed
-from strider.parser.adapters import encodings
+from strider.parser.adapters import decoders
 from strider.parser.adapters.encodings import open_body
 from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits
@@ -59,6 +62,36 @@ def a_broken_sitemap(chance: Random) -> str:
     return f"<?xml version='1.0'?><urlset xmlns='x'>{''.join(pieces)}{end}"
 
 
+def brotli(content: bytes) -> bytes:
+    return bytes(cramjam.brotli.compress(content, level=2))
+
+
+def zstd(content: bytes) -> bytes:
+    return bytes(cramjam.zstd.compress(content))
+
+
+def raw_deflate(content: bytes) -> bytes:
+    return zlib.compress(content)[2:-4]
+
+
+def in_encodings(body: bytes) -> list[tuple[bytes, str]]:
+    """Give a body as it may be sent, with what the server says of it."""
+    packed = gzip.compress(body)
+    return [
+        (body, ""),
+        (packed, "gzip"),
+        (packed, ""),
+        (gzip.compress(packed), "gzip"),
+        (gzip.compress(body[:99]) + gzip.compress(body[99:]), "x-gzip"),
+        (zlib.compress(body), "deflate"),
+        (raw_deflate(body), "deflate"),
+        (brotli(body), "br"),
+        (zstd(body), "zstd"),
+        (brotli(packed), "gzip, br"),
+        (gzip.compress(zstd(brotli(body))), "identity, br, zstd, gzip"),
+    ]
+
+
 @pytest.mark.req("S2.2.8", "S2.2.9")
 @pytest.mark.parametrize("level", ["basic", "records"])
 @pytest.mark.parametrize("portion_bytes", [17, 64, 300])
@@ -71,8 +104,8 @@ def test_in_portions_a_sitemap_says_what_it_says_as_a_whole(
         text = a_broken_sitemap(chance)
         body = text.encode()
         whole = said(read(body, limits=limits, content_type="", url="https://site.test/list"))
-        monkeypatch.setattr(encodings, "PORTION_BYTES", portion_bytes)
-        for sent, encoding in ((body, ""), (gzip.compress(body), "gzip"), (gzip.compress(body), "")):
+        monkeypatch.setattr(decoders, "PORTION_BYTES", portion_bytes)
+        for sent, encoding in in_encodings(body):
             page = a_page(
                 sent,
                 kind="sitemap",
@@ -170,11 +203,97 @@ def test_lines_are_whole_wherever_portions_end() -> None:
     [
         pytest.param(b"x", "", True, id="plain"),
         pytest.param(gzip.compress(b"x"), "", True, id="a-gzipped-file"),
-        pytest.param(gzip.compress(b"x"), "gzip", True, id="gzip"),
-        pytest.param(gzip.compress(b"x"), "gzip, gzip", False, id="twice"),
-        pytest.param(b"x", "br", False, id="brotli"),
-        pytest.param(b"x" * 11, "", False, id="too-large"),
+        pytest.param(gzip.compress(b"x"), "gzip, gzip", True, id="twice"),
+        pytest.param(b"x", "gzip," * 6, False, id="six-times"),
+        pytest.param(b"x", "br, compress", False, id="unknown"),
+        pytest.param(b"x" * 31, "", False, id="too-large"),
     ],
 )
 def test_what_can_be_had_in_portions(body: bytes, encoding: str, is_opened: bool) -> None:
-    assert (open_body(body, encoding, max(10, len(body) * (body[:1] != b"x"))) is not None) is is_opened
+    assert (open_body(body, encoding, 30) is not None) is is_opened
+
+
+ENCODINGS: list[tuple[Callable[[bytes], bytes], str]] = [
+    (brotli, "br"),
+    (zlib.compress, "deflate"),
+    (raw_deflate, "deflate"),
+    (lambda content: brotli(gzip.compress(content)), "gzip, br"),
+    (lambda content: gzip.compress(gzip.compress(content)), "gzip"),
+    (lambda content: gzip.compress(brotli(content)), "br, gzip"),
+]
+NAMES = ["brotli", "zlib", "raw-deflate", "gzip-in-brotli", "a-gzipped-file", "brotli-in-gzip"]
+
+
+@pytest.mark.req("S2.2.8")
+@pytest.mark.parametrize(("pack", "encoding"), [*ENCODINGS, (zstd, "zstd")], ids=[*NAMES, "zstd"])
+def test_no_encoding_has_a_sitemap_held_as_text(pack: Callable[[bytes], bytes], encoding: str) -> None:
+    """Nor its bytes, where the encoding gives them as it is undone; zstd gives them at its end."""
+    plain = gzip.decompress(gzipped("<url><loc>https://site.test/{:08}</loc><x>{}</x></url>\n"))
+    body, reader = pack(b"<urlset>" + plain + b"</urlset>"), make_reader(Limits())
+    page = a_page(
+        b"", kind="sitemap", content_encoding=encoding, content_type="", url="https://site.test/list"
+    )
+    parsed = reader(page, body)
+
+    tracemalloc.start()
+    try:
+        reader(page, body)
+        peak = tracemalloc.get_traced_memory()[1] / MIB
+    finally:
+        tracemalloc.stop()
+
+    assert (parsed.outcome, len(parsed.entry_urls)) == ("parsed", 4_000)
+    assert parsed.decoded_bytes > 11 * MIB
+    assert peak < (4 if encoding != "zstd" else len(body) / MIB + 50 + 4), peak
+
+
+BOMB_BYTES = 24 * MIB
+LIMIT = 4 * MIB
+
+
+@pytest.mark.parametrize(("pack", "encoding"), [*ENCODINGS, (zstd, "zstd")], ids=[*NAMES, "zstd"])
+@pytest.mark.parametrize("filling", [b"\0", b"<url><loc>/a</loc></url>"], ids=["zeros", "entries"])
+def test_a_bomb_in_portions_is_refused(pack: Callable[[bytes], bytes], encoding: str, filling: bytes) -> None:
+    """Before it unfolds; looked at as a whole it then says what it is."""
+    body = pack(b"<urlset>" + filling * (BOMB_BYTES // len(filling)))
+
+    tracemalloc.start()
+    try:
+        portions = open_body(body, encoding, LIMIT)
+        assert portions is not None
+        size, largest = 0, 0
+        for portion in portions:
+            size, largest = size + len(portion), max(largest, len(portion))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert (portions.is_refused, size <= LIMIT, largest <= MIB) == (True, True, True)
+    assert peak < (2 if encoding != "zstd" else 6) * MIB
+    whole = read(body, limits=Limits(max_sitemap_bytes=LIMIT), kind="sitemap", content_encoding=encoding)
+    assert whole.outcome in {"decode_bomb", "unsupported"}  # the latter is a file that cannot be unpacked
+
+
+@pytest.mark.parametrize(("pack", "encoding"), ENCODINGS, ids=NAMES)
+def test_what_came_before_a_break_is_read(pack: Callable[[bytes], bytes], encoding: str) -> None:
+    """Half a sitemap is worth reading; that it is half is said, wherever in the stack it breaks."""
+    chance = Random(4)
+    names = [f"{chance.getrandbits(64):x}" for _ in range(40_000)]
+    rows = "".join(f"<url><loc>https://site.test/{name}</loc></url>\n" for name in names)
+    body = pack(f"<urlset>{rows}</urlset>".encode())
+    page = a_page(b"", kind="sitemap", content_encoding=encoding, content_type="")
+
+    parsed = make_reader(Limits())(page, body[: -len(body) // 3])
+
+    assert (parsed.outcome, parsed.truncated) == ("partly_parsed", True)
+    assert 0 < len(parsed.entry_urls) < 40_000
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "gzip, br", "br, gzip"])
+def test_what_is_no_such_encoding_says_the_same_in_portions_and_as_a_whole(encoding: str) -> None:
+    for body in (b"\0\xff" * 99, b"<urlset><url><loc>/a</loc></url></urlset>", b"", b"\x1f\x8b", b"\x78\x9c"):
+        fields = {"content_encoding": encoding, "content_type": "application/xml"}
+
+        in_portions, whole = (said(read(body, kind=kind, **fields)) for kind in ("sitemap", "page"))
+
+        assert in_portions == whole

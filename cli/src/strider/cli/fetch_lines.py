@@ -15,7 +15,8 @@ from strider.fetcher.adapters import talking
 from strider.fetcher.adapters.course import START_SECONDS
 from strider.fetcher.core.reading import MAX_ENCODINGS, encodings
 from strider.fetcher.settings import FetcherSettings
-from strider.parser.adapters.encodings import BOMB_RATIO, unpack
+from strider.parser.adapters.decoders import BOMB_RATIO
+from strider.parser.adapters.encodings import unpack
 from strider.parser.core import Limits
 from strider.parser.core.outcomes import Unreadable
 
