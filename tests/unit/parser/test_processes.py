@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import socket
+from contextlib import ExitStack
 
 import pytest
 
 from strider.parser.adapters.frames import READY, Answer
-from strider.parser.adapters.processes import Death, WorkerProcess
+from strider.parser.adapters.letterbox import ANSWERS_PER_BELL
+from strider.parser.adapters.processes import Death, WorkerProcess, _pair
 
 MIB = 1024
 
@@ -54,3 +56,16 @@ async def test_who_was_killed_by_the_parent_died_of_what_the_parent_says() -> No
     process._killed_for = why = Death("timed_out", "it took longer than 10 s")
 
     assert process.death(memory_mb=256) == why
+
+
+def test_the_answers_of_a_bell_have_room_before_anybody_fetches_them() -> None:
+    """Else the worker would wait for its parent in the midst of them; usual ones have 27 KB."""
+    with ExitStack() as opened:
+        ours, theirs = _pair(opened)
+        sent = [theirs.send(bytes(27_000), socket.MSG_DONTWAIT) for _ in range(ANSWERS_PER_BELL)]
+        theirs.close()
+        ours.setblocking(True)
+        found = b"".join(iter(lambda: ours.recv(1_000_000), b""))
+
+    assert sent == [27_000] * ANSWERS_PER_BELL
+    assert len(found) == sum(sent)

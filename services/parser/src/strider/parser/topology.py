@@ -38,7 +38,7 @@ SHADOW_GROUP: Final = "parser-shadow"
 """Of a parser that reads beside the live one; nobody acts on what it says."""
 
 PAGES_PER_WORKER: Final = 16
-"""In hand at a time: what a worker has ahead, and as many that wait."""
+"""In hand at a time: what a worker has ahead."""
 
 USUAL_EXTRACTION: Final = ExtractionLevel.MAIN.value
 """Of a page whose crawl does not say."""

@@ -16,7 +16,7 @@ from typing import Final
 
 from .frames import HEAD_BYTES, Answer, answer_pieces, length_of
 
-ANSWERS_PER_BELL: Final = 4
+ANSWERS_PER_BELL: Final = 8
 """Half of what a worker has at hand: while the parent fetches these and sends more, there is work left."""
 
 RECEIVE_BYTES: Final = 64 * 1024

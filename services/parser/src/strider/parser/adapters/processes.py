@@ -43,7 +43,10 @@ LINGER_LOOKS: Final = 200
 """So many looks a process may take to go once its socket is closed."""
 
 COLLECT_BYTES: Final = MIB // 4
-"""More than a socket holds where nobody has said otherwise."""
+"""Of answers, at a time: more than those of a bell mostly have."""
+
+ROOM_BYTES: Final = MIB
+"""Asked of the kernel for what lies in a socket: the usual fifth holds fewer answers than a bell has."""
 
 _SIGNALS: Final = frozenset(int(number) for number in signal.Signals)
 
@@ -206,6 +209,8 @@ async def start_worker(
 def _pair(opened: ExitStack) -> tuple[socket.socket, socket.socket]:
     """Give our end, which never waits, and theirs; both are closed with `opened`."""
     ours, theirs = map(opened.enter_context, socket.socketpair())
+    for end in (ours, theirs):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM_BYTES)  # it gives what it may
     ours.setblocking(False)  # noqa: FBT003  # the socket's own shape
     return ours, theirs
 

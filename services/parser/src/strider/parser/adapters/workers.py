@@ -32,7 +32,9 @@ from .processes import Death, WorkerProcess
 from .staff import PART, Staff
 from .worker import MIB, WorkerOrders
 
-PAGES_AT_HAND: Final = 8
+PAGES_AT_HAND: Final = 16
+"""All that its part of the loop has in hand: the next ones come while it is at the second half of these."""
+
 BYTES_AT_HAND: Final = 2 * MIB
 """What one worker is given ahead, at most."""
 
