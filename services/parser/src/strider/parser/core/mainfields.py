@@ -5,7 +5,9 @@ Writes fields of the event. Each is decided in a file of its own; here they meet
 
 from __future__ import annotations
 
+import json
 import re
+from itertools import islice
 from typing import Any, Final
 
 from strider.contracts.generated.words import PageKind
@@ -21,10 +23,13 @@ from .readings import HtmlReading
 from .wordcounts import count_words
 
 MAX_AUTHOR_CHARS: Final = 200
+MAX_NAME_CHARS: Final = 300
+MAX_TRIES: Final = 8
+"""Places of a field in a page's data that are looked at: each may hold all of the rest."""
 _TYPES: Final = re.compile(r'"@type"\s*:\s*\[?\s*"([A-Za-z]{1,60})"')
-_AUTHOR: Final = re.compile(
-    r'"author"\s*:\s*\[?\s*(?:"([^"]{1,200})"|\{[^{}]{0,500}?"name"\s*:\s*"([^"]{1,200})")'
-)
+_AUTHOR: Final = re.compile(r'"author"\s*+:\s*+')
+_PUBLISHER: Final = re.compile(r'"publisher"\s*+:\s*+')
+_JSON: Final = json.JSONDecoder(strict=False)
 
 
 def of_main(
@@ -66,6 +71,7 @@ def of_main(
         "modified_at": modified[0],
         "modified_evidence": modified[1],
         "author": _author(reading, properties),
+        "site_name": _site_name(reading, properties),
     }
 
 
@@ -77,7 +83,35 @@ def _types(reading: HtmlReading, properties: Properties) -> tuple[str, ...]:
 def _author(reading: HtmlReading, properties: Properties) -> str:
     said = properties.say("author", "article:author", "parsely-author", "dc.creator", "twitter:creator")
     if not said or said.startswith(("http://", "https://", "@")):
-        match = _AUTHOR.search(reading.data)
-        in_data = (match[1] or match[2]) if match else ""
+        in_data = _name_in(reading.data, _AUTHOR)
         said = in_data or next((name for name in reading.authors if name), "") or said
     return said.strip()[:MAX_AUTHOR_CHARS]
+
+
+def _site_name(reading: HtmlReading, properties: Properties) -> str:
+    said = properties.say("og:site_name", "application-name")
+    return (said or _name_in(reading.data, _PUBLISHER)).strip()[:MAX_NAME_CHARS]
+
+
+def _name_in(data: str, field: re.Pattern[str]) -> str:
+    """Give the name that a field bears in a page's data, wherever it stands, and however it is given."""
+    for match in islice(field.finditer(data), MAX_TRIES):
+        try:
+            value, _ = _JSON.raw_decode(data, match.end())
+        except (ValueError, RecursionError):
+            continue  # this one is broken; another may be whole
+        if name := _name_of(value):
+            return name
+    return ""
+
+
+def _name_of(value: Any) -> str:
+    """Read a name, something that has one, or the first of several such."""
+    for _ in range(MAX_TRIES):
+        if isinstance(value, list):
+            value = next(iter(value), "")
+        elif isinstance(value, dict):
+            value = value.get("name", "")
+        else:
+            break
+    return " ".join(value.split()) if isinstance(value, str) else ""

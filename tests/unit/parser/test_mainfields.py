@@ -1,0 +1,76 @@
+"""Who wrote a page and who publishes it, as its data says it: in any of the forms that are in use."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from strider.contracts.generated.events import PageParsed
+from strider.contracts.generated.words import ExtractionLevel
+from strider.parser.core import Limits
+
+from . import pages
+
+ANN = "Ann Otter"
+
+
+def read(text: str) -> PageParsed:
+    return pages.read(text, limits=Limits(extraction=ExtractionLevel.RECORDS))
+
+
+def page(**data: Any) -> str:
+    return with_data(json.dumps({"@type": "NewsArticle", **data}))
+
+
+def with_data(data: str) -> str:
+    return f"<title>t</title><script type=application/ld+json>{data}</script><p>Some text.</p>"
+
+
+@pytest.mark.req("S1.15.4")
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(ANN, id="text"),
+        pytest.param({"@type": "Organization", "name": ANN}, id="object"),
+        pytest.param({"logo": {"@type": "ImageObject", "name": "logo"}, "name": ANN}, id="object-in-front"),
+        pytest.param([{"name": ANN}, {"name": "Bob"}], id="list-of-objects"),
+        pytest.param([ANN, "Bob"], id="list-of-texts"),
+        pytest.param({"name": [f" {ANN}\n"]}, id="list-within"),
+    ],
+)
+@pytest.mark.parametrize("field", ["author", "publisher"])
+def test_a_name_is_a_text_an_object_or_a_list(field: str, said: Any) -> None:
+    found = read(page(**{field: said}))
+
+    assert (found.author if field == "author" else found.site_name) == ANN
+    assert json.loads(found.structured_json)[0]["items"][0][field] == said
+
+
+def test_escapes_of_json_are_read() -> None:
+    assert read(with_data(r'{"author": {"name": "Jos\u00e9 \"Pepe\" P\/"}}')).author == 'José "Pepe" P/'
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param('{"author": {"name": "Cut', "", id="cut-off"),
+        pytest.param('{"author": {name: 1}, "b": {"author": "Ann"}}', "Ann", id="the-next-is-whole"),
+        pytest.param('{"author": ' + "[" * 50_000, "", id="nested-without-end"),
+        pytest.param('{"author": 17, "publisher": null}', "", id="no-names"),
+        pytest.param('{"author": ""}', "", id="empty"),
+    ],
+)
+def test_what_is_broken_costs_nothing_else(data: str, expected: str) -> None:
+    found = read(with_data(data))
+
+    assert (found.author, found.site_name, found.outcome) == (expected, "", "parsed")
+
+
+def test_what_the_head_says_comes_first() -> None:
+    head = "<meta name=author content=Head><meta property=og:site_name content=Site>"
+
+    found = read(head + page(author="Data", publisher="Data"))
+
+    assert (found.author, found.site_name) == ("Head", "Site")
