@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from strider.cli.embedded.wish import BadWish
     [
         pytest.param({"max_depth": 11}, "--max-depth is 11, wanted is 0 to 10", id="deeper than allowed"),
         pytest.param({"max_depth": -1}, "--max-depth is -1, wanted is 0 to 10", id="without end"),
+        pytest.param({"max_pages": 10**20}, f"--max-pages is {10**20}, wanted is 0 to {10**12}", id="pages"),
+        pytest.param({"max_bytes": -1}, f"--max-bytes is -1, wanted is 0 to {10**18}", id="bytes"),
         pytest.param({"delay_seconds": float("nan")}, "--delay: must be a finite number", id="no number"),
     ],
 )
@@ -24,3 +27,14 @@ def test_a_wish_that_cannot_be_has_its_sentence(options: dict[str, Any], sentenc
         order_of(Asked(urls=("http://127.0.0.1:1/",), **options))
 
     assert str(caught.value) == sentence
+
+
+def test_what_is_no_list_of_urls_is_told_by_its_line(tmp_path: Path) -> None:
+    """A wrong file is one mistake, and no crawl of rubbish."""
+    listed = tmp_path / "urls.txt"
+    listed.write_bytes(b"\xef\xbb\xbfhttp://127.0.0.1:1/\r\n# remark\n\xff\xfe\n")
+
+    with pytest.raises(BadWish) as caught:
+        order_of(Asked(urls=(), from_file=listed))
+
+    assert str(caught.value) == f"--from {listed}: line 3 is no UTF-8; wanted are URLs, one a line"

@@ -78,7 +78,10 @@ def crawl(  # noqa: PLR0917  # each is an option
     concurrency: Annotated[int, typer.Option(min=1, max=2048, help="Requests at a time, in all.")] = 64,
     timeout: Annotated[float, typer.Option(min=1.0, max=120.0, help="Seconds for one request.")] = 30.0,
     host_patience: Annotated[
-        int, typer.Option(min=0, help="Seconds after which a host that stays out of reach is given up.")
+        int,
+        typer.Option(
+            min=0, max=31_536_000, help="Seconds after which a host that stays out of reach is given up."
+        ),
     ] = 120,
     header: Headers = None,
     user_agent: UserAgent = "",

@@ -31,6 +31,16 @@ _NAME_MARKS: Final = frozenset("!#$%&'*+-.^_`|~")
 _OURS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
 
+_RANGED: Final = (
+    "max_depth",
+    "max_pages",
+    "max_bytes",
+    "max_seconds",
+    "max_pages_per_host",
+    "max_pages_per_domain",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The command line, read."""
@@ -97,8 +107,9 @@ def order_of(asked: Asked) -> Order:
 
 
 def _spec(asked: Asked, settings: CrawlSettings) -> CrawlSpecDeclared:
-    if fault := range_fault("max_depth", asked.max_depth, called="--max-depth"):
-        raise BadWish(fault)
+    for name in _RANGED:
+        if fault := range_fault(name, getattr(asked, name), called=f"--{name.replace('_', '-')}"):
+            raise BadWish(fault)
     return CrawlSpecDeclared(
         crawl_spec_id="",
         scope=asked.scope,
@@ -140,21 +151,24 @@ def _settings(asked: Asked) -> CrawlSettings:
 def _seeds(urls: Sequence[str], from_file: Path | None) -> Iterator[str]:
     for url in urls:
         if url == "-":
-            yield from _urls_of(sys.stdin)
+            yield from _urls_of(sys.stdin.buffer, "standard input")
         else:
             yield read_seed(url)
     if from_file is None:
         return
     try:
-        with from_file.open(encoding="utf-8") as lines:
-            yield from _urls_of(lines)
-    except (OSError, UnicodeDecodeError) as failure:
-        raise BadWish(f"--from {from_file}: {getattr(failure, 'strerror', None) or failure}") from failure
+        with from_file.open("rb") as lines:
+            yield from _urls_of(lines, f"--from {from_file}")
+    except OSError as failure:
+        raise BadWish(f"--from {from_file}: {failure.strerror}") from failure
 
 
-def _urls_of(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        text = line.strip()
+def _urls_of(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    for number, line in enumerate(lines, 1):
+        try:
+            text = line.decode("utf-8-sig").strip()
+        except UnicodeDecodeError as failure:
+            raise BadWish(f"{name}: line {number} is no UTF-8; wanted are URLs, one a line") from failure
         if text and not text.startswith("#"):
             yield read_listed(text)
 

@@ -172,7 +172,12 @@ def refusal(text: str, refused: Refused, wanted: Wanted, *, clock: Clock) -> Att
 def _words(refused: Refused) -> str:
     if refused.reason == DecisionReason.REFUSED_SCHEME:
         return "only http and https are asked"
+    if refused.reason == DecisionReason.BAD_URL:
+        return f"that is no URL: {_WHY_NONE.get(refused.detail, 'look at its host and port')}"
     return refused.reason.replace("_", " ") + (f" ({refused.detail})" if refused.detail else "")
+
+
+_WHY_NONE: Final = {"bad_host": "its host cannot be a name"}
 
 
 def _request(url: str, wanted: Wanted, *, chain: tuple[str, ...], number: int) -> FetchRequested:

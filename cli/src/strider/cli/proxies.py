@@ -19,6 +19,8 @@ EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_UNREACHABLE: Final = 3
 
+NO_PROXIES: Final = "no proxies: set CRAWLER_PROXY_URLS, or strider proxies add URL"
+
 T = TypeVar("T")
 
 app = typer.Typer(no_args_is_help=True, help="Look after the proxies that requests go by way of.")
@@ -40,7 +42,7 @@ def list_proxies(as_json: AsJsonLines = False, dsn: Dsn = "") -> None:
         told = object_of(row)
         typer.echo(json.dumps(told) if as_json else _line_of(told))
     if not rows and not as_json:
-        typer.echo("no proxies: set CRAWLER_PROXY_URLS, or strider proxies add URL")
+        typer.echo(NO_PROXIES)
 
 
 Page = Annotated[str, typer.Argument(help="Page to fetch by way of each; without it they are greeted.")]
@@ -53,7 +55,10 @@ def try_proxies(url: Page = "", as_json: AsJsonLines = False, dsn: Dsn = "") -> 
 
     async def run() -> bool:
         is_well = True
-        for row in await known(dsn):
+        rows = await known(dsn)
+        if not rows and not as_json:
+            typer.echo(NO_PROXIES)
+        for row in rows:
             told = await tried(row, url)
             is_well = is_well and bool(told["works"])
             typer.echo(json.dumps(told) if as_json else _verdict_of(told))

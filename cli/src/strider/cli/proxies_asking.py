@@ -155,11 +155,13 @@ async def _table(dsn: str) -> AsyncIterator[ProxyTable]:
     address = dsn or read_endpoints(os.environ, Path.cwd()).get("postgres", "")
     if not address:
         raise StartRefused("no database is named: give --dsn, set POSTGRES_DSN, or run strider up")
+    postgres = None
     try:
         postgres = Postgres(PostgresOptions(address, application="strider-proxies"))
-    except StartRefused as refused:
-        raise StartRefused(str(refused).replace("POSTGRES_DSN", "--dsn") if dsn else str(refused)) from None
-    try:
         yield ProxyTable(postgres)
+    except StartRefused as refused:
+        # An address that is none may come to light with the first connection.
+        raise StartRefused(str(refused).replace("POSTGRES_DSN", "--dsn") if dsn else str(refused)) from None
     finally:
-        await postgres.close()
+        if postgres is not None:
+            await postgres.close()

@@ -8,8 +8,6 @@ or missing) and no tracebacks for what is not a bug.
 
 from __future__ import annotations
 
-import io
-import sys
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, Final
@@ -18,6 +16,8 @@ import typer
 from typer.core import TyperGroup
 
 from strider.runtime.faulttexts import plain_text
+
+from .streams import carry_out, open_streams
 
 WORDS: Final = {
     "crawl": "crawl",
@@ -97,8 +97,6 @@ def root(
 
 
 def run() -> None:
-    """Run the command line; what the terminal's encoding cannot show is escaped, not a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    app()
+    """Run the command line; neither what a terminal cannot show nor a stream that fails is a traceback."""
+    open_streams()
+    carry_out(app)

@@ -16,8 +16,10 @@ from strider.cli.crawl_order import Asked, order_of
 from strider.cli.embedded.crawl import Crawl, CrawlFailed
 from strider.cli.embedded.member import Member
 from strider.cli.embedded.output import JSONL, Output
+from strider.cli.robots_report import ONLY_PRIVATELY
 from strider.contracts.generated.events import PageFetched
 from strider.contracts.generated.topics import PAGES_FETCHED, PARSER_DLQ
+from strider.contracts.generated.words import DecisionReason
 from strider.runtime.effects import NOTHING, Effects, Reads
 from strider.runtime.ports import GroupSpec, Record
 from strider.runtime.service_consumption import Consumption
@@ -88,4 +90,5 @@ def _reason(lines: bytes, url: str) -> str:
     if not told:
         return f"{url}: nothing came of it"
     last = told[-1]
-    return f"{last['url']}: {last['outcome']}, {last['reason'] or 'no reason given'}"
+    hint = f"; {ONLY_PRIVATELY}" if last["reason"] == DecisionReason.POLICY_BLOCKED else ""
+    return f"{last['url']}: {last['outcome']}, {last['reason'] or 'no reason given'}{hint}"

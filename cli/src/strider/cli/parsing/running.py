@@ -14,6 +14,7 @@ from typing import IO, Any, Final
 
 from strider.cli.embedded.wish import BadWish, read_seed
 from strider.runtime.logs import configure_logs
+from strider.urls import Refused, as_found
 
 from .fetching import fetch
 from .reading import open_reader, read_all, read_one, read_page
@@ -65,6 +66,10 @@ def _check(asked: Asked) -> None:
     if (asked.listed is None) == (not asked.page):
         raise BadUsage("name one FILE or URL, or many by --list")
     is_there = asked.listed or asked.page == STANDARD_INPUT or Path(asked.page).is_file()
+    if asked.page and Path(asked.page).is_dir():
+        raise BadUsage(f"{asked.page}: it is a directory; name a file, or many by --list")
+    if asked.url and isinstance(as_found(asked.url), Refused):
+        raise BadUsage(f"--url {asked.url[:200]!r} is no URL of a page")
     if not is_there and not _is_url(asked.page):
         raise BadUsage(f"{asked.page}: no such file (a URL begins with http:// or https://)")
 
