@@ -236,3 +236,34 @@ async def test_idle_groups_are_forgotten_and_busy_ones_are_not(frontier: Frontie
 
     assert list(pruned) == ["idle.test"]
     assert await frontier.working_set.prune(SHARD, EPOCH) == []
+
+
+@pytest.mark.parametrize("fate", [Fate.CLOSE, Fate.CLOSE_AND_FORGET])
+async def test_what_was_parked_since_it_was_decided_about_is_closed(
+    frontier: FrontierWorld, fate: Fate
+) -> None:
+    """Who decided had seen it queued; no refill would find it again, and its run would never end."""
+    await limited(frontier, TWO_A_GROUP)
+    pages = [page(word) for word in "abc"]
+    await frontier.accept(*pages)
+
+    await frontier.conclude_entry(pages[2], fate)
+
+    assert await full(frontier) == (2, 0, 0, 0)
+    known = Standing.SEEN if fate is Fate.CLOSE else Standing.UNKNOWN
+    assert (await frontier.look(pages[2])).standing is known
+    assert await frontier.working_set.counts(SHARD, EPOCH) == {"news-1": Counts(open=2, accepted=3)}
+    assert await finish(frontier) == ["a", "b"]
+    assert await refill(frontier, *pages) == 0
+
+
+async def test_a_late_word_about_another_fetch_leaves_what_is_parked(frontier: FrontierWorld) -> None:
+    """It names a lease, and what is parked had none."""
+    await limited(frontier, TWO_A_GROUP)
+    pages = [page(word) for word in "abc"]
+    await frontier.accept(*pages)
+
+    await frontier.conclude_entry(pages[2], Fate.CLOSE, lease_id=f"{SHARD}-{EPOCH:x}-99")
+
+    assert await parked(frontier, pages[2]) == [True]
+    assert await frontier.working_set.counts(SHARD, EPOCH) == {"news-1": Counts(open=3, accepted=3)}

@@ -108,6 +108,54 @@ async def test_on_a_nearly_full_server_entries_are_accepted_into_the_log_only(
     assert (after.queued, after.parked, after.hungry, after.memory_percent) == (2, 0, 0, 0)
 
 
+async def test_on_a_server_that_goes_on_filling_up_what_is_queued_last_is_parked(
+    redis: Redis, stack: Stack
+) -> None:
+    """What is parked takes room too: without this it would fill the server, and nothing more be accepted."""
+    if not stack.redis.is_ours:
+        pytest.skip("somebody else's server is not filled up")
+    frontier = await opened(redis, Room(full_percent=80, floor_entries=6))
+    pages = [accepted(number, f"{number % 2}.test") for number in range(16)]
+    await frontier.accept(SHARD, EPOCH, pages)
+
+    async with filled(redis, percent=93):
+        await frontier.accept(SHARD, EPOCH, [])
+        halved = await frontier.figures(SHARD, EPOCH)
+        for _ in range(3):
+            await frontier.accept(SHARD, EPOCH, [])
+        least = await frontier.figures(SHARD, EPOCH)
+        leases = (await frontier.release(SHARD, EPOCH, limit=99, lease_ms=LEASE_MS)).leases
+    opened_again = await frontier.refill(SHARD, EPOCH, [each.entry for each in pages], part=Round.WHOLE)
+    counts = await frontier.counts(SHARD, EPOCH)
+
+    assert (halved.queued, halved.parked, halved.hungry) == (8, 8, 2)
+    assert (least.queued, least.parked) == (6, 10)
+    first = {each.entry.url for each in pages[:6]}
+    assert {lease.entry.url for lease in leases} <= first
+    assert opened_again == 10
+    assert (counts["news-1"].open, counts["news-1"].accepted) == (16, 16)
+
+
+async def test_what_an_outcome_may_still_come_for_is_not_parked(redis: Redis, stack: Stack) -> None:
+    """An outcome whose lease is gone counts where its entry is queued: it would be fetched once more."""
+    if not stack.redis.is_ours:
+        pytest.skip("somebody else's server is not filled up")
+    frontier = await opened(redis, Room(full_percent=80))
+    await frontier.accept(SHARD, EPOCH, [accepted(1)])
+    [lease] = (await frontier.release(SHARD, EPOCH, limit=1, lease_ms=0)).leases
+    [over] = (await frontier.release(SHARD, EPOCH, limit=1, lease_ms=0)).expired
+    again = Conclusion(over.entry, Fate.QUEUE, "news", accepted(1).fingerprint, over.lease_id)
+    await frontier.conclude(SHARD, EPOCH, [again])
+
+    async with filled(redis, percent=93):
+        await frontier.accept(SHARD, EPOCH, [])
+        figures = await frontier.figures(SHARD, EPOCH)
+    freed = [Freed(lease.lease_id, 0, "a.test", question(accepted(1)).entry_id)]
+
+    assert (figures.queued, figures.parked) == (1, 0)
+    assert await frontier.free(SHARD, EPOCH, freed) == ["current"]
+
+
 async def test_on_a_full_server_the_older_memory_of_what_was_seen_goes_first(
     redis: Redis, stack: Stack
 ) -> None:

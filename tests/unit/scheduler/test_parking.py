@@ -8,7 +8,7 @@ import pytest
 
 from strider.runtime.inprocess import simulate
 from strider.scheduler.topology import Options
-from strider.scheduler.topology.appetite import is_wanted, parts, rest_seconds
+from strider.scheduler.topology.appetite import is_full, is_wanted, parts, rest_seconds
 from strider.stores.frontier.ports import Figures, Room
 
 from .checks import see_through
@@ -96,6 +96,19 @@ def figures(**more: int) -> Figures:
 )
 def test_the_log_is_looked_through_where_something_may_be_queued(told: Figures, wanted: bool) -> None:
     assert is_wanted(told, ROOM) is wanted
+
+
+@pytest.mark.parametrize(
+    ("told", "full"),
+    [
+        pytest.param(figures(memory_percent=75, queued=10), True, id="hardly any room"),
+        pytest.param(figures(memory_percent=74, queued=10), False, id="room"),
+        pytest.param(figures(memory_percent=99, queued=9), False, id="below the floor"),
+    ],
+)
+def test_a_look_ends_where_there_is_no_more_room(told: Figures, full: bool) -> None:
+    assert is_full(told, ROOM) is full
+    assert not is_full(told, Room())
 
 
 def test_a_round_takes_as_many_parts_as_fit_into_memory() -> None:

@@ -176,12 +176,16 @@ class Entries:
         entry = conclusion.entry
         name = entry_id(entry.job_id, entry.url_key)
         slot = self._slots.get(name)
+        is_closed = conclusion.fate in (Fate.CLOSE, Fate.CLOSE_AND_FORGET)
         if slot is None:
+            if is_closed and not conclusion.lease_id and self.parked.drops(name):
+                self._forget_or_remember(name, conclusion, now_ms)
+                self._open[entry.execution_id] -= 1
             return 0
         held_by = slot.held_by
         if entry.fetch_sequence < slot.sequence and not (held_by and held_by == named):
             return 0
-        if conclusion.fate in (Fate.CLOSE, Fate.CLOSE_AND_FORGET):
+        if is_closed:
             self._close(name, slot, conclusion, now_ms)
         else:
             self._go_on(name, slot, conclusion, now_ms)
@@ -222,6 +226,9 @@ class Entries:
         self.phases[slot.phase] -= 1
         self._open[slot.entry.execution_id] -= 1
         del self._slots[name]
+        self._forget_or_remember(name, conclusion, now_ms)
+
+    def _forget_or_remember(self, name: str, conclusion: Conclusion, now_ms: int) -> None:
         scope, fingerprint = conclusion.seen_scope, conclusion.fingerprint
         if conclusion.fate is Fate.CLOSE_AND_FORGET:
             self.seen.forget(scope, fingerprint, name)

@@ -59,12 +59,17 @@ class Parked:
             self.asleep.discard(name)
         elif name in self.crowded and (self._is_far(entry, now_ms) or not self._is_crowded(entry, group)):
             del self.crowded[name]
-            self._by_group[group.name] -= 1
-            if not self._by_group[group.name]:
-                del self._by_group[group.name]
+            self._leave(group.name)
         else:
             return False
         return not self.takes(entry, name, group, now_ms)
+
+    def drops(self, name: str) -> bool:
+        """Let go of an entry that waits for room, because it is closed; False where it does not wait."""
+        group = self.crowded.pop(name, None)
+        if group is not None:
+            self._leave(group)
+        return group is not None
 
     def walk(self, part: Round, refill: Callable[[], int]) -> int:
         """Refill as a part of a round through the log, at whose end it is known who wakes first."""
@@ -83,6 +88,11 @@ class Parked:
         """Count the groups that have entries parked, and few queued."""
         few = self._room.group_entries // 4 if self._room.group_entries else _FEW
         return sum(_queued(group_of(name)) <= few for name in self._by_group)
+
+    def _leave(self, group: str) -> None:
+        self._by_group[group] -= 1
+        if not self._by_group[group]:
+            del self._by_group[group]
 
     def _is_far(self, entry: EntryRecorded, now_ms: int) -> bool:
         horizon_ms = self._room.horizon_ms

@@ -77,6 +77,7 @@ return function()
   end
   bulk('HSET', key.entries, opened)
   for scope, list in pairs(remembered) do add_seen(generation, ARGV[scope + 8], list) end
+  if is_tight(used_percent) then shelve() end
   if used_percent >= SHED_PERCENT then shed_seen(SHED_A_CALL) end
   write_parked()
   write_entries()

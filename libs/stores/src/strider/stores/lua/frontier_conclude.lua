@@ -23,16 +23,31 @@ local function read_conclusions(packed)
   return n
 end
 
-local function close(n, s)
-  move(s, LEASED) -- out of the counted phases
-  count('o', s.execution, -1)
-  slots[ids[n]], changed[ids[n]] = false, true
+local function remember_closed(n)
   local scope = ARGV[scopes[n] + 6]
   if fates[n] == FORGET then
     forget_seen(scope, fingerprints[n], ids[n])
   else
     put(remembered, scope, fingerprints[n])
   end
+end
+
+local function close(n, s)
+  move(s, LEASED) -- out of the counted phases
+  count('o', s.execution, -1)
+  slots[ids[n]], changed[ids[n]] = false, true
+  remember_closed(n)
+end
+
+-- What was parked since somebody decided to close it.
+local function close_parked(n)
+  local id = ids[n]
+  local is_closed = fates[n] ~= QUEUE and fates[n] ~= TO_RING and fates[n] ~= ONLY_LEASE
+  if head.parked == 0 or named[n] > 0 or not is_closed or parked_kinds({id})[id] ~= ROOM then return end
+  unpark(id, ROOM, group(names[n]))
+  local _, _, execution = struct.unpack(TAIL, tails[n])
+  count('o', execution, -1)
+  remember_closed(n)
 end
 
 local function go_on(n, s)
@@ -61,7 +76,7 @@ local function conclude(n)
   end
   local fate = fates[n]
   local s = fate ~= ONLY_LEASE and slot(ids[n])
-  if not s then return end
+  if not s then return close_parked(n) end
   local held = s.held
   local _, _, _, sequence = struct.unpack(TAIL, tails[n])
   local is_named = l and held == l.sequence

@@ -8,7 +8,11 @@
 --
 -- Two kinds: `room` waits until its group, or the server, has room again; `time` until it is nearly due. A
 -- group knows how many of the first it has.
+--
+-- What is only in the log takes room too, a fifteenth of what a queued entry takes. Where a server goes on filling
+-- up by that, some of what is queued is parked after all: those that would have come last.
 local ROOM, TIME = 'room', 'time'
+local GROUPS_A_CALL, SHELVED_A_CALL = 40, 400
 
 local coming, going -- by kind: numbers to be written, or taken out
 
@@ -89,6 +93,52 @@ local function memory_percent()
   local most = tonumber(string.match(told, '\nmaxmemory:(%d+)')) or 0
   if most == 0 then return 0 end
   return 100 * tonumber(string.match(told, 'used_memory:(%d+)')) / most
+end
+
+-- Halfway between where queueing ends and a full server.
+local function is_tight(used_percent)
+  return head.full > 0 and used_percent >= (head.full + 100) / 2
+end
+
+-- Parks the last of a queue: only what no outcome can come for any more, as the log says all there is of it.
+local function shelve_last(g, priority, many)
+  local name = key.queue[priority] .. g.name
+  local items, ids, tickets = redis.call('RPOP', name, many), {}, {}
+  if not items then return 0 end
+  g[priority] = g[priority] - #items
+  g.stale, g.is_moved = true, true
+  for index = 1, #items do ids[index], tickets[index] = struct.unpack(PLACE, items[index]) end
+  local found, shelved, kept = bulk_get(key.entries, ids), 0, {}
+  for index = #items, 1, -1 do
+    local s = found[index] and parsed_slot(found[index])
+    if s and s.phase == QUEUED and s.ticket == tickets[index] then
+      if s.sequence <= s.ended then
+        slots[ids[index]], changed[ids[index]] = false, true
+        head.queued, shelved = head.queued - 1, shelved + 1
+        park_for_room(ids[index], g)
+      else
+        kept[#kept + 1] = items[index]
+      end
+    end
+  end
+  bulk('RPUSH', name, kept)
+  g[priority] = g[priority] + #kept
+  return shelved
+end
+
+-- Parks half of what some groups, by chance, have queued at their lowest priority.
+local function shelve()
+  local budget = math.min(SHELVED_A_CALL, head.queued - head.floor)
+  if budget <= 0 then return end
+  local names = redis.call('HRANDFIELD', key.groups, GROUPS_A_CALL)
+  write_pushes()
+  fetch_groups(names)
+  for _, name in ipairs(names) do
+    local g = group(name)
+    local priority = g[0] > 0 and 0 or g[1] > 0 and 1 or g[2] > 0 and 2 or 3
+    local many = math.min(math.ceil(g[priority] / 2), budget)
+    if many > 0 then budget = budget - shelve_last(g, priority, many) end
+  end
 end
 
 local function write_parked()

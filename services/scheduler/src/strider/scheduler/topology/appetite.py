@@ -24,10 +24,21 @@ WORKING_PART: Final = 4
 
 def is_wanted(figures: Figures, room: Room) -> bool:
     """Say whether something parked may be queued now."""
-    if figures.asleep and figures.wake_ms <= figures.now_ms + room.horizon_ms // WAKING_PART:
+    if is_waking(figures, room):
         return True
     has_room = room.full_percent == 0 or figures.memory_percent < room.full_percent - HEADROOM_PERCENT
     return figures.hungry > 0 and (has_room or figures.queued < room.floor_entries)
+
+
+def is_waking(figures: Figures, room: Room) -> bool:
+    """Say whether somebody that sleeps is nearly due."""
+    return figures.asleep > 0 and figures.wake_ms <= figures.now_ms + room.horizon_ms // WAKING_PART
+
+
+def is_full(figures: Figures, room: Room) -> bool:
+    """Say whether a look may end: the server counts what is under way to it, so it says so a little early."""
+    enough_percent = room.full_percent - HEADROOM_PERCENT // 2
+    return 0 < enough_percent <= figures.memory_percent and figures.queued >= room.floor_entries
 
 
 def parts(figures: Figures, *, keys_a_part: int) -> int:

@@ -2,7 +2,7 @@
 
 One loop for each shard, a part of the log at a time: the last record of each entry of a key range.
 What is written while the log is read may be newer than what was read, so its keys are left out; they
-come with the next round.
+come with the next round. So does the rest of a part where the server is full again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from strider.scheduler.core.orders import REASONS
 from strider.scheduler.core.release import SHELVED_MS
 from strider.stores.frontier.ports import Figures, Round
 
-from .appetite import is_wanted, parts, rest_seconds
+from .appetite import is_full, is_waking, is_wanted, parts, rest_seconds
 from .ports import Archive, Meter, Options
 from .shard import Shard
 
@@ -59,6 +59,8 @@ class Refilling:
         """Of the round under way; 0 between two rounds."""
         self._opened = 0
         self._empty_rounds = 0
+        self._is_cut = False
+        """Something of the round under way was left out: it cannot say who wakes first."""
         self._is_wished = False
         """A wish about a run is why the round under way was begun."""
 
@@ -117,15 +119,25 @@ class Refilling:
 
     async def _go_through(self, figures: Figures) -> int:
         if not self._parts:
-            self._part, self._opened = 0, 0
+            self._part, self._opened, self._is_cut = 0, 0, False
             self._parts = parts(figures, keys_a_part=self._options.refill_keys)
             await self._queue((), part=Round.BEGIN)
         part, of = self._part, self._parts
+        may_stop = not self._is_wished and not is_waking(figures, self._options.room)
         opened = 0
         with self._shard.watched() as written:
             found = await self._archive.latest(self._shard.number, lambda key: crc32(key) % of == part)
             for some in _some(found):
-                opened += await self._refill(some, written)
+                wanted = await self._parked(some, written)
+                opened += (came := await self._queue(wanted, part=Round.MIDDLE) if wanted else 0)
+                if (
+                    may_stop
+                    and wanted
+                    and not came
+                    and is_full(await self._shard.figures(), self._options.room)
+                ):
+                    self._is_cut = True
+                    break
                 await asyncio.sleep(0)
         self._opened += opened
         self._part += 1
@@ -133,14 +145,13 @@ class Refilling:
             await self._end_round()
         return opened
 
-    async def _refill(self, found: Mapping[bytes, bytes], written: set[bytes]) -> int:
+    async def _parked(self, found: Mapping[bytes, bytes], written: set[bytes]) -> Sequence[EntryRecorded]:
         shard, keys = self._shard, list(found)
         with shard.ready():
             asked = [_entry_id(key) for key in keys]
             parked = await shard.working_set.parked(shard.number, shard.epoch, asked)
         wanted = [key for key, is_in in zip(keys, parked, strict=True) if is_in and key not in written]
-        entries = self._read([found[key] for key in wanted])
-        return await self._queue(entries, part=Round.MIDDLE) if entries else 0
+        return self._read([found[key] for key in wanted])
 
     async def _queue(self, entries: Sequence[EntryRecorded], *, part: Round) -> int:
         return await self._shard.refill(entries, part=part)
@@ -164,7 +175,8 @@ class Refilling:
                 yield entry
 
     async def _end_round(self) -> None:
-        await self._queue((), part=Round.END)
+        if not self._is_cut:
+            await self._queue((), part=Round.END)
         self._parts = 0
         self._is_wished = False
         self._empty_rounds = 0 if self._opened else self._empty_rounds + 1
