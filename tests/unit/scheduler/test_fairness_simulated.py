@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from strider.runtime.inprocess import simulate
+from strider.scheduler.topology import Options
 from strider.stores.frontier.ports import Room
 
 from .ring import SHARDS
@@ -15,6 +16,7 @@ from .world import SPEC, World
 
 LARGE = "www.large.test"
 HOME = "http://www.home.test/"
+LONG = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,14 @@ def a_web(load: Load, *, is_beside: bool) -> Web:
 
 async def seconds_of_the_small(load: Load, *, is_beside: bool) -> float:
     """Crawl until the last page of the small hosts has been answered."""
-    world = World(a_web(load, is_beside=is_beside), spec=replace(SPEC, delay_seconds=0.5))
-    world.options = replace(
-        world.options, in_flight=load.in_flight // SHARDS, room=Room(group_entries=load.large // 10)
+    options = Options(
+        shards=SHARDS,
+        agent="Strider/1",
+        lease_seconds=30,
+        in_flight=load.in_flight // SHARDS,
+        room=Room(group_entries=load.large // 10),
     )
+    world = World(a_web(load, is_beside=is_beside), spec=replace(SPEC, delay_seconds=0.5), options=options)
     await world.begin()
     scheduler = world.start()
     left = {url for url in world.web.pages if "small" in url}
@@ -58,7 +64,7 @@ async def seconds_of_the_small(load: Load, *, is_beside: bool) -> float:
     "load",
     [
         pytest.param(Load(hosts=45, large=2_000, in_flight=30), id="short"),
-        pytest.param(Load(hosts=1_000, large=100_000, in_flight=300), id="long", marks=pytest.mark.slow),
+        pytest.param(Load(hosts=1_000, large=100_000, in_flight=300), id="long", marks=LONG),
     ],
 )
 def test_small_hosts_are_crawled_as_fast_beside_a_huge_one(load: Load) -> None:
