@@ -116,9 +116,8 @@ async def crawl(shard: Shard, log: Log) -> tuple[Counter[str], int]:
     [
         pytest.param(15_000, 5 * MIB, id="short"),
         pytest.param(200_000, 20 * MIB, id="long", marks=pytest.mark.slow),
-        pytest.param(
-            5_000_000, 256 * MIB, id="millions", marks=[pytest.mark.slow, pytest.mark.timeout(14_400)]
-        ),
+        pytest.param(1_000_000, 52 * MIB, id="large", marks=MILLIONS),
+        pytest.param(5_000_000, 256 * MIB, id="millions", marks=MILLIONS),
     ],
 )
 async def test_a_frontier_larger_than_its_server_is_worked_off(
