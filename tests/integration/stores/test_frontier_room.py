@@ -197,7 +197,7 @@ async def test_every_key_is_declared_and_only_what_was_seen_expires(
     patterns = {
         re.compile(re.sub(r"<[a-z]+>", "[^{}]+", re.escape(family.pattern))): family
         for family in KEY_FAMILIES
-        if family.owner == "scheduler"
+        if (family.owner, family.entity) == ("scheduler", "shard")
     }
     found = set()
     for key in await redis.command("KEYS", f"strider:shard:{{{SHARD}}}:*"):
