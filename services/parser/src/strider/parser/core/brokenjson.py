@@ -110,10 +110,54 @@ def _closed_after_all(text: str) -> str:
     return _closed(_with_escapes(_cleaned(text)))
 
 
+_PIECE: Final = re.compile(
+    rf"{_STRING}|(?P<other>'(?>[^'\\]|\\.)*'|[\u201c\u201d](?>[^\u201c\u201d\"]*)[\u201c\u201d])"
+    r"|(?P<word>[A-Za-z_$][\w$]*)|(?P<mark>[{}\[\],:])|(?P<number>-?[\d.][\w.+-]*)",
+    re.DOTALL,
+)
+_COLON: Final = re.compile(r"\s*:")
+_WORDS: Final = {"true": "true", "false": "false", "null": "null", "undefined": "null", "NaN": "null"}
+
+
+def _as_script(text: str) -> str:
+    """Write what a script may say, and JSON may not: names without quotes, other quotes, no comma between."""
+    written: list[str] = []
+    before, at = "", 0
+    for match in _PIECE.finditer(text):
+        piece = match[0]
+        is_cut = match["end"] is not None and match["end"] != '"'
+        if is_cut or text[at : match.start()].strip(" \t\r\n;"):
+            return ""  # it breaks off within a word, or says what is no data
+        at = match.end()
+        is_value = match["mark"] is None
+        if match["other"]:
+            piece = _requoted(piece)
+        elif match["word"]:
+            is_name = piece not in _WORDS and _COLON.match(text, at) is not None
+            piece = f'"{piece}"' if is_name else _WORDS.get(piece, piece)
+        if before and before not in "{[,:" and (is_value or piece in "{["):
+            written.append(",")
+        written.append(piece)
+        before = piece if match["mark"] else "value"
+    return "".join(written)
+
+
+def _requoted(piece: str) -> str:
+    """Put a string between the quotes of JSON."""
+    within = re.sub(
+        r"\\(.)|\"", lambda found: _UNQUOTED.get(found[0], found[0]), piece[1:-1], flags=re.DOTALL
+    )
+    return f'"{within}"'
+
+
+_UNQUOTED: Final = {'"': '\\"', "\\'": "'"}
+
 _REPAIRS: Final[tuple[Callable[[str], str], ...]] = (
     str,
     _cleaned,
     lambda text: _with_escapes(_cleaned(text)),
     lambda text: _cleaned(_without_entities(text)),
+    _as_script,
+    lambda text: _as_script(_cleaned(text)),
     _closed_after_all,
 )

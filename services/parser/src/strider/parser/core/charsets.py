@@ -30,6 +30,12 @@ _MARKS: Final = (
     (b"\xff\xfe", "utf-16le"),
     (b"\xfe\xff", "utf-16be"),
 )
+_WIDE_BEGINS: Final = (
+    (re.compile(rb"(?:[\s]\0)*<\0[!?A-Za-z]\0"), "utf-16le"),
+    (re.compile(rb"(?:\0[\s])*\0<\0[!?A-Za-z]"), "utf-16be"),
+)
+"""How markup begins in UTF-16 without a mark, whatever its label says: it can be nothing else."""
+
 _SAME_AS: Final = {
     "windows-1252": "ascii us-ascii iso-8859-1 iso8859-1 latin1 latin-1 l1 x-user-defined cp1252 ansi",
     "windows-1254": "iso-8859-9 iso8859-9 latin5 l5",
@@ -71,12 +77,39 @@ class Charset(NamedTuple):
 
 
 def find_charset(content: bytes, content_type: str) -> Charset:
-    """Decide how bytes are to be read as text."""
-    if declared := declared_charset(content, content_type):
+    """Decide how bytes are to be read as text: as is said, unless the bytes cannot be meant so."""
+    declared = declared_charset(content, content_type)
+    if declared and (declared.evidence not in _DOUBTED or not _is_mistaken(content, declared.name)):
         return declared
     detector = Detector()
     detector.add(content)
-    return detector.charset()
+    found = detector.charset()
+    return found if declared is None or found.evidence == CharsetEvidence.DETECTED else declared
+
+
+_DOUBTED: Final = frozenset({CharsetEvidence.HEADER, CharsetEvidence.META})
+_ASCII: Final = bytes(range(0x80))
+MIN_WITNESSES: Final = 8
+"""Letters beyond ASCII that have to agree before a label is not believed."""
+
+
+def _is_mistaken(content: bytes, name: str) -> bool:
+    """Say whether a label is wrong: nearly nothing is UTF-8 that is said to be, or all of what is not."""
+    if content.isascii():
+        return False
+    if name == UTF_8:
+        try:
+            content.decode(UTF_8)
+        except UnicodeDecodeError:
+            pass
+        else:
+            return False
+    # What is left are runs that no ASCII byte is within: of UTF-8 whole letters.
+    beyond = content.translate(None, _ASCII)[: SAMPLE_BYTES // 4].decode(UTF_8, "replace")
+    spoilt = beyond.count("\ufffd")
+    if name == UTF_8:
+        return spoilt >= MIN_WITNESSES and spoilt > len(beyond) // 2
+    return not name.startswith("utf-16") and len(beyond) >= MIN_WITNESSES and spoilt <= 1
 
 
 def declared_charset(head: bytes, content_type: str) -> Charset | None:
@@ -84,6 +117,8 @@ def declared_charset(head: bytes, content_type: str) -> Charset | None:
     for mark, name in _MARKS:
         if head.startswith(mark):
             return Charset(name, CharsetEvidence.BOM, len(mark))
+    if name := next((name for begin, name in _WIDE_BEGINS if begin.match(head)), ""):
+        return Charset(name, CharsetEvidence.DETECTED)
     if (match := _HEADER.search(content_type)) and (label := known_label(match[1])):
         return Charset(label, CharsetEvidence.HEADER)
     if declared := _declared(head):
@@ -160,13 +195,17 @@ class Detector:
     def charset(self) -> Charset:
         """Decide."""
         if self._is_ascii:
-            return Charset(UTF_8, CharsetEvidence.ASSUMED)
+            is_shifted = _SHIFT.search(self._sample) is not None
+            return _JAPANESE_MAIL if is_shifted else Charset(UTF_8, CharsetEvidence.ASSUMED)
         if self._may_be_utf_8:
             return Charset(UTF_8, CharsetEvidence.DETECTED)
         if name := _wide(self._sample) or guess_charset(self._sample):
             return Charset(name, CharsetEvidence.DETECTED)
         return Charset(FALLBACK, CharsetEvidence.ASSUMED)
 
+
+_SHIFT: Final = re.compile(rb"\x1b\$[@B][!-~]")
+_JAPANESE_MAIL: Final = Charset("iso-2022-jp", CharsetEvidence.DETECTED)
 
 _new_utf_8_decoder: Final = codecs.getincrementaldecoder(UTF_8)
 

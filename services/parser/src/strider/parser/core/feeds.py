@@ -65,6 +65,9 @@ _FIELDS: Final = {
 _AFTER_TITLES: Final = frozenset({"link", "guid", "id", "pubdate", "published", "updated", "description"})
 """Fields that stand in no title: one that reaches them has lost its end."""
 
+_MAILED: Final = re.compile(r"\S+@\S+ \((.+)\)")
+"""An author as RSS has it: address, and name in brackets."""
+
 _URL: Final = re.compile(r"https?://\S+$", re.IGNORECASE)
 MAX_LINKS_PER_ENTRY: Final = 20
 MAX_CAPTURE_CHARS: Final = 20_000
@@ -234,6 +237,8 @@ class _Reader:
         else:
             if capture.name in {"title", "title_other", "summary", "summary_other", "author", "content"}:
                 text = plain(text, capture.type)
+            if capture.name == "author" and (named := _MAILED.fullmatch(text)):
+                text = named[1]
             self._keep(capture.name, text, capture.tag)
 
     def _keep(self, name: str, text: str, tag: str) -> None:
@@ -249,7 +254,7 @@ class _Reader:
     def _link(self, part: _Part, said: Mapping[str, str], base: str = "") -> None:
         if len(part.links) >= MAX_LINKS_PER_ENTRY:
             return
-        href = said["href"].strip()
+        href = said["href"].strip().replace("&amp;", "&")  # written as an entity twice: no address has one
         url = resolve(href, base or part.base)
         known = ("rel", "type", "hreflang", "title", "length")
         row = {"href": url or href, **{key: said[key] for key in known if said.get(key)}}
@@ -302,11 +307,21 @@ def _choose_link(part: _Part) -> str:
 
 def _begin_within(capture: _Capture, name: str) -> None:
     """Markup within a field: what stands between its tags is text as it is."""
+    local = name.rpartition(":")[2]
     if name == capture.tag:
         capture.depth += 1
-    elif not capture.silent and name.rpartition(":")[2] in {"script", "style"}:
+    elif not capture.silent and (local in _SILENT or (capture.name == "author" and local in _OF_PERSONS)):
         capture.silent = name
+    elif local in _PARTING:
+        capture.texts.append(" ")
     capture.type = "text"
+
+
+_SILENT: Final = frozenset({"script", "style"})
+_OF_PERSONS: Final = frozenset({"email", "uri", "url", "homepage"})
+"""What is said of an author beside the name."""
+
+_PARTING: Final = frozenset({"p", "div", "br", "li", "h1", "h2", "h3", "h4", "td", "tr", "blockquote"})
 
 
 def _end_within(capture: _Capture, name: str) -> bool:

@@ -7,7 +7,7 @@ left out, each for itself.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from .listings import MAX_ENTRIES, MAX_TEXT_CHARS, Entry, Listing
 from .metadata import resolve
@@ -38,6 +38,9 @@ def read_json_feed(text: str, url: str) -> Listing:
     )
 
 
+MAX_AUTHORS: Final = 20
+
+
 def _entry(row: dict[str, Any], base: str) -> Entry:
     published, modified = _text(row, "date_published"), _text(row, "date_modified")
     identity = str(row.get("id") or "")[:MAX_TEXT_CHARS]
@@ -61,8 +64,9 @@ def _entry(row: dict[str, Any], base: str) -> Entry:
 
 def _author(row: dict[str, Any]) -> str:
     authors = row.get("authors")
-    first = authors[0] if isinstance(authors, list) and authors else row.get("author")
-    return _text(first, "name") if isinstance(first, dict) else ""
+    several = authors if isinstance(authors, list) and authors else [row.get("author")]
+    names = [_text(one, "name") for one in several[:MAX_AUTHORS] if isinstance(one, dict)]
+    return ", ".join(filter(None, names))
 
 
 def _text(row: dict[str, Any], name: str) -> str:

@@ -98,9 +98,20 @@ def is_binary(head: bytes) -> bool:
     control = len(head) - len(head.translate(None, _CONTROL))
     if control <= MAX_SHARE_OF_CONTROL * len(head):
         return False
-    few, many = sorted((head[0::2].count(0), head[1::2].count(0)))
-    is_wide = head.startswith(_WIDE_MARKS) or (many > len(head) // 4 and few < many // 8)
-    return not (is_wide and control - few - many <= MAX_SHARE_OF_CONTROL * len(head))
+    return not _is_wide_text(head)
+
+
+def _is_wide_text(head: bytes) -> bool:
+    """Say whether bytes are UTF-16: its letters have halves that look like control bytes."""
+    zeros = head[0::2].count(0), head[1::2].count(0)
+    is_marked = head.startswith(_WIDE_MARKS)
+    if not is_marked and not (max(zeros) > len(head) // 16 and min(zeros) < max(zeros) // 8):
+        return False
+    is_big = head.startswith(b"\xfe\xff") if is_marked else zeros[0] > zeros[1]
+    text = head[: len(head) // 2 * 2].decode("utf-16be" if is_big else "utf-16le", "replace").lstrip("\ufeff")
+    odd = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f") for char in text)
+    is_said = is_marked or max(zeros) > len(head) // 4 or text.lstrip()[:1] == "<"
+    return is_said and odd <= MAX_SHARE_OF_CONTROL * len(head)
 
 
 def _kind_of_text(head: bytes, content_type: str) -> str:

@@ -20,24 +20,42 @@ _ISO: Final = re.compile(
 _PLAIN: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2}))?"
 )
+_OTHER_ORDER: Final = re.compile(
+    r"^(?:(\d{4})(?:[/.年]\s?)(\d\d?)(?:[/.月]\s?)(\d\d?)日?|(\d\d?)\.(\d\d?)\.(\d{4}))(?!\d)"
+)
+"""2024/03/05, 2024年3月5日 and 05.03.2024; between slashes nobody knows which is the day."""
+
+_SECONDS: Final = re.compile(r"1\d{9}(?:\d{3})?")
+"""Since 1970, or thousands of these."""
+
 _ORDINAL: Final = re.compile(r"(\d{4})-?(\d{3})$")
 _CLOCK: Final = r"(?:,?[T\s]+(?:at\s+)?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?)"
 _ZONE: Final = r"(?:\s*(?P<zone>[+-]\d\d:?\d\d|[A-Za-z]{1,4}))?"
 _NAMED: Final = tuple(
-    re.compile(rf"(?:[a-z]{{2,9}}\.?,?\s*)?{form}", re.IGNORECASE)
+    re.compile(rf"(?:[^\W\d_]{{2,12}}\.?,?\s*)?{form}", re.IGNORECASE)
     for form in (
         # 1 January 2004 19:48:21 GMT, as in mail
-        rf"(?P<day>\d\d?)(?:st|nd|rd|th)?[\s-]+(?P<month>[a-z]{{3,9}})\.?,?[\s-]+(?P<year>\d{{4}}|\d\d)\b{_CLOCK}?{_ZONE}",
+        rf"(?P<day>\d\d?)(?:st|nd|rd|th)?[\s-]+(?P<month>[^\W\d_]{{3,12}})\.?,?[\s-]+(?P<year>\d{{4}}|\d\d)\b{_CLOCK}?{_ZONE}",
         # January 1, 2004 19:48:21
-        rf"\b(?P<month>[a-z]{{3,9}})\.?\s+(?P<day>\d\d?)(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b{_CLOCK}?{_ZONE}",
+        rf"\b(?P<month>[^\W\d_]{{3,12}})\.?\s+(?P<day>\d\d?)(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b{_CLOCK}?{_ZONE}",
         # Jan 1 19:48:21 2004, as in C
-        rf"\b(?P<month>[a-z]{{3,9}})\.?\s+(?P<day>\d\d?){_CLOCK}{_ZONE}\s+(?P<year>\d{{4}})\b",
+        rf"\b(?P<month>[^\W\d_]{{3,12}})\.?\s+(?P<day>\d\d?){_CLOCK}{_ZONE}\s+(?P<year>\d{{4}})\b",
     )
 )
 _MONTHS: Final = {
     name: number
-    for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)  # noqa: SIM905  # a list of words
+    for number, names in enumerate(
+        (
+            *("jan ene gen янв", "feb fév fev фев", "mar mär mrt мар", "apr avr abr апр"),  # Cyrillic
+            *("may mai maj mag май мая", "jun juin giu июн", "jul juil lug июл", "aug aoû ago авг"),
+            *("sep set сен", "oct okt ott out окт", "nov ноя", "dec déc dic dez дек"),  # the same
+        ),
+        start=1,
+    )
+    for name in names.split()
 }
+"""By the letters that they begin with, in the languages whose feeds forget that dates are English."""
+
 _ZONES: Final = {
     "est": -5,
     "edt": -4,
@@ -104,6 +122,9 @@ def read_moment(text: str) -> datetime | None:
 
 
 def _of_iso(text: str) -> datetime | None:
+    if _SECONDS.fullmatch(text):
+        return _EPOCH + timedelta(seconds=int(text[:10]))
+    text = _OTHER_ORDER.sub(_in_order, text, count=1)
     if ordinal := _ORDINAL.match(text):
         return datetime(int(ordinal[1]), 1, 1, tzinfo=UTC) + timedelta(days=int(ordinal[2]) - 1)
     match = _ISO.match(text)
@@ -119,6 +140,11 @@ def _of_iso(text: str) -> datetime | None:
     return moment - _offset(match[7] or "")
 
 
+def _in_order(match: re.Match[str]) -> str:
+    year, month, day = match.group(1, 2, 3) if match[1] else match.group(6, 5, 4)
+    return f"{year}-{int(month):02}-{int(day):02}"
+
+
 def _offset(zone: str) -> timedelta:
     if not zone.startswith(("+", "-")):
         return timedelta(0)
@@ -129,13 +155,16 @@ def _offset(zone: str) -> timedelta:
 
 def _of_names(text: str) -> datetime | None:
     match = next((found for form in _NAMED if (found := form.match(text))), None)
-    month = _MONTHS.get(match["month"][:3].lower()) if match else None
+    name = match["month"].lower() if match else ""
+    month = _MONTHS.get(name[:4]) or _MONTHS.get(name[:3])
     if match is None or month is None:
         return None
     year = int(match["year"])
     if year < 100:  # noqa: PLR2004  # two digits
         year += 2_000 if year < _THIS_CENTURY else 1_900
     hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
-    moment = datetime(year, month, int(match["day"]), hour, minute, min(second, 59), tzinfo=UTC)
+    is_midnight = hour == 24 and not minute  # noqa: PLR2004  # of the next day
+    moment = datetime(year, month, int(match["day"]), tzinfo=UTC) + timedelta(days=int(is_midnight))
+    moment = moment.replace(hour=0 if is_midnight else hour, minute=minute, second=min(second, 59))
     zone = (match["zone"] or "").lower()
     return moment - (timedelta(hours=_ZONES[zone]) if zone in _ZONES else _offset(zone))

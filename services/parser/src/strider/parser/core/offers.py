@@ -6,6 +6,7 @@ variants among them, come down to one price, its range and one state.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -108,7 +109,8 @@ def as_gtin(text: str) -> str:
 
 def state_named(text: str) -> str:
     """Give the state that a word for machines names; empty for none."""
-    word = "".join(char for char in text.rstrip("/").rpartition("/")[2].lower() if char.isalpha())
+    last = re.split(r"[/#:]", text.rstrip("/"))[-1]
+    word = "".join(char for char in last.lower() if char.isalpha())
     return _STATES[word].value if word in _STATES else ""
 
 

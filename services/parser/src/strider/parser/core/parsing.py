@@ -83,7 +83,9 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
     unpacked = tools.unpack(body, page.content_encoding, max_bytes)
     if isinstance(unpacked, Unreadable):
         return unreadable(page, unpacked, parse_us=_since(started, tools))
-    if unpacked.content.startswith(GZIP):
+    for _ in range(MAX_WRAPPINGS):
+        if not unpacked.content.startswith(GZIP):
+            break
         unpacked = _unpack_file(unpacked, tools=tools, max_bytes=max_bytes)
     content = unpacked.content
     kind = find_kind(content, content_type=page.content_type, kind=page.kind)
@@ -91,6 +93,10 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
     if not content.strip():
         return unreadable(page, Unreadable(ParseOutcome.EMPTY), **_known(document, tools))
     return _parse_kind(document, tools=tools, limits=limits)
+
+
+MAX_WRAPPINGS: Final = 2
+"""A file that is gzipped is sometimes gzipped again by who serves it, and not said to be."""
 
 
 def _parse_kind(document: _Document, *, tools: Tools, limits: Limits) -> PageParsed:

@@ -12,6 +12,12 @@ from html import unescape
 from typing import Final
 
 _MARKUP: Final = re.compile(r"</?[A-Za-z!][^<>]*>")
+_PARTING: Final = re.compile(
+    r"</?(?:p|div|br|li|[uod]l|d[dt]|h[1-6]|t[dhr]|table|blockquote|section|article|hr|pre)\b[^<>]*>",
+    re.IGNORECASE,
+)
+"""Markup between whose sides nobody reads one word."""
+
 _SILENT: Final = re.compile(r"<(script|style)\b[^<>]*>[^<]*</\1\s*>", re.IGNORECASE)
 _ENTITY: Final = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|\w+);")
 
@@ -21,7 +27,7 @@ def plain(text: str, kind: str = "") -> str:
     if kind == "base64" or _is_packed(kind):
         text, kind = _of_base64(text), ""
     if kind not in {"text", "text/plain"} and ("<" in text or "&" in text):
-        text = _MARKUP.sub("", _SILENT.sub("", _without_comments(text)))
+        text = _MARKUP.sub("", _PARTING.sub(" ", _SILENT.sub("", _without_comments(text))))
         if _ENTITY.search(text):
             text = unescape(text)
     return " ".join(text.replace("\0", "").split())

@@ -138,6 +138,11 @@ def _said(entry: str, name: str) -> str | None:
     return entry[start + len(name) + 2 : entry.find("<", start + 1)]
 
 
+def _address(text: str) -> str:
+    """Undo what was written as an entity twice: no address has one."""
+    return text.replace("&amp;", "&") if "&amp;" in text else text
+
+
 class _Gathered:
     """The entries so far, as many as may be kept."""
 
@@ -152,7 +157,8 @@ class _Gathered:
         self.found += len(rows)
         kept = rows[: MAX_ENTRIES - len(self.entries)]
         locs = [
-            unescape(row[0])[:MAX_FIELD_CHARS] if "&" in row[0] else row[0][:MAX_FIELD_CHARS] for row in kept
+            _address(unescape(row[0]))[:MAX_FIELD_CHARS] if "&" in row[0] else row[0][:MAX_FIELD_CHARS]
+            for row in kept
         ]
         resolved = links(self._url, locs, allow_private=None).urls
         self.entries += [
@@ -172,7 +178,7 @@ class _Gathered:
             return
         self.found += len(ended)
         kept = ended[: MAX_ENTRIES - len(self.entries)]
-        resolved = links(self._url, [row["loc"] for row in kept], allow_private=None).urls
+        resolved = links(self._url, [_address(row["loc"]) for row in kept], allow_private=None).urls
         for row, there in zip(kept, resolved, strict=True):
             entry = _entry(row, there)
             self._room_for_details -= len(str(entry.details)) if entry.details else 0

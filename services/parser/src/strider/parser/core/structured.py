@@ -66,7 +66,7 @@ class Structured:
     def nodes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Give every object that has a type, in one shape, with the format that said it."""
         for item in self.json_ld:
-            for node in _typed(item, 0):
+            for node in _typed(_unprefixed(item, 0), 0):
                 yield JSON_LD, node
         for item in self.microdata:
             for node in _typed(as_node(item, 0), 0):
@@ -85,7 +85,8 @@ def read_json_ld(texts: Sequence[str]) -> tuple[list[Any], list[str]]:
     found: list[Any] = []
     errors: list[str] = []
     for text in texts:
-        if not text.strip():
+        text = text.strip("\ufeff \t\r\n")  # noqa: PLW2901  # a mark is no JSON, and no fault of it
+        if not text:
             continue
         try:
             values = [json.loads(text, strict=False)]
@@ -99,6 +100,18 @@ def read_json_ld(texts: Sequence[str]) -> tuple[list[Any], list[str]]:
             items = value if isinstance(value, list) else [value]
             found.extend(item for item in items if isinstance(item, dict))
     return found, errors
+
+
+_OURS: Final = re.compile(r"(?:schema:|https?://schema\.org/)(?=\w+$)")
+
+
+def _unprefixed(value: Any, depth: int) -> Any:
+    """Write names without the prefix of the vocabulary that all pages mean; most have none."""
+    if isinstance(value, dict) and depth <= MAX_DEPTH:
+        return {_OURS.sub("", name): _unprefixed(one, depth + 1) for name, one in value.items()}
+    if isinstance(value, list) and depth <= MAX_DEPTH:
+        return [_unprefixed(one, depth + 1) for one in value]
+    return value
 
 
 def types_of(node: dict[str, Any]) -> list[str]:
