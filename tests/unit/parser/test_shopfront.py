@@ -290,3 +290,47 @@ def test_the_number_of_the_address_that_the_page_says_as_well() -> None:
     )
 
     assert (there, elsewhere) == ("365999454668", "")
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        pytest.param('<div data-price="12.50" class=x></div>', {"price": "12.50"}, id="in data"),
+        pytest.param(
+            '<div data-product-price="12.50"></div>', {"price": "12.50"}, id="in data of the product"
+        ),
+        pytest.param('<div aria-label="Price: $12.50"><i></i></div>', {"price": "12.50"}, id="label"),
+        pytest.param(
+            '<div data-testid="product-price">12,50 €</div>', {"price": "12.50"}, id="name for tests"
+        ),
+        pytest.param(
+            """<div data-product='{"name":"Tea Kettle","price":"12.50","sku":"TK-1"}'></div>""",
+            {"price": "12.50", "sku": "TK-1"},
+            id="state of an element",
+        ),
+        pytest.param(
+            '<p class=price>$12.50</p><form><input type=hidden name=product_code value="TK-12"></form>',
+            {"sku": "TK-12"},
+            id="number in a form",
+        ),
+    ],
+)
+def test_what_elements_say_without_showing_it(part: str, expected: dict[str, str]) -> None:
+    html = f"<body class=single-product><h1>Tea Kettle</h1>{part}<button>Add to cart</button>"
+    product = read(html, limits=Limits(extraction="records")).products[0]
+
+    assert {name: getattr(product, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "button",
+    [
+        pytest.param('<a class="btn" href="/x?add=1">Add to basket</a>', id="link in the form of a button"),
+        pytest.param('<div role="button">Add to cart</div>', id="role"),
+        pytest.param('<input type=image alt="Add to cart">', id="picture"),
+    ],
+)
+def test_a_button_of_any_make_sells(button: str) -> None:
+    html = f"<body class=single-product><h1>Tea Kettle</h1><p class=price>$12.50</p>{button}"
+
+    assert read(html, limits=Limits(extraction="records")).products[0].availability == "in_stock"

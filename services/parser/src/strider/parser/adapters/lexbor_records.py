@@ -14,6 +14,15 @@ from .lexbor_shop import read_shop
 MAX_SCRIPTS: Final = 300
 MAX_SCRIPT_CHARS: Final = 1024 * 1024
 
+_STATE_NAMES: Final = (
+    "data-product",
+    "data-product-json",
+    "data-item",
+    "data-props",
+    "data-page",
+    "data-state",
+)
+_STATES: Final = ",".join(f"[{name}]" for name in _STATE_NAMES)
 _SCRIPTS: Final = 'script:not([src]):not([type="application/ld+json"])'
 
 
@@ -32,3 +41,8 @@ def _shop_scripts(root: LexborNode) -> Iterator[str]:
         text = node.text()
         if len(text) <= MAX_SCRIPT_CHARS and ("price" in text or "Price" in text):
             yield text
+    for node in root.css(_STATES)[:MAX_SCRIPTS]:
+        for name, value in node.attributes.items():
+            is_data = name in _STATE_NAMES and value and value.lstrip()[:1] in {"{", "["}
+            if value and is_data and len(value) <= MAX_SCRIPT_CHARS and "rice" in value:
+                yield value

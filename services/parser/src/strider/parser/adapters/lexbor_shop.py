@@ -27,6 +27,13 @@ CARDS: Final = 3
 _MARKED: Final = ",".join(
     [
         *("h1", "button", 'input[type="submit" i]', 'input[type="button" i]', 'a[class*="cart" i]', "img"),
+        *('[role="button"]', 'a[class*="btn" i]', 'a[class*="button" i]', 'input[type="image" i]'),
+        *(
+            "[data-product-price]",
+            '[data-testid*="price" i]',
+            '[data-hook*="price" i]',
+            '[aria-label*="price" i]',
+        ),
         *('[class*="price" i]', '[id*="price" i]', "[data-price]", '[data-test*="price" i]', "[itemprop]"),
         *(
             '[class*="sku" i]',
@@ -148,18 +155,42 @@ def _signs(node: LexborNode, place: _Around) -> Iterator[Sign]:
     name = said.get("itemprop")
     if name:
         yield Sign(PROPERTY, _stated(node, said), name.lower())
-    if node.tag in {"button", "input"} or (node.tag == "a" and "cart" in words):
-        text = (said.get("value") if node.tag == "input" else _text(node)) or said.get("aria-label") or ""
+    if _is_button(node, said, words):
+        text = (said.get("value") or said.get("alt") if node.tag == "input" else _text(node)) or ""
+        text = text or said.get("aria-label") or ""
         yield Sign(BUTTON, text[:MAX_TEXT_CHARS], words, is_off="disabled" in said)
         return
-    if not place.price and ("price" in words or "data-price" in said) and is_short(node):
-        for amount in read_amounts(node, words):
+    is_price = (
+        "price" in words
+        or not _PRICE_DATA.isdisjoint(said)
+        or "price" in (said.get("aria-label") or "").lower()
+    )
+    if not place.price and is_price and is_short(node):
+        amounts = read_amounts(node, words)
+        for amount in amounts:
             yield Sign(AMOUNT, amount.text, amount.words, is_struck=amount.is_struck)
+        if not amounts and (stated := _stated_price(said)):
+            yield Sign(AMOUNT, stated, words)
     number = said.get("data-product-sku") or said.get("data-product_sku") or said.get("data-sku")
     if number:
         yield Sign(NOTE, number[:MAX_TEXT_CHARS], "sku")
     elif _NOTED.search(words) and len(text := _text(node) or _label(said)) < MAX_TEXT_CHARS and text:
         yield Sign(NOTE, text, words)
+
+
+def _is_button(node: LexborNode, said: dict[str, str | None], words: str) -> bool:
+    is_link_of_form = node.tag == "a" and any(word in words for word in ("cart", "btn", "button"))
+    return node.tag in {"button", "input"} or said.get("role") == "button" or is_link_of_form
+
+
+def _stated_price(said: dict[str, str | None]) -> str:
+    """Give a price that an element says without showing a number of its own."""
+    texts = (said.get(name) for name in ("aria-label", *_PRICES_STATED))
+    return next((_line(text) for text in texts if text and re.search(r"\d", text)), "")
+
+
+_PRICES_STATED: Final = ("data-price", "data-product-price")
+_PRICE_DATA: Final = frozenset(_PRICES_STATED)
 
 
 def _numbers(body: LexborNode, places: _Places) -> Iterator[Sign]:
@@ -178,7 +209,8 @@ _THINGS: Final = ("product", "item", "article", "part", "model")
 _NUMBER_DATA: Final = tuple(f"data-{thing}-{word}" for thing in _THINGS for word in ("code", "number", "no"))
 _NUMBERED: Final = ",".join(
     [
-        'input[name*="sku" i]',
+        *('input[name*="sku" i]', 'input[name="product_code" i]', 'input[name="productcode" i]'),
+        *('input[name="item_number" i]', 'input[name="article_number" i]'),
         *(f"[{name}]" for name in _NUMBER_DATA),
         *(
             f'[class*="{thing}{word}" i]'
