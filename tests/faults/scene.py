@@ -77,12 +77,15 @@ class Scene:
         return Blow(committed, await self.broker.ends(ECHO_REQUESTS), at)
 
     async def until_drained(self, group: str, topic: Topic[Any]) -> float:
-        """Wait until the group has committed all that is in the topic."""
+        """Wait until the group has committed all that is in the topic: for as long as it goes on with it."""
+        seconds = 0.0
+        while (before := await self.broker.committed(group, topic)) != await self.broker.ends(topic):
 
-        async def is_drained() -> bool:
-            return await self.broker.committed(group, topic) == await self.broker.ends(topic)
+            async def has_moved(before: Mapping[int, int] = before) -> bool:
+                return await self.broker.committed(group, topic) != before
 
-        return await until(is_drained, what=f"{group} has drained {topic.name}", tell=self.tell)
+            seconds += await until(has_moved, what=f"{group} goes on to drain {topic.name}", tell=self.tell)
+        return seconds
 
     async def until_all_drained(self) -> None:
         """Wait for echo, then for tally: nothing is under way any more."""
