@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +23,6 @@ from strider.testing.hostile import (
     answer,
     for_ever,
     redirect,
-    reset,
     running,
     says,
     silent,
@@ -194,22 +195,46 @@ async def test_not_modified_is_an_answer_to_a_validator_only(etag: str, outcome:
 
 @pytest.mark.parametrize("with_reset", [False, True])
 async def test_a_kept_connection_that_was_closed_costs_nothing(with_reset: bool) -> None:
-    """Servers close what was idle whenever they like; the request that meets it was never seen by them."""
+    """Servers close what was idle whenever they like; nothing is said on what is known to be closed."""
+    heard: list[bytes] = []
+    kept: list[socket.socket] = []
 
-    async def once(_reader: Reader, writer: Writer) -> None:
+    def serve_one() -> None:
+        place, _ = listener.accept()
+        kept.append(place)
+        heard.append(place.recv(65_536))
+        place.sendall(answer())
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        async with asking() as asker:
+            await asyncio.gather(asyncio.to_thread(serve_one), asker.ask(request(url)))
+            if with_reset:
+                kept[0].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            kept[0].close()  # and this loop has not run since
+            _, found = await asyncio.gather(asyncio.to_thread(serve_one), asker.ask(request(url)))
+    kept[1].close()
+
+    assert (found.completed.outcome, found.completed.connection_reused) == ("fetched", False)
+    assert [head.split(b"\r\n")[0] for head in heard] == [b"GET / HTTP/1.1"] * 2
+
+
+async def test_what_was_said_on_a_kept_connection_is_not_said_again() -> None:
+    """A server that hears it and hangs up has counted it: the delay to the next one is the scheduler's."""
+
+    async def once(reader: Reader, writer: Writer) -> None:
         writer.write(answer())
         await writer.drain()
-        leaving.append(writer)
+        heard.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.close()
 
-    leaving: list[Writer] = []
+    heard: list[bytes] = []
     async with running({"/": once}) as server, asking() as asker:
         await asker.ask(request(server.url("/")))
-        for writer in leaving:
-            reset(writer) if with_reset else writer.close()
         completed = (await asker.ask(request(server.url("/")))).completed
 
-    assert (completed.outcome, completed.connection_reused, server.connections) == ("fetched", False, 2)
-    assert server.asked == ["/", "/"]
+    assert (completed.outcome, completed.error_class) == ("network_failed", "connection_closed")
+    assert (completed.connection_reused, len(heard), server.connections) == (True, 1, 1)
 
 
 async def test_a_fresh_connection_that_is_closed_is_not_tried_again() -> None:

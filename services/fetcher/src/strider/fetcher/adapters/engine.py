@@ -26,7 +26,7 @@ from .encryption import context_of
 from .exchange import CURRENT, Exchange
 from .failures import Failure, failure_of
 from .names import Guard, Names
-from .talking import Asked, Reply, Wire, reply_to
+from .talking import Asked, GoneError, Reply, Wire, reply_to
 from .tunnels import Lines, Tunnels
 
 RECEIVE_BYTES: Final = 128 * 1024
@@ -131,21 +131,21 @@ class Engine:
         lines: Lines,
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # the library's, for parts of a request
     ) -> Reply:
-        """Make a request, once more where a kept connection was gone; whatever is raised is a Failure."""
+        """Make a request; whatever is raised is a Failure.
+
+        What was said on a kept connection may have been heard, whatever became of the connection: saying it
+        again is the scheduler's, which keeps the delay.
+        """
         exchange = CURRENT.get()
         if exchange is not None and len(self._sockets) - self._running > self._options.max_idle:
             asked.headers["Connection"] = "close"
-        try:
-            return await reply_to(asked, lines, timeout)
-        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-            if exchange is None or not _was_gone(error, exchange):
+        while True:
+            try:
+                return await reply_to(asked, lines, timeout)
+            except GoneError:
+                continue  # it was closed as well, so there is one less of them
+            except Exception as error:
                 raise self._failure(asked, error, exchange) from error
-        except Exception as error:
-            raise self._failure(asked, error, exchange) from error
-        try:
-            return await reply_to(asked, lines, timeout)
-        except Exception as error:
-            raise self._failure(asked, error, exchange) from error
 
     def _failure(self, asked: Asked, error: Exception, exchange: Exchange | None) -> Failure:
         failure = _translated(error, exchange)
@@ -178,13 +178,6 @@ class Engine:
         if context is None:
             context = self._contexts[is_insecure] = context_of("", is_verified=False)
         return context
-
-
-def _was_gone(error: BaseException, exchange: Exchange) -> bool:
-    """Say whether a kept connection had been closed while nobody looked: the server has seen nothing."""
-    if isinstance(error, aiohttp.ClientConnectorError) or not exchange.is_reused:
-        return False
-    return not exchange.answered_at and exchange.now() <= exchange.connect_by
 
 
 def _translated(error: Exception, exchange: Exchange | None) -> Failure:

@@ -9,6 +9,7 @@ an answer but how large its head may be.
 from __future__ import annotations
 
 import asyncio
+import select
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -46,6 +47,13 @@ _NO_TIMER: Final = TimerNoop()
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
+_HUNG_UP: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
+
+
+class GoneError(Exception):
+    """A kept connection was closed by the other side, and nothing was said on it: another one will do."""
+
+
 class Asked(ClientRequest):
     """A request without a body, as the connector has to know it; notes when and where its head is written."""
 
@@ -80,6 +88,8 @@ class Asked(ClientRequest):
         """Write the head, unless it is too late for that."""
         exchange, protocol, transport = CURRENT.get(), conn.protocol, conn.transport
         target = self.url.raw_path_qs
+        if exchange is not None and not exchange.connecting_at and _has_hung_up(transport):
+            raise GoneError
         if exchange is not None:
             peer = None if transport is None else transport.get_extra_info("peername")
             try:
@@ -256,6 +266,16 @@ class Wire(ResponseHandler):
             self.set_exception(failure)
         if self.transport is not None:
             self.transport.abort()
+
+
+def _has_hung_up(transport: asyncio.BaseTransport | None) -> bool:
+    """Ask the system whether the other side has closed a connection: the loop may not have heard of it."""
+    known = None if transport is None else transport.get_extra_info("socket")
+    if known is None or (place := known.fileno()) < 0:
+        return True
+    look = select.poll()
+    look.register(place, _HUNG_UP)
+    return bool(look.poll(0))
 
 
 def _spelled(peer: Any) -> str:
