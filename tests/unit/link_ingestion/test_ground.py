@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strider.link_ingestion.core import Grounds, admit, ground
+from strider.urls import key_of, url_hash
 from tests.unit.urls.texts import TEXTS
 
 from .builders import a_page, a_spec, numbered, some_rules, taken
@@ -85,3 +86,20 @@ def test_hosts_that_are_judged_alike_share_a_ground(scope: str, homes: int) -> N
     found = {id(grounds.of(f"https://{host}/", rules)) for host in ("a.b.test", "c.b.test", "d.test")}
 
     assert len(found) == homes
+
+
+def test_a_forbidden_place_is_known_by_its_key() -> None:
+    """Whoever asks why it was not crawled asks by its URL."""
+    grounds = Grounds(allow_private=True)
+
+    [vault, odd] = grounds.of("https://site.test/", some_rules()).judge_found(
+        ["http://169.254.169.254/latest", "http://a..b/"]
+    )
+
+    assert (vault.url, vault.reason, vault.detail) == (
+        "http://169.254.169.254/latest",
+        "policy_blocked",
+        "metadata_address",
+    )
+    assert vault.key == url_hash(key_of(vault.url))
+    assert (odd.key, odd.reason) == ("", "bad_url")

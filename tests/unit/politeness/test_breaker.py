@@ -14,7 +14,7 @@ from strider.politeness.breaker import NEW, Breaker, Limits, Signal, heard, pass
 
 NOW = 5_000_000
 CLOSED, OPEN, HALF_OPEN = BreakerState.CLOSED, BreakerState.OPEN, BreakerState.HALF_OPEN
-GOOD, FAILED, REFUSED = Signal.GOOD, Signal.FAILED, Signal.REFUSED
+GOOD, FAILED, REFUSED, AGAIN = Signal.GOOD, Signal.FAILED, Signal.REFUSED, Signal.FAILED_AGAIN
 
 
 def after(*signals: Signal, breaker: Breaker = NEW, now_ms: int = NOW) -> Breaker:
@@ -112,6 +112,13 @@ def test_trouble_is_dated_from_its_beginning() -> None:
     assert (reopened.since_ms, seen_well.since_ms) == (NOW, 0)
 
 
+def test_pages_that_fail_once_more_do_not_rest_a_host_that_answers() -> None:
+    """The tries of a few bad pages gather between the good ones."""
+    assert after(FAILED, GOOD, *[AGAIN] * 9).state is CLOSED
+    assert after(FAILED, *[AGAIN] * 4).state is OPEN, "nothing good in between"
+    assert after(FAILED, GOOD, AGAIN, FAILED, *[AGAIN] * 4).state is OPEN
+
+
 class BreakerMachine(RuleBasedStateMachine):
     """Any answers at any times, held against a list of everything that was ever heard."""
 
@@ -131,7 +138,7 @@ class BreakerMachine(RuleBasedStateMachine):
     def answer(self, signal: Signal) -> None:
         before = passed(self.breaker, self.now_ms)
         self.breaker = heard(self.breaker, signal, now_ms=self.now_ms)
-        self.row = [] if signal is GOOD or not before.is_closed else [*self.row, signal]
+        self.row = [] if signal is GOOD or not before.is_closed else [*self.row, *self._counted(signal)]
         moves = {
             CLOSED: {CLOSED, OPEN},
             OPEN: {OPEN},
@@ -141,6 +148,11 @@ class BreakerMachine(RuleBasedStateMachine):
         if self.breaker.state is OPEN and before.state is not OPEN:
             self.opened_at_ms = self.now_ms
             assert signal is not GOOD
+
+    def _counted(self, signal: Signal) -> list[Signal]:
+        if signal is not AGAIN:
+            return [signal]
+        return [FAILED] if self.row else []
 
     @invariant()
     def opens_for_five_in_a_row_only(self) -> None:

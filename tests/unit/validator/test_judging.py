@@ -84,6 +84,16 @@ def test_what_leads_on_is_kept_with_a_warning(fields: dict[str, Any], warnings: 
 
 
 @pytest.mark.parametrize(
+    ("target", "status"), [("https://site.test/next", "doubtful"), ("", "rejected")], ids=["sent-on", "left"]
+)
+def test_a_page_that_only_sends_its_reader_on_is_kept(target: str, status: str) -> None:
+    """A meta refresh is what a redirect is elsewhere."""
+    page = a_page(text="", decoded_bytes=80, refresh_url=target, **NO_LINKS)
+
+    assert judge(page, RULES).status == status
+
+
+@pytest.mark.parametrize(
     ("fields", "reason"),
     [
         pytest.param({"decoded_bytes": 80}, "too_short", id="short"),

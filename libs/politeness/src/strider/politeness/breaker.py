@@ -5,7 +5,8 @@
       └────────────── 2 good answers ─────────────────┼──────────────────────────┤
                                                       └── any failure or refusal ┘
 
-Two feeds, one state: failures (nothing, or a 5xx, comes back) and refusals (403, 429). A good answer
+Two feeds, one state: failures (nothing, or a 5xx, comes back) and refusals (403, 429). A page that fails
+once more counts only in a row that something else has begun. A good answer
 ends both rows. Half-open, requests go one at a time. What was asked before the state changed says
 nothing of the new one. Values in, values out; no clock, and no notion of what a request was for.
 """
@@ -26,6 +27,8 @@ class Signal(StrEnum):
     GOOD = "good"
     FAILED = "failed"
     """Nothing came back, or that the server failed."""
+    FAILED_AGAIN = "failed_again"
+    """That the server failed with a page with which it had failed before."""
     REFUSED = "refused"
     """It came back that we are not wanted."""
 
@@ -116,6 +119,14 @@ def _failed(breaker: Breaker, now_ms: int, limits: Limits) -> Breaker:
     return _opened(counted, now_ms, limits.open_ms, BlockReason.BREAKER)
 
 
+def _failed_as_before(breaker: Breaker, now_ms: int, limits: Limits) -> Breaker:
+    """Count it where nothing good has come since something else failed.
+
+    Tries of a few bad pages gather between the good ones: a row of them says nothing of a host that answers.
+    """
+    return _failed(breaker, now_ms, limits) if breaker.since_ms else breaker
+
+
 def _refused(breaker: Breaker, now_ms: int, limits: Limits) -> Breaker:
     refusals = breaker.refusals + 1
     counted = replace(breaker, refusals=refusals, since_ms=breaker.since_ms or now_ms)
@@ -162,11 +173,14 @@ Step = Callable[[Breaker, int, Limits], Breaker]
 _TABLE: Final[Mapping[tuple[BreakerState, Signal], Step]] = {
     (BreakerState.CLOSED, Signal.GOOD): _good,
     (BreakerState.CLOSED, Signal.FAILED): _failed,
+    (BreakerState.CLOSED, Signal.FAILED_AGAIN): _failed_as_before,
     (BreakerState.CLOSED, Signal.REFUSED): _refused,
     (BreakerState.OPEN, Signal.GOOD): _stays,
     (BreakerState.OPEN, Signal.FAILED): _stays,
+    (BreakerState.OPEN, Signal.FAILED_AGAIN): _stays,
     (BreakerState.OPEN, Signal.REFUSED): _stays,
     (BreakerState.HALF_OPEN, Signal.GOOD): _answered,
     (BreakerState.HALF_OPEN, Signal.FAILED): _failed_again,
+    (BreakerState.HALF_OPEN, Signal.FAILED_AGAIN): _failed_again,
     (BreakerState.HALF_OPEN, Signal.REFUSED): _refused_again,
 }

@@ -29,7 +29,7 @@ GROUP: Final = "validator"
 LOOKED_AT: Final = (
     *("url_key", "group", "job_id", "execution_id", "fetch_sequence", "outcome", "decoded_bytes"),
     *("document_kind", "title", "text", "text_chars", "paragraph_count", "script_count"),
-    *("password_fields", "noscript_text", "link_urls", "products"),
+    *("password_fields", "noscript_text", "link_urls", "refresh_url", "products"),
 )
 """What a page that is kept is judged by, and named by in what is said of it."""
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from strider.contracts.generated.words import DecisionReason
 from strider.contracts.identity import key_fingerprint
-from strider.urls import host, links, url_hash
+from strider.urls import as_found, host, key_of, links, url_hash
 
 from .rules import Rules
 
@@ -81,12 +81,12 @@ class Ground:
         return [
             Verdict(url, key := url_hash(normal), url_host, key_fingerprint(key), "", "")
             if normal
-            else Verdict(text[:TOLD_CHARACTERS], "", "", 0, reason, detail)
+            else _refused(text, reason, detail)
             for text, url, normal, url_host, reason, detail in zip(texts, *found, strict=True)
         ]
 
     def _judge(self, read: Verdict) -> Verdict:
-        if not read.key:
+        if read.reason:
             return read
         against, why = self._refusal(read.url, read.host)
         return read._replace(reason=against, detail=why) if against else read
@@ -98,6 +98,14 @@ class Ground:
         if not is_at_home:
             return DecisionReason.OUT_OF_SCOPE, url_host
         return self.rules.refusal(url, self._scope)
+
+
+def _refused(text: str, reason: str, detail: str) -> Verdict:
+    """Tell what may not be followed: a URL to a forbidden place by its key, so that it is found again."""
+    found = as_found(text) if reason == DecisionReason.POLICY_BLOCKED else None
+    if isinstance(found, str):
+        return Verdict(found, url_hash(key_of(found)), host(found), 0, reason, detail)
+    return Verdict(text[:TOLD_CHARACTERS], "", "", 0, reason, detail)
 
 
 class Grounds:

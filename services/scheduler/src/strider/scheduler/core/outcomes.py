@@ -116,6 +116,8 @@ def signal_of(outcome: FetchCompleted) -> Signal | None:
         return None
     if word == FetchOutcome.BLOCKED:
         return None if outcome.status == _UNAUTHORIZED else Signal.REFUSED
+    if word == FetchOutcome.SERVER_ERROR and outcome.try_number > 1:
+        return Signal.FAILED_AGAIN
     is_failure = word in _FAILURES and outcome.error_class not in _BY_ERROR
     return Signal.FAILED if is_failure else None
 

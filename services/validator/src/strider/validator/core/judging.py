@@ -129,7 +129,7 @@ def _judge_structure(page: PageParsed, rules: Rules) -> Judgement:
     missing = tuple(_missing(page, rules))
     if not missing:
         return _with_warnings(page, ())
-    leads_on = len(page.link_urls) >= rules.min_links > 0
+    leads_on = len(page.link_urls) >= rules.min_links > 0 or page.refresh_url not in {"", page.url}
     if leads_on and not rules.strict:
         return _with_warnings(page, missing)
     return rejected(missing[0], _measures(page))
