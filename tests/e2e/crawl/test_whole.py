@@ -51,6 +51,14 @@ def test_every_page_is_a_line_and_everything_else_says_why(site: Site, tmp_path:
     assert_polite(site, delay_seconds=0.4)
     assert asked_too_often(site) == {}
     assert {tuple(line) for line in lines} == {FIELDS}
+    answered = [line for line in lines if line["status"]]
+    assert [line["url"] for line in answered if not line["duration_ms"]] == []
+    missing = [line for line in answered if line["status"] == 404]
+    assert missing
+    assert [line for line in missing if not (line["content_type"] and line["length"])] == []
+    led_by = {line["final_url"]: line["url"] for line in lines if line["outcome"] == "redirected"}
+    assert led_by
+    assert [line["url"] for line in lines if line["url"] in led_by and not line["referrer"]] == []
     summary = json.loads(ended.out)
     assert (summary["end"], summary["urls"], summary["messages_given_up"]) == ("complete", len(lines), 0)
     assert summary["outcomes"]["page"] == len(site.plan.pages)

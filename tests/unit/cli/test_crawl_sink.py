@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,20 @@ import pytest
 from strider.cli.embedded.further import FURTHER
 from strider.cli.embedded.output import JSONL, Output, OutputFailed
 from strider.cli.embedded.sink import LISTED_REFUSALS, Sink
-from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, UrlsDecided, Verdict
-from strider.contracts.generated.topics import PAGES_REJECTED, PAGES_VALIDATED, URLS_DECIDED
+from strider.contracts.generated.events import (
+    FetchCompleted,
+    PageParsed,
+    PageRejected,
+    PageValidated,
+    UrlsDecided,
+    Verdict,
+)
+from strider.contracts.generated.topics import (
+    FETCHES_COMPLETED,
+    PAGES_REJECTED,
+    PAGES_VALIDATED,
+    URLS_DECIDED,
+)
 from strider.runtime.clocks import SystemClock
 from strider.runtime.errors import Unavailable
 from strider.runtime.inprocess.log import Stored
@@ -51,10 +64,14 @@ def page(url: str, **fields: Any) -> PageValidated:
     return PageValidated(parsed, Verdict("valid", "1", 0))
 
 
-def rejected(url: str) -> PageRejected:
-    return PageRejected(
-        key(url), "a.test", "crawl", "e", 1, "rejected", "soft_not_found", "quality", "validator", 0, url=url
-    )
+def rejected(url: str, **fields: Any) -> PageRejected:
+    named = ("rejected", "soft_not_found", "quality", "validator", 0)
+    return PageRejected(key(url), "a.test", "crawl", "e", 1, *named, url=url, **fields)
+
+
+def completed(url: str, **fields: Any) -> FetchCompleted:
+    named = ("crawl", "e", "s", 1, "lease", 1, "gone", 0)
+    return FetchCompleted(url, key(url), "http://a.test", "a.test", *named, **fields)
 
 
 def decided(*what: tuple[str, str, str], page_url: str = "", not_listed: int = 0) -> UrlsDecided:
@@ -82,15 +99,17 @@ class Scene:
             self._offset = max(self._offset, offset + 1)
             if isinstance(event, PageValidated):
                 await self.sink.on_validated([(event, record(PAGES_VALIDATED, offset))])
+            elif isinstance(event, FetchCompleted):
+                await self.sink.on_fetched([(event, record(FETCHES_COMPLETED, offset))])
             elif isinstance(event, PageRejected):
                 await self.sink.on_rejected([(event, record(PAGES_REJECTED, offset))])
             else:
                 await self.sink.on_decided([(event, record(URLS_DECIDED, offset))])
 
-    def lines(self) -> Sequence[tuple[str, str, str]]:
+    def lines(self, *names: str) -> Sequence[tuple[Any, ...]]:
         self.output.flush()
         read = map(json.loads, self.path.read_text().splitlines())
-        return [(line["url"], line["outcome"], line["reason"]) for line in read]
+        return [tuple(line[name] for name in names or ("url", "outcome", "reason")) for line in read]
 
     async def put(self, content: bytes) -> str:
         return await self._objects.put(content)
@@ -254,3 +273,54 @@ async def test_further_fields_come_from_the_page_and_from_texts_that_were_too_lo
     ]
     assert lines[0]["pagination"]["next"] == B
     assert "products" not in lines[0]
+
+
+TOLD = ("url", "duration_ms", "content_type", "length", "referrer")
+ANSWER = {"total_us": 12_340, "content_type": "text/html", "body_bytes": 77}
+
+
+def not_found(url: str) -> UrlsDecided:
+    return replace(decided((url, "closed", "not_found")), statuses=(404,))
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_line_that_is_no_page_tells_of_its_answer_whichever_is_heard_first(
+    scene: Scene, is_late: bool
+) -> None:
+    """Topics keep no order among each other; a redirect's target was found by the redirect."""
+    said = [
+        (completed(A, **ANSWER), rejected(A, status=200, content_type="text/plain", body_bytes=5)),
+        (completed(B, **ANSWER, redirect_chain=(C, A)), not_found(B)),
+    ]
+    for answer, ending in said:
+        await scene.hear(*((ending, answer) if is_late else (answer, ending)))
+
+    assert scene.lines(*TOLD) == [(A, 12.3, "text/plain", 5, ""), (B, 12.3, "text/html", 77, A)]
+    assert scene.sink.tally.urls == 2
+
+
+async def test_a_request_without_an_answer_took_its_time_and_robots_are_no_page(scene: Scene) -> None:
+    """Nothing is waited for where nothing may come; the page at the URL of a robots.txt is its own."""
+    await scene.hear(completed(A, total_us=30_000_000), decided((A, "closed", "retries_exhausted")))
+    await scene.hear(completed(B, kind="robots", **ANSWER), decided((B, "closed", "host_unavailable")))
+
+    assert scene.lines(*TOLD) == [(A, 30_000.0, "", 0, ""), (B, 0.0, "", 0, "")]
+
+
+async def test_pages_name_the_redirect_that_led_to_them_and_leave_no_answer_behind(scene: Scene) -> None:
+    """Whether their answer is heard before or after them."""
+    await scene.hear(completed(A, **ANSWER), page(A), page(B, redirect_chain=(A,)), completed(B, **ANSWER))
+
+    assert scene.lines("url", "referrer") == [(A, ""), (B, A)]
+    assert json.loads(scene.sink.kept()["answers"]) == {"heard": {}, "late": {}}
+
+
+async def test_what_waits_for_an_answer_is_kept_and_told_in_the_end(scene: Scene) -> None:
+    """Saved with the crawl; and where nothing comes any more, told with what is known."""
+    await scene.hear(completed(A, **ANSWER), not_found(B), not_found(C))
+
+    again = scene.resumed()
+    await again.hear(not_found(A), completed(B, **ANSWER), page(C))
+    again.sink.release()
+
+    assert again.lines("url", "status", "duration_ms") == [(A, 404, 12.3), (B, 404, 12.3), (C, 404, 0.0)]

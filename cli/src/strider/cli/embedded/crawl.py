@@ -168,6 +168,7 @@ class Crawl:
             await _cancelled(proving, stopping, keeping, running)
             _ = self.sink.failed.done() and self.sink.failed.exception()
         is_complete = proving in done
+        self.sink.release()
         if is_complete:
             self.sink.finish()
         await self._output.drain()

@@ -67,6 +67,11 @@ FIELDS: Final = tuple(each.name for each in fields(Line) if each.name != "furthe
 """What every line has."""
 
 
+def _found_on(page: PageParsed | PageRejected) -> str:
+    """Name where a URL was found: on a page, or in the redirect that led to it."""
+    return page.referrer or (page.redirect_chain[-1] if page.redirect_chain else "")
+
+
 def line_of_page(page: PageParsed, text: str, further: Mapping[str, Any]) -> Line:
     """Tell of a page that is content."""
     return Line(
@@ -74,7 +79,7 @@ def line_of_page(page: PageParsed, text: str, further: Mapping[str, Any]) -> Lin
         final_url=page.url,
         status=page.status,
         depth=page.depth,
-        referrer=page.referrer,
+        referrer=_found_on(page),
         fetched_at=moment(page.fetched_at_ms),
         title=page.title,
         description=page.description,
@@ -98,7 +103,7 @@ def line_of_rejected(page: PageRejected) -> Line:
         final_url=page.url,
         status=page.status,
         depth=page.depth,
-        referrer=page.referrer,
+        referrer=_found_on(page),
         fetched_at=moment(page.fetched_at_ms),
         title=page.title,
         content_type=page.content_type,

@@ -1,4 +1,4 @@
-"""pages-validated, pages-rejected, urls-decided -> lines.
+"""fetches-completed, pages-validated, pages-rejected, urls-decided -> lines.
 
 Decides that each URL has one line: the first that tells how it ended. A link that was refused
 before it was taken waits until the end, because another page may lead to it by an allowed way.
@@ -13,8 +13,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, UrlsDecided
-from strider.contracts.generated.topics import PAGES_REJECTED, PAGES_VALIDATED, PARSER_DLQ, URLS_DECIDED
+from strider.contracts.generated.events import (
+    FetchCompleted,
+    PageParsed,
+    PageRejected,
+    PageValidated,
+    UrlsDecided,
+)
+from strider.contracts.generated.topics import (
+    FETCHES_COMPLETED,
+    PAGES_REJECTED,
+    PAGES_VALIDATED,
+    PARSER_DLQ,
+    URLS_DECIDED,
+)
 from strider.contracts.generated.words import ExtractionLevel
 from strider.contracts.identity import key_fingerprint
 from strider.runtime.effects import NOTHING, Effects, Reads
@@ -25,6 +37,7 @@ from strider.stores.errors import StoreFailure
 from strider.stores.objects import Objects
 from strider.urls import host, key_of, url_hash
 
+from .answers import Answers
 from .further import further_of
 from .lines import PAGE, Decided, Line, line_of_page, line_of_rejected, lines_of_decided
 from .member import Member
@@ -35,7 +48,7 @@ GROUP: Final = "crawl-output"
 DEAD_LETTERS: Final = PARSER_DLQ
 """Nothing of this group is ever given up: what cannot be written ends the crawl."""
 
-TOPICS: Final = (PAGES_VALIDATED, PAGES_REJECTED, URLS_DECIDED)
+TOPICS: Final = (FETCHES_COMPLETED, PAGES_VALIDATED, PAGES_REJECTED, URLS_DECIDED)
 
 LISTED_REFUSALS: Final = 100_000
 """Refused links that are kept for lines of their own; more are only counted."""
@@ -64,6 +77,7 @@ class Sink:
         self._waiting: dict[str, Line] = {}
         self._notes: dict[str, str] = {}
         self._positions: dict[str, int] = {}
+        self._answers = Answers()
         self.tally = Tally()
         self.failed: asyncio.Future[None] | None = None
         """Ends with OutputFailed when the output does; set by whoever waits for that."""
@@ -72,11 +86,20 @@ class Sink:
         """Give it as a service of the ring."""
         spec = GroupSpec(GROUP, tuple(topic.name for topic in TOPICS))
         reads = (
+            Reads(FETCHES_COMPLETED, batch=self.on_fetched),
             Reads(PAGES_VALIDATED, batch=self.on_validated),
             Reads(PAGES_REJECTED, batch=self.on_rejected),
             Reads(URLS_DECIDED, batch=self.on_decided),
         )
         return Member("crawl", (Consumption(spec, reads),), DEAD_LETTERS)
+
+    async def on_fetched(self, events: Sequence[tuple[FetchCompleted, Record]]) -> Effects:
+        """Learn what came of requests, and tell of those URLs that only wait for it."""
+        for event, record in events:
+            is_told = key_fingerprint(event.url_key) in self._told
+            if self._is_unread(record) and (line := self._answers.hear(event, is_told=is_told)):
+                self._tell(line)
+        return await self._written()
 
     async def on_validated(self, pages: Sequence[tuple[PageValidated, Record]]) -> Effects:
         """Tell of pages."""
@@ -84,6 +107,7 @@ class Sink:
             page = event.page
             texts, away = await self._texts(page) if page.texts_object else (b"", {})
             if self._is_unread(record) and self._is_new(page.url_key):
+                self._answers.forget(page.url_key)
                 further = further_of(page, self._extraction, texts)
                 self._tell(line_of_page(page, _text_of(page, away), further))
                 self.tally.took(host(page.url), page.total_us / 1000)
@@ -93,7 +117,7 @@ class Sink:
         """Tell of pages that are none."""
         for event, record in pages:
             if self._is_unread(record) and self._is_new(event.url_key):
-                self._tell(line_of_rejected(event))
+                self._tell_answered(event.url_key, line_of_rejected(event))
         return await self._written()
 
     async def on_decided(self, events: Sequence[tuple[UrlsDecided, Record]]) -> Effects:
@@ -131,7 +155,7 @@ class Sink:
         name = decided.url_key or f"?{decided.line.url}"
         if not decided.is_link:
             if not decided.url_key or self._is_new(decided.url_key):
-                self._tell(decided.line)
+                self._tell_answered(decided.url_key, decided.line)
         elif name in self._waiting:
             return
         elif len(self._waiting) >= LISTED_REFUSALS:
@@ -149,6 +173,11 @@ class Sink:
             self._notes[f"{_TOLD}{fingerprint:x}"] = ""
         return True
 
+    def _tell_answered(self, url_key: str, line: Line) -> None:
+        """Tell of a URL with what its answer says; where that is yet to come, then."""
+        if complete := self._answers.complete(url_key, line):
+            self._tell(complete)
+
     def _tell(self, line: Line) -> None:
         self.tally.note(line.outcome, line.reason)
         if line.outcome == PAGE or not self._only_pages:
@@ -162,6 +191,11 @@ class Sink:
         except (StoreFailure, ValueError):
             return b"", {}
 
+    def release(self) -> None:
+        """Tell of what waits for an answer, as far as it is known."""
+        for line in self._answers.release():
+            self._tell(line)
+
     def finish(self) -> None:
         """Tell of the links that were refused and never came another way."""
         for name, line in self._waiting.items():
@@ -171,7 +205,11 @@ class Sink:
 
     def kept(self) -> dict[str, str]:
         """Give what belongs to this instant."""
-        return {"positions": json.dumps(self._positions), "tally": self.tally.to_json()}
+        return {
+            "positions": json.dumps(self._positions),
+            "tally": self.tally.to_json(),
+            **self._answers.kept(),
+        }
 
     def notes(self) -> dict[str, str]:
         """Give what came since the last call and is to be kept for good."""
@@ -182,6 +220,7 @@ class Sink:
         """Become what it was when these were kept."""
         self._positions = json.loads(kept["positions"])
         self.tally = Tally.from_json(kept["tally"])
+        self._told.update(map(key_fingerprint, self._answers.restore(kept)))
         for name, text in notes.items():
             if name.startswith(_TOLD):
                 self._told.add(int(name.removeprefix(_TOLD), 16))
