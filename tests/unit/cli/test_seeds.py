@@ -97,6 +97,12 @@ def test_a_bad_line_has_its_sentence_and_its_place(text: str, why: str) -> None:
     assert read(text) == Bad("urls.txt:3", why)
 
 
+@pytest.mark.parametrize("name", ["include", "exclude"])
+def test_patterns_are_tried_before_the_first_line(name: str) -> None:
+    """One that cannot be meant would have nothing crawled, or everything."""
+    assert a_reader(**{name: ["["]}).option_fault().startswith(f"{name}: '[': a bracket without")
+
+
 def test_options_are_tried_before_the_first_line() -> None:
     """A wrong option is one mistake, not a million."""
     assert a_reader(max_depth=2).option_fault() == ""

@@ -7,6 +7,7 @@ length whatever the pattern says; so nobody can stop a crawl with one. What RE2 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,6 +25,8 @@ _MEMORY_BYTES: Final = 1 << 20
 
 _EXPRESSION_MARK: Final = "re:"
 _AUTHORITY: Final = "https?://[^/]+"
+_BRACKETS: Final = re.compile(r"[\[\]]").findall
+_UNPAIRED: Final = "a bracket without its other half; brackets make no class here, write an expression (re:…)"
 _GLOB: Final = {"*": ".*", "?": "."}
 
 
@@ -62,11 +65,28 @@ def compile_patterns(texts: Iterable[str]) -> Patterns | BadPattern:
     for text in wanted:
         if not text or len(text) > MAX_PATTERN_CHARACTERS:
             return BadPattern(text[:80], f"a pattern has 1 to {MAX_PATTERN_CHARACTERS} characters")
+        if fault := _bracket_fault(text):
+            return BadPattern(text, fault)
         try:
             searches.append(re2.compile(_expression(text), options).search)
         except (re2.error, ValueError) as failure:  # ValueError: lone surrogates
             return BadPattern(text, _sentence(failure))
     return Patterns(wanted, tuple(searches))
+
+
+def _bracket_fault(text: str) -> str:
+    """Say what is wrong with a glob that only means something where brackets make a class.
+
+    Pairs stay: `?filter[name]=*` is what URLs look like.
+    """
+    if text.startswith(_EXPRESSION_MARK):
+        return ""
+    is_open = False
+    for bracket in _BRACKETS(text):
+        if (bracket == "[") == is_open:
+            return _UNPAIRED
+        is_open = not is_open
+    return _UNPAIRED if is_open else ""
 
 
 def _expression(text: str) -> str:
