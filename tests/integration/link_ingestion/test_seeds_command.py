@@ -81,6 +81,14 @@ def test_nothing_is_sent_where_an_option_makes_no_sense(bootstrap: str) -> None:
     assert (done.returncode, done.stderr) == (2, "strider: exclude: 're:(': missing ): (\n")
 
 
+def test_a_depth_of_nothing_is_told_to_be_the_default(bootstrap: str) -> None:
+    """Once, however many seeds there are; they are sent all the same."""
+    done = run("https://a.test/", "https://b.test/", "--max-depth", "0", bootstrap=bootstrap)
+
+    note = "strider: --max-depth 0 means the default in a seed: 3 links are followed\n"
+    assert (done.returncode, done.stderr) == (0, note)
+
+
 def test_a_broker_that_is_away_is_one_line(tmp_path: Path) -> None:
     """No traceback, and the exit code of all words of the command for what is out of reach."""
     done = run("https://a.test/", bootstrap="127.0.0.1:1", cwd=tmp_path)

@@ -103,6 +103,14 @@ def test_patterns_are_tried_before_the_first_line(name: str) -> None:
     assert a_reader(**{name: ["["]}).option_fault().startswith(f"{name}: '[': a bracket without")
 
 
+def test_a_depth_of_nothing_is_told_to_be_the_default() -> None:
+    """Elsewhere it means to follow no link; nothing else about options needs a word."""
+    note = "--max-depth 0 means the default in a seed: 3 links are followed"
+
+    assert a_reader(max_depth=0).option_note() == note
+    assert [a_reader(max_depth=1).option_note(), a_reader().option_note()] == ["", ""]
+
+
 def test_options_are_tried_before_the_first_line() -> None:
     """A wrong option is one mistake, not a million."""
     assert a_reader(max_depth=2).option_fault() == ""

@@ -55,7 +55,9 @@ def crawl(  # noqa: PLR0917  # each is an option
     max_pages_per_domain: Annotated[
         int, typer.Option(min=0, help="Pages of one registrable domain; 0: no limit.")
     ] = 0,
-    max_depth: Annotated[int, typer.Option(help="Links to follow from where it begins, 10 at most.")] = 3,
+    max_depth: Annotated[
+        int, typer.Option(help="Links to follow from where it begins, 10 at most; 0: the start pages only.")
+    ] = 3,
     max_seconds: Annotated[int, typer.Option(min=0, help="End in order after so long; 0: no limit.")] = 0,
     scope: Annotated[ScopeWord, typer.Option(help="How far links may lead.")] = ScopeWord.HOST,
     include: Annotated[

@@ -66,7 +66,9 @@ FromFile = Annotated[
 Job = Annotated[str, typer.Option(help="The job that they belong to; else the standing job.")]
 Depth = Annotated[
     int | None,
-    typer.Option(help=f"Links to follow from each: {DEFAULT_DEPTH} by default, {MAX_DEPTH} at most."),
+    typer.Option(
+        help=f"Links to follow from each: {DEFAULT_DEPTH} by default and for 0, {MAX_DEPTH} at most."
+    ),
 ]
 Scope = Annotated[Reach | None, typer.Option(help="How far links may lead: host by default.")]
 Priority = Annotated[Urgency | None, typer.Option(help="How soon: high by default.")]
@@ -186,6 +188,8 @@ async def _send(
     if why := reader.option_fault():
         fail(why, EXIT_USAGE)
     bus, voice = KafkaBus(target.connection), _Voice(as_json=as_json)
+    if note := reader.option_note():
+        voice.note(note)
     sender = SeedSender(bus, reader, teller=voice.teller())
     try:
         await sender.send(lines)

@@ -16,7 +16,7 @@ from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
-from strider.contracts.ranges import range_fault
+from strider.contracts.ranges import DEFAULT_DEPTH, range_fault
 from strider.link_ingestion.core import Place, RefusedSeed, sow
 from strider.urls import PRIVATE, Refused, as_found, host, host_kind
 
@@ -78,6 +78,12 @@ class SeedReader:
                 return fault
         probe = self.read(Line("", PROBE_URL))
         return probe.why if isinstance(probe, Bad) else ""
+
+    def option_note(self) -> str:
+        """Say what a person may not expect of the options; empty where that is nothing."""
+        if self._options.get("max_depth") != 0:
+            return ""
+        return f"--max-depth 0 means the default in a seed: {DEFAULT_DEPTH} links are followed"
 
     def read(self, line: Line) -> Ready | Bad:
         """Read one line."""
