@@ -47,17 +47,34 @@ def test_links_are_resolved(href: str, expected: str) -> None:
         "JavaScript:x",
         "tel:+1",
         "data:text/html,x",
-        "ftp://a.test/",
         "#top",
         " #top",
+    ],
+)
+def test_what_leads_to_no_page_is_left_out(href: str) -> None:
+    assert find(to(href)) == Outlinks()
+
+
+@pytest.mark.req("S3.9.8")
+@pytest.mark.parametrize(
+    "href",
+    [
+        "ftp://a.test/",
+        "file:///etc/passwd",
         "http://",
+        "http://[::1/",
+        "http://a.test:99999/",
         "https://exa mple.test/",
         "x" * 17_000,
         "/" + "y" * 3_000,
     ],
 )
-def test_what_leads_to_no_page_is_left_out(href: str) -> None:
-    assert find(to(href)) == Outlinks()
+def test_what_is_no_url_to_be_fetched_is_left_out_and_counted(href: str) -> None:
+    """Once, however often it stands there, and beside what the limit drops."""
+    found = find(to("/a"), to(href), to("/b"), to(href), to("tel:1"), max_links=1)
+
+    assert found.urls == ("https://site.test/a",)
+    assert (found.found, found.dropped) == (3, 2)
 
 
 @pytest.mark.req("S3.9.10")

@@ -2096,9 +2096,9 @@ class PageParsed:
     link_regions: tuple[int, ...] = ()
     """Where on the page each link stands: 0 elsewhere, 1 main, 2 navigation, 3 header, 4 footer, 5 aside."""
     links_found: int = 0
-    """How many links there were before the limit."""
+    """How many links there were before the limit, with those that are no URL to be fetched."""
     links_dropped: int = 0
-    """How many links the limit dropped."""
+    """How many links the limit dropped, or are no URL to be fetched."""
     image_urls: tuple[str, ...] = ()
     """Pictures of the page."""
     image_alts: tuple[str, ...] = ()

@@ -1,10 +1,10 @@
 """Where does a page lead?
 
-Takes the anchors of a page in their order, resolves them, leaves out what is no page (mailto,
-javascript, tel, broken ones), keeps each target once and ranks them: what stands in the main part
-comes before navigation, what may be followed before what the page asks to leave. Whether a target
-is worth the frontier, or allowed, is decided elsewhere, and told there: private addresses stay in,
-and those of a cloud's metadata service.
+Takes the anchors of a page in their order, resolves them, leaves out what leads to no document (mailto,
+javascript, tel) or is no URL to be fetched, which is counted, keeps each target once and ranks them:
+what stands in the main part comes before navigation, what may be followed before what the page asks to
+leave. Whether a target is worth the frontier, or allowed, is decided elsewhere, and told there: private
+addresses stay in, and those of a cloud's metadata service.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Final, TypeVar
 
 from strider.contracts.making import swift
 from strider.urls import links
+from strider.urls.links import Links
+from strider.urls.refusals import NO_PAGE
 
 from .readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchors
 
@@ -46,11 +48,11 @@ class Outlinks:
     rels: tuple[int, ...] = ()
     regions: tuple[int, ...] = ()
     found: int = 0
-    """How many there were before the limit."""
+    """How many there were before the limit, with those that are no URL to be fetched."""
 
     @property
     def dropped(self) -> int:
-        """How many the limit has dropped."""
+        """How many the limit has dropped, or are no URL to be fetched."""
         return self.found - len(self.urls)
 
     def best(self, count: int) -> Outlinks:
@@ -72,7 +74,7 @@ def find_outlinks(anchors: Anchors, *, base: str, max_links: int) -> Outlinks:
         own = first.setdefault(key, place)
         if own != place:
             again.append((own, place))
-    first.pop("", None)  # of what leads nowhere
+    refused = 0 if first.pop("", None) is None else _refused(leading.hrefs, resolved)
     texts, regions = list(leading.texts), list(leading.regions)
     flags = [flags_of(rel) if rel else 0 for rel in leading.rels] if any(leading.rels) else [0] * len(texts)
     if again:
@@ -88,8 +90,14 @@ def find_outlinks(anchors: Anchors, *, base: str, max_links: int) -> Outlinks:
         _picked(texts, best),
         _picked(flags, best),
         _picked(regions, best),
-        found=found,
+        found=found + refused,
     )
+
+
+def _refused(hrefs: Sequence[str], resolved: Links) -> int:
+    """Count what is no URL to be fetched, each once; what is meant to lead to no document is no loss."""
+    answers = zip(hrefs, resolved.keys, resolved.details, strict=True)
+    return len({href for href, key, detail in answers if not key and detail != NO_PAGE})
 
 
 def _picked(column: Sequence[T], places: Sequence[int]) -> tuple[T, ...]:
