@@ -171,3 +171,20 @@ def test_an_output_that_was_cut_short_since_is_refused(site: Site, tmp_path: Pat
 
     assert ended.code == 2
     assert "shorter than when the state was saved" in ended.err
+
+
+def test_an_output_that_was_deleted_since_is_told_with_a_way_out(site: Site, tmp_path: Path) -> None:
+    """Of what is saved nothing can go on without its lines; following the advice begins anew."""
+    order = crawl(site, tmp_path, "--max-pages", "12")
+    assert interrupt_when(start(*order), lambda: requests(site) >= 5, INTERRUPT).code == 130
+    (tmp_path / "pages.jsonl").unlink()
+
+    refused = run(*order)
+
+    state = tmp_path / "state"
+    assert refused.code == 2
+    assert f"pages.jsonl is gone, and what is saved in {state} belongs to it" in refused.err
+    assert f"delete {state} as well" in refused.err
+    state.unlink()
+    assert run(*order).code == 0
+    assert by_outcome(lines_of(tmp_path / "pages.jsonl"), "page")

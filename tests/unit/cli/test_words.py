@@ -49,7 +49,13 @@ def test_an_address_that_is_none_is_wrong_usage() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        pytest.param(["fetch", "a.test", "--timeout", "nan"], "'--timeout': should be less", id="a bound"),
+        pytest.param(["fetch", "a.test", "--timeout", "900"], "'--timeout': should be less", id="a bound"),
+        pytest.param(
+            ["fetch", "a.test", "--timeout", "nan"], "must be a number, which nan is not", id="none at all"
+        ),
+        pytest.param(["crawl", "a.test", "--delay", "NaN"], "a number, which NaN is not", id="a delay"),
+        pytest.param(["crawl", "a.test", "--contact", ""], "'--contact': is empty", id="nobody"),
+        pytest.param(["fetch", "a.test", "--contact", " "], "'--contact': is empty", id="a blank"),
         pytest.param(["crawls", "logs", "x", "-n", "many"], "should be a valid integer", id="a number"),
         pytest.param(["crawl", "a.test", "--scope", "all"], "'--scope'", id="a word"),
     ],

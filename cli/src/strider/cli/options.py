@@ -22,7 +22,16 @@ Bootstrap = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 AsJsonLines = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
-Contact = Annotated[str, typer.Option(help="URL or mail address of whom sites may write to.")]
+
+def _said(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
+    """Refuse what was said to be nothing: a variable of a script that is empty, and no wish."""
+    source = ctx.get_parameter_source(param.name or "")
+    if not value.strip() and source is not None and source.name == "COMMANDLINE":
+        raise typer.BadParameter("is empty; leave it out, or name a URL or mail address")
+    return value
+
+
+Contact = Annotated[str, typer.Option(help="URL or mail address of whom sites may write to.", callback=_said)]
 UserAgent = Annotated[str, typer.Option(help="User-Agent to send instead of ours.")]
 AllowPrivate = Annotated[
     bool, typer.Option("--allow-private", help="Ask loopback and private addresses too.")

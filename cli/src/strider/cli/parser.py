@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from .options import Contact
+
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
@@ -60,7 +62,7 @@ def try_page(  # noqa: PLR0917  # each is an option
     url: Annotated[str, typer.Option("--url", help="Where a file's page comes from.")] = "",
     versions: Annotated[str, typer.Option("--versions", help="Such as name=1.2; else the newest.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    contact: Annotated[str, typer.Option(help="URL or mail address of whom sites may write to.")] = "",
+    contact: Contact = "",
     allow_private: Annotated[
         bool, typer.Option("--allow-private", help="Fetch from loopback and private addresses too.")
     ] = False,

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from strider.runtime.faulttexts import plain_text
+from strider.runtime.faulttexts import fault_text, plain_text
 
 from .streams import carry_out, open_streams
 
@@ -56,7 +56,9 @@ class Words(TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as wrong:
-            wrong.message = plain_text(wrong.message)
+            # What typer checks a value with has said more than the sentence that typer takes over.
+            problems: list[Any] = getattr(wrong.__cause__, "errors", list)()
+            wrong.message = fault_text(problems[0]) if problems else plain_text(wrong.message)
             raise
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  # the library's shape

@@ -171,6 +171,11 @@ def _output(order: Order, saved: Saved | None) -> Output:
     if order.output is None:
         return Output.to_stream(sys.stdout.fileno(), order.form, further)
     if saved is not None:
+        if not order.output.exists():
+            raise BadWish(
+                f"-o: {order.output} is gone, and what is saved in {order.resume} belongs to it; "
+                f"to begin anew, delete {order.resume} as well, or name another file with --resume"
+            )
         return Output.resume(order.output, order.form, saved.length, further)
     return Output.create(order.output, order.form, further)
 

@@ -10,11 +10,20 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _PREFIXES: Final = ("Value error, ", "Assertion failed, ", "Input ")
+_BOUNDS: Final = frozenset({"less_than", "less_than_equal", "greater_than", "greater_than_equal"})
+"""Problems with a number that was read; NaN fails the first one there is."""
 
 
 def fault_text(problem: Mapping[str, Any]) -> str:
     """Say one of a ValidationError's `errors()` in one line."""
+    said = problem.get("input")
+    if problem.get("type") in _BOUNDS and isinstance(said, str | float) and _is_nan(str(said)):
+        return f"must be a number, which {said} is not"
     return plain_text(str(problem["msg"]))
+
+
+def _is_nan(text: str) -> bool:
+    return text.strip().lstrip("+-").lower() == "nan"
 
 
 def plain_text(said: str) -> str:
