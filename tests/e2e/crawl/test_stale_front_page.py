@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
 
+from .documents import serve_documents
 from .scene import lines_of, run
 
 PAGE = "<!doctype html><html><title>{0}</title><main><h1>{0}</h1><p>{1}</p></main></html>"
@@ -24,32 +23,10 @@ DOCUMENTS = {
 }
 
 
-class Documents(BaseHTTPRequestHandler):
-    """Serves them."""
-
-    def do_GET(self) -> None:
-        body = DOCUMENTS.get(self.path, "").encode()
-        self.send_response(200 if body else 404)
-        self.send_header("Content-Type", "application/xml" if self.path.endswith(".xml") else "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
 def home() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Documents)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+    with serve_documents(DOCUMENTS) as origin:
+        yield origin
 
 
 @pytest.mark.req("S2.0.2")

@@ -1,0 +1,37 @@
+"""A site of a few documents by their paths, where a generated one would not show the case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+
+@contextmanager
+def serve_documents(documents: Mapping[str, str]) -> Iterator[str]:
+    """Serve them while the block runs; gives the origin."""
+
+    class Documents(BaseHTTPRequestHandler):
+        """Answers with them, and with 404 else."""
+
+        def do_GET(self) -> None:
+            body = documents.get(self.path, "").encode()
+            self.send_response(200 if body else 404)
+            self.send_header("Content-Type", "application/xml" if self.path.endswith(".xml") else "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Documents)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
