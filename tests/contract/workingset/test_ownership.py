@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from strider.runtime.errors import Fenced
-from strider.stores.frontier.ports import Fate, NotReady, SeenThen, Taken, WorkingSet
+from strider.stores.frontier.ports import Fate, NotReady, Recounted, SeenThen, Taken, WorkingSet
 
 from .worlds import EPOCH, SHARD, FrontierWorld, accepted, page, question, recorded
 
@@ -31,6 +31,7 @@ REBUILDING = [
     pytest.param(lambda ws, epoch: ws.load(SHARD, epoch, queued=[recorded(page("x"))]), id="load"),
     pytest.param(lambda ws, epoch: ws.load(SHARD, epoch, seen=[SeenThen("news", 1, [1])]), id="load-seen"),
     pytest.param(lambda ws, epoch: ws.expect(SHARD, epoch, {"news": 9}), id="expect"),
+    pytest.param(lambda ws, epoch: ws.recount(SHARD, epoch, [Recounted(page("x"), 1)]), id="recount"),
     pytest.param(lambda ws, epoch: ws.ready(SHARD, epoch, groups=[], sequence=0), id="ready"),
 ]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from strider.contracts.identity import key_fingerprint
-from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, SeenThen, Standing
+from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, Recounted, SeenThen, Standing
+from strider.stores.frontier.redis_glance import RedisGlance
 
-from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, closed, page, recorded, words
+from .worlds import EPOCH, LONG_MS, SHARD, FrontierWorld, RedisWorld, closed, page, recorded, words
 
 
 async def _rebuilt(frontier: FrontierWorld, *groups: GroupState) -> None:
@@ -67,11 +68,49 @@ async def test_many_that_were_seen_are_put_back_at_once(frontier: FrontierWorld)
         assert (await frontier.question.seen(question))[SHARD, scope] == [*[True] * 1_000, False]
 
 
-async def test_accepted_counts_begin_anew(frontier: FrontierWorld) -> None:
-    """A completion proof that saw the old count must not take the new one for it."""
+async def test_what_is_loaded_is_counted_as_open_alone(frontier: FrontierWorld) -> None:
+    """How many were accepted is said for all of them, once."""
     await _rebuilt(frontier)
 
     assert await frontier.working_set.counts(SHARD, EPOCH) == {"news-1": Counts(open=2, accepted=0)}
+
+
+async def test_runs_come_back_with_what_they_had_accepted(frontier: FrontierWorld) -> None:
+    """Also those of which nothing is open, and what is accepted after that is counted on."""
+    ws = frontier.working_set
+    await ws.take(SHARD, EPOCH)
+    await ws.begin(SHARD, EPOCH)
+    await ws.load(SHARD, EPOCH, queued=[recorded(page("queued"))])
+    over = page("over", execution_id="news-0", state="completed", reason="settled")
+    of_another_spec = page("more", execution_id="news-0", crawl_spec_id="other")
+    for _ in range(2):  # an answer may be lost: said again it counts no more
+        told = [Recounted(over, 40), Recounted(page("queued"), 3), Recounted(of_another_spec, 2)]
+        await ws.recount(SHARD, EPOCH, told)
+    await ws.recount(SHARD, EPOCH, [])
+    await ws.ready(SHARD, EPOCH, groups=[], sequence=0)
+
+    await frontier.accept(page("new"))
+
+    counts = await ws.counts(SHARD, EPOCH)
+    assert counts == {"news-0": Counts(open=0, accepted=42), "news-1": Counts(open=2, accepted=4)}
+    assert await ws.forget(SHARD, EPOCH, ["news-0", "news-1"]) == 1
+    assert await ws.counts(SHARD, EPOCH) == {"news-1": Counts(open=2, accepted=4)}
+
+
+async def test_more_runs_than_one_call_takes(frontier: FrontierWorld) -> None:
+    """Of which each is shown with its job."""
+    ws = frontier.working_set
+    await ws.take(SHARD, EPOCH)
+    await ws.begin(SHARD, EPOCH)
+    runs = [f"run-{number}" for number in range(1_200)]
+    await ws.recount(SHARD, EPOCH, [Recounted(page("x", execution_id=run), 7) for run in runs])
+    await ws.ready(SHARD, EPOCH, groups=[], sequence=0)
+
+    assert await ws.counts(SHARD, EPOCH) == dict.fromkeys(runs, Counts(open=0, accepted=7))
+    if isinstance(frontier, RedisWorld):
+        glance = await RedisGlance(frontier.redis).runs([SHARD])
+        shown = {(run.job_id, run.open, run.accepted) for run in glance.runs.values()}
+        assert (len(glance.runs), shown) == (1_200, {("news", 0, 7)})
 
 
 async def test_clocks_stand_as_the_owner_says(frontier: FrontierWorld) -> None:

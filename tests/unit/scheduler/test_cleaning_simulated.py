@@ -174,3 +174,35 @@ def test_of_a_dropped_job_nothing_is_left() -> None:
 
     assert set(last_words(world).values()) == {None}
     assert "dropped" in set(world.reasons().values())
+
+
+async def counted_before_and_after_a_loss(web: Web, *, seed: int = 1) -> tuple[int, int, int]:
+    """See a run through and lose the working set; give what was accepted before and after, and entries."""
+    world = World(web, seed=seed)
+    await world.begin()
+    accepted = []
+    for _ in range(2):
+        scheduler = world.start()
+        await world.until_complete(scheduler)
+        counts = await scheduler.scheduler.counts("run")
+        accepted.append(sum(count.accepted for count in counts.values()))
+        await scheduler.kill()
+        world.lose_frontier()
+    return accepted[0], accepted[1], len(last_words(world))
+
+
+def test_a_run_that_is_over_is_counted_as_before_when_the_working_set_is_lost() -> None:
+    """Nothing of it is open: only records of what is closed say that it was."""
+    before, after, entries = simulate(counted_before_and_after_a_loss(a_wide_site()))
+
+    assert before == after == entries > 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_accepted_several_times_is_counted_once_by_the_log(seed: int) -> None:
+    """It was closed untried, as hosts that are down have it, and a link to it counted as new."""
+    web = a_web(seed, hosts=3, pages=6)
+
+    before, after, entries = simulate(counted_before_and_after_a_loss(web, seed=seed))
+
+    assert before >= after == entries > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,17 @@ def test_what_came_and_went_between_two_looks_is_noticed() -> None:
         Proof.QUIET,
         Proof.SEEDED,
     ]
+
+
+@pytest.mark.parametrize("counted_by", [(1, 9), (2, 5)], ids=["rebuilt", "taken"])
+def test_a_count_that_begins_anew_is_no_proof(counted_by: tuple[int, int]) -> None:
+    """Where something came and another thing came again, a rebuild counts as many as there were."""
+    before, after = (
+        Look({**QUIET, 0: ShardCount(is_ready=True, accepted=9, counted_by=by)})
+        for by in ((1, 5), counted_by)
+    )
+
+    assert looks(before, before, after, after) == [Proof.QUIET, Proof.SEEDED, Proof.QUIET, Proof.SEEDED]
 
 
 @dataclass

@@ -33,6 +33,7 @@ from .ports import (
     Place,
     Question,
     Recorded,
+    Recounted,
     Release,
     Remembered,
     Room,
@@ -43,6 +44,7 @@ from .ports import (
     Swap,
     Taken,
 )
+from .recorded import by_run
 from .rules import DEFAULT_DELAY_MS, MARK_MARGIN_MS, UNLIMITED, VISITED_TTL_MS, first_sequence
 
 _NOTHING_SEEN: Final = (frozenset[int](),)
@@ -104,6 +106,10 @@ class MemoryFrontier:
     async def expect(self, shard: int, epoch: int, scopes: Mapping[str, int]) -> None:  # noqa: ARG002  # grows by itself
         """Check that the rebuild is this owner's."""
         self._loading(shard, epoch)
+
+    async def recount(self, shard: int, epoch: int, runs: Sequence[Recounted]) -> None:
+        """Take how many entries of runs the log knows."""
+        self._loading(shard, epoch).entries.recount(by_run(runs))
 
     async def tell(self, shard: int, epoch: int, share: float) -> None:  # noqa: ARG002  # nobody watches
         """Check that the rebuild is this owner's."""

@@ -123,6 +123,10 @@ class Entries:
             for fingerprint in fingerprints:
                 self.seen.add(scope, fingerprint, seen_at_ms=seen_at_ms, now_ms=now_ms)
 
+    def recount(self, accepted: Mapping[str, int]) -> None:
+        """Put back how many entries were accepted, by execution."""
+        self._accepted.update(accepted)
+
     def queue(self, name: str, now_ms: int, *, at_head: bool = False) -> None:
         """Put an entry into its queue, or where it waits for its time; leaves an older place deserted."""
         slot = self._slots[name]

@@ -16,7 +16,7 @@ from typing import Protocol
 from strider.contracts.generated.events import EntryRecorded
 from strider.runtime.errors import RuntimeFailure
 
-from .recorded import Recorded
+from .recorded import Recorded, Recounted
 from .values import (
     Accepted,
     Conclusion,
@@ -64,6 +64,7 @@ __all__ = [
     "Place",
     "Question",
     "Recorded",
+    "Recounted",
     "Release",
     "Remembered",
     "Room",
@@ -118,6 +119,13 @@ class WorkingSet(Protocol):
 
     async def expect(self, shard: int, epoch: int, scopes: Mapping[str, int]) -> None:
         """Say about how many URLs of these scopes are to come, before the first; only for speed."""
+
+    async def recount(self, shard: int, epoch: int, runs: Sequence[Recounted]) -> None:
+        """Say how many entries of runs the log knows, open or closed; only between `begin` and `ready`.
+
+        `load` counts only what is open. Of a run that is named several times it is the sum; another call
+        replaces what was said of it.
+        """
 
     async def tell(self, shard: int, epoch: int, share: float) -> None:
         """Say how far a rebuild is (0 to 1), for whoever watches; only between `begin` and `ready`."""

@@ -2,11 +2,14 @@
 
 What many records share is read once and kept in a *mould*; what is an entry's own stays the bytes that
 its record has. So a working set that packs entries need not make an event of each, which would be most
-of what a rebuild costs. Nothing is lost: `entry` gives the event. Pure.
+of what a rebuild costs. Nothing is lost: `entry` gives the event. Of runs it is counted how many entries,
+open or closed, the log has. Pure.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -100,6 +103,22 @@ class Recorded(NamedTuple):
         """The seed that opened it; empty for a link."""
         token: str = self.rare[_TOKEN]
         return token
+
+
+class Recounted(NamedTuple):
+    """How many entries of a run the log knows."""
+
+    like: EntryRecorded
+    """One of them, which says whose run it is."""
+    entries: int
+
+
+def by_run(runs: Iterable[Recounted]) -> Mapping[str, int]:
+    """Add up what the log knows of each execution."""
+    totals: Counter[str] = Counter()
+    for like, entries in runs:
+        totals[like.execution_id] += entries
+    return totals
 
 
 def _text(value: bytes) -> str:

@@ -18,9 +18,9 @@ PARTS: Final = ("shard", "groups", "entries", "leases", "buckets", "seen", "park
 """In this order: each uses what stands in those before it."""
 
 SCRIPTS: Final = (
-    "take", "begin", "ready", "tell", "void", "recover", "remember", "fill", "shift", "name", "accept",
-    "refill", "parked", "prune", "forget", "look", "release", "swap", "free", "conclude", "groups", "count",
-    "scan", "glance", "underway", "mark", "seen",
+    "take", "begin", "ready", "tell", "void", "recover", "remember", "fill", "recount", "shift", "name",
+    "accept", "refill", "parked", "prune", "forget", "look", "release", "swap", "free", "conclude", "groups",
+    "count", "scan", "glance", "underway", "mark", "seen",
 )  # fmt: skip
 
 LIBRARY_PREFIX: Final = "strider_frontier_"

@@ -15,7 +15,7 @@ from strider.runtime.ports import Clock
 from strider.stores.redis import Redis
 
 from . import redis_leases
-from .packing import LEASED, QUEUED, RING, phase_of, shape_number, tail_of, unpack_tail
+from .packing import LEASED, QUEUED, RING, phase_of, shape_number, shape_of, tail_of, unpack_tail
 from .ports import (
     Accepted,
     Conclusion,
@@ -29,6 +29,7 @@ from .ports import (
     Place,
     Question,
     Recorded,
+    Recounted,
     Release,
     Remembered,
     Room,
@@ -40,6 +41,7 @@ from .ports import (
     Swap,
     Taken,
 )
+from .recorded import by_run
 from .redis_calls import ShardCalls
 from .redis_names import NamesOfShards
 from .redis_records import (
@@ -137,6 +139,15 @@ class RedisWorkingSet:
         for part in _parts(list(scopes.items())):
             told = [each for scope, count in part for each in (scope, "", count)]
             await self._calls.run("fill", shard, epoch, args=told)
+
+    async def recount(self, shard: int, epoch: int, runs: Sequence[Recounted]) -> None:
+        """Put back how many entries were accepted; names what they share, by which runs are shown."""
+        names = await self._names.ready_to_pack(shard, epoch, (each.like for each in runs))
+        numbers = {each.like.execution_id: names.packers[shape_of(each.like)][1] for each in runs}
+        totals = list(by_run(runs).items())
+        for part in _parts(totals) if totals else [totals]:
+            told = [each for run, entries in part for each in (numbers[run], entries)]
+            await self._calls.run("recount", shard, epoch, args=told)
 
     async def tell(self, shard: int, epoch: int, share: float) -> None:
         """Say how far a rebuild is."""

@@ -198,7 +198,7 @@ class Counts:
 
     open: int
     accepted: int
-    """Since the shard was rebuilt; grows only."""
+    """What the log knew when the shard was rebuilt, and since then: grows only, until it is rebuilt again."""
 
 
 @swift(frozen=True, slots=True)

@@ -9,7 +9,8 @@
 
 Each look takes at most one step, and a look begins after the one before has ended: so it does not
 matter in which order one look gathers its facts. A shard that has accepted anything since QUIET, or
-has something open, or is not ready, sends the proof back to its beginning.
+has something open, or is not ready, sends the proof back to its beginning; so does one that was taken
+or rebuilt since, which counts what its log has: less, where entries came again.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class ShardCount:
     is_ready: bool
     open: int = 0
     accepted: int = 0
+    counted_by: tuple[int, int] = (0, 0)
+    """Whose count it is: the owner's epoch, and when it rebuilt the shard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Completion:
     seeds_end: Mapping[int, int]
     """Behind the last seed of the execution, by partition."""
     proof: Proof = Proof.WAITING
-    accepted: Mapping[int, int] = field(default_factory=dict)
+    noted: Mapping[int, ShardCount] = field(default_factory=dict)
     links_end: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -75,10 +78,9 @@ class Completion:
         if self.is_complete:
             return self
         if not _is_quiet(look, self.shards):
-            return replace(self, proof=Proof.WAITING, accepted={}, links_end={})
-        accepted = {shard: count.accepted for shard, count in look.shards.items()}
-        if self.proof is Proof.WAITING or accepted != self.accepted:
-            return replace(self, proof=Proof.QUIET, accepted=accepted, links_end={})
+            return replace(self, proof=Proof.WAITING, noted={}, links_end={})
+        if self.proof is Proof.WAITING or look.shards != self.noted:
+            return replace(self, proof=Proof.QUIET, noted=dict(look.shards), links_end={})
         return self._step(look)
 
     def _step(self, look: Look) -> Completion:

@@ -98,6 +98,7 @@ class Rebuilding:
         await self._working_set.begin(shard.number, shard.epoch)
         hosts = await self._archive.hosts(shard.number)
         waiting = await self._load(shard)
+        await self._working_set.recount(shard.number, shard.epoch, list(waiting.runs.values()))
         await self._open(shard, hosts, waiting)
         self._end_count(shard)
         self._meter.rebuilding(shard.number, 1.0)

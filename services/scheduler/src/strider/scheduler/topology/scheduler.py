@@ -356,10 +356,15 @@ async def _counts(shard: Shard) -> Mapping[str, Counts] | None:
 
 
 async def _count(shard: Shard, execution_id: str) -> ShardCount:
+    counted_by = _counting(shard)
     counts = await _counts(shard)
-    if counts is None:
+    if counts is None or counted_by != _counting(shard):  # nobody knows which of them it was
         return ShardCount(is_ready=False)
     found = counts.get(execution_id)
     if found is None:
-        return ShardCount(is_ready=True)
-    return ShardCount(is_ready=True, open=found.open, accepted=found.accepted)
+        return ShardCount(is_ready=True, counted_by=counted_by)
+    return ShardCount(is_ready=True, open=found.open, accepted=found.accepted, counted_by=counted_by)
+
+
+def _counting(shard: Shard) -> tuple[int, int]:
+    return shard.epoch, shard.rebuilt_at_ms

@@ -1,12 +1,13 @@
 """What the log says of a shard's entries, sorted as its working set takes it back. Pure.
 
 What is open goes to its queue or into the ring; of what is closed the working set has to know that it was
-seen and, where a seed opened it, by which. Many are seen at a time, so times are told by the minute.
+seen and, where a seed opened it, by which. Many are seen at a time, so times are told by the minute. How many
+entries a run had is counted over all of them.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,7 +17,7 @@ from strider.contracts.generated.words import EntryReason
 from strider.contracts.identity import ADHOC, entry_id, key_fingerprint, seen_scope
 from strider.contracts.making import changed
 from strider.scheduler.core import Allowance, Amount, Fate, Fetch, fate_of
-from strider.stores.frontier.ports import Recorded, Remembered, SeenThen
+from strider.stores.frontier.ports import Recorded, Recounted, Remembered, SeenThen
 from strider.urls import host
 
 from .ports import Remnant, Told
@@ -43,7 +44,7 @@ class Part:
 
 @dataclass(slots=True)
 class Waiting:
-    """Whom the entries that are open belong to."""
+    """Whom the entries belong to: groups those that are open, runs all."""
 
     specs: set[tuple[str, str]] = field(default_factory=set)
     """Groups, each with a crawl spec that has entries there."""
@@ -51,6 +52,8 @@ class Waiting:
     """Groups that may have been asked when the working set was lost."""
     entries: int = 0
     """How many entries the log knew, open or not."""
+    runs: dict[tuple[str, str, str], Recounted] = field(default_factory=dict)
+    """How many of these each run has: by job, execution and crawl spec."""
 
 
 def sort(told: Told, waiting: Waiting) -> Part:
@@ -61,6 +64,7 @@ def sort(told: Told, waiting: Waiting) -> Part:
     waiting.entries += len(told.open) + len(told.closed)
     _sort_open(told.open, part, waiting)
     _sort_closed(told.closed, part)
+    _count(told, waiting)
     return part
 
 
@@ -90,6 +94,17 @@ def _sort_closed(remnants: Sequence[Remnant], part: Part) -> None:
             scope = scopes[id(like)] = seen_scope(like.job_id, like.crawl_spec_id)
         seen[scope, -(-each.updated_at_ms // SEEN_TOGETHER_MS)].append(key_fingerprint(each.url_key))
     part.seen = [SeenThen(scope, at * SEEN_TOGETHER_MS, some) for (scope, at), some in seen.items()]
+
+
+def _count(told: Told, waiting: Waiting) -> None:
+    """Count by what entries share, which few tell apart: of millions none is looked into."""
+    likes = [each.like for each in told.closed] + [each.mould.like for each in told.open]
+    alike = dict(zip(map(id, likes), likes, strict=True))
+    for which, entries in Counter(map(id, likes)).items():
+        like = alike[which]
+        run = like.job_id, like.execution_id, like.crawl_spec_id
+        before = waiting.runs.get(run)
+        waiting.runs[run] = Recounted(like, entries + (before.entries if before else 0))
 
 
 def scopes_of(expected: Mapping[str, int]) -> Mapping[str, int]:
