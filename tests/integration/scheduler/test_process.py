@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from .living import Place, Process
+from strider.stores.frontier.redis_glance import RedisGlance, RunGlance
+
+from .living import SHARDS, Place, Process
 
 TOLERANCE_SECONDS = 0.05
 """The test's clock starts a little after the mark that the delay is counted from."""
@@ -153,3 +155,18 @@ async def test_an_emptied_valkey_is_rebuilt_from_the_log(place: Place, start: St
 
     check(place)
     assert len(scheduler.said("Shard Rebuilt")) > 12
+
+
+async def test_a_run_that_is_over_is_shown_again_after_valkey_was_emptied(place: Place, start: Start) -> None:
+    """With its job, and as many entries as the log has: people ask what became of it."""
+    start()
+    entries = await place.until_closed()
+    await place.redis.command("FLUSHALL")
+
+    async def shown() -> RunGlance | None:
+        glance = await RedisGlance(place.redis).runs(range(SHARDS))
+        return None if glance.unready else glance.runs[f"run-{place.name}"]
+
+    run = await place.until(shown)
+
+    assert (run.job_id, run.open, run.accepted) == (place.name, 0, len(entries))
