@@ -53,6 +53,7 @@ async def test_a_storm_of_rebalances_delays_and_loses_nothing(scene: Scene, scal
     assert (answers.lost, answers.repeated) == (0, 0)
     assert (audit.wrong, audit.counted) == ((), audit.expected)
     assert slowest_seconds <= PROGRESS_SECONDS
-    assert rebalances >= rounds
+    # One that leaves and the next but one that comes may be dealt with together.
+    assert 2 * rebalances >= rounds
     assert host.exit_code is None
     assert await scene.letters(TALLY_DLQ) == []
