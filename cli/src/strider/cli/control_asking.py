@@ -112,9 +112,7 @@ class Frontier:
 @asynccontextmanager
 async def open_frontier(target: Target) -> AsyncIterator[Frontier]:
     """Open the broker and the working set that are meant here. Raises Unavailable."""
-    url = read_endpoints(os.environ, Path.cwd()).get("redis", "")
-    if not url:
-        fail("no working set is named: set REDIS_URL, or start one by: strider up", EXIT_USAGE)
+    url = working_set_url()
     bus, redis = KafkaBus(target.connection), connect(RedisOptions(url, timeout_seconds=5.0))
     try:
         shards = await bus.partition_count(JOB_EVENTS.name)
@@ -124,6 +122,14 @@ async def open_frontier(target: Target) -> AsyncIterator[Frontier]:
     finally:
         await redis.close()
         await bus.close()
+
+
+def working_set_url() -> str:
+    """Find the Redis that is meant here; ends the command where none is."""
+    url = read_endpoints(os.environ, Path.cwd()).get("redis", "")
+    if not url:
+        fail("no working set is named: set REDIS_URL, or start one by: strider up", EXIT_USAGE)
+    return url
 
 
 def person() -> str:

@@ -7,19 +7,17 @@ job's log a run stands in, and how a line is shown.
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
-from strider.localstack.endpoints import read_endpoints
 from strider.runtime.clocks import SystemClock
 from strider.stores.frontier.redis_glance import RedisGlance
 from strider.stores.joblogs import BEGINNING, KEPT_LINES, RedisJobLogs, StoredLine
 from strider.stores.redis import Redis, RedisOptions, connect
 
-from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail
+from .control_asking import working_set_url
+from .topics_broker import EXIT_FOUND, Target, fail
 
 _PLAIN: Final = ("ts", "level", "service", "event")
 _LEFT_OUT: Final = frozenset({*_PLAIN, "job_id", "logger", "trace_id"})
@@ -27,10 +25,7 @@ _LEFT_OUT: Final = frozenset({*_PLAIN, "job_id", "logger", "trace_id"})
 
 async def show_log(target: Target, run_id: str, *, lines: int, follow: bool, as_json: bool) -> None:
     """Print the last lines of a run, or of all runs of a job; then what comes, where that is wanted."""
-    url = read_endpoints(os.environ, Path.cwd()).get("redis", "")
-    if not url:
-        fail("no working set is named: set REDIS_URL, or start one by: strider up", EXIT_USAGE)
-    redis = connect(RedisOptions(url, timeout_seconds=5.0))
+    redis = connect(RedisOptions(working_set_url(), timeout_seconds=5.0))
     try:
         async for line in Log(redis, shards=target.settings.run.shards).lines(
             run_id, most=lines, follow=follow

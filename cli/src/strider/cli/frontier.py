@@ -7,23 +7,21 @@ become ready in time, 2 wrong usage, 3 the working set does not answer.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from strider.localstack.endpoints import read_endpoints
 from strider.runtime.clocks import SystemClock
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.runtime.settings_types import parse_duration
 from strider.stores.frontier.redis_tending import READY, RedisTending, ShardState
 from strider.stores.redis import RedisOptions, connect
 
+from .control_asking import working_set_url
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, fail
 
 EXIT_UNREACHABLE: Final = 3
@@ -117,9 +115,7 @@ def _seconds(text: str) -> float:
 
 
 def _run(work: Callable[[RedisTending], Awaitable[T]]) -> T:
-    url = read_endpoints(os.environ, Path.cwd()).get("redis", "")
-    if not url:
-        fail("no working set is named: set REDIS_URL, or start one by: strider up", EXIT_USAGE)
+    url = working_set_url()
 
     async def tend() -> T:
         redis = connect(RedisOptions(url, timeout_seconds=5.0))

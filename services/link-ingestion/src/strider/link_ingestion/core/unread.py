@@ -10,6 +10,8 @@ import json
 import re
 from typing import Any, Final
 
+from strider.contracts.errors import DecodeError
+from strider.contracts.framing import read_frame
 from strider.contracts.generated.words import DecisionReason
 from strider.urls import Refused, as_found, key_of, told, url_hash
 
@@ -22,8 +24,6 @@ _READ_CHARACTERS: Final = 16 * 1024
 
 _JSON_URL: Final = re.compile(rb'"url"\s*:\s*("(?:[^"\\]|\\.)*+")', re.DOTALL)
 _LIKE_A_URL: Final = re.compile(rb"https?:[^\s\"'<>\\\x00-\x1f]+", re.IGNORECASE)
-_AVRO_HEADS: Final = {b"\xc3\x01": 10, b"\x00": 5}
-"""How a framing begins, and where its first field does: of a seed, that is the URL."""
 _MOST_LENGTH_BYTES: Final = 5
 
 
@@ -76,9 +76,10 @@ def _json_text(quoted: bytes) -> str:
 
 
 def _first_field(raw: bytes) -> str:
-    """Read the first text of a record in Avro's binary form: its length, doubled, in sevens of bits."""
-    at = next((at for head, at in _AVRO_HEADS.items() if raw.startswith(head)), -1)
-    if at < 0:
+    """Read the first field in Avro's binary form, of a seed its URL: its length, doubled, and the text."""
+    try:
+        at = read_frame(raw).start
+    except DecodeError:
         return ""
     length, shift = 0, 0
     for byte in raw[at : at + _MOST_LENGTH_BYTES]:
