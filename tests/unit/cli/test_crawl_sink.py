@@ -166,6 +166,13 @@ async def test_what_is_said_twice_is_one_line(scene: Scene) -> None:
     assert scene.sink.tally.pages == 1
 
 
+async def test_a_url_that_is_asked_for_twice_has_the_line_of_its_page(scene: Scene) -> None:
+    await scene.hear(decided((A, "refused", "already_seen")), page(A))
+    scene.sink.finish()
+
+    assert scene.lines() == [(A, "page", "")]
+
+
 async def test_a_refused_link_waits_because_it_may_come_by_another_way(scene: Scene) -> None:
     """Only what came by none is told, once, at the end."""
     await scene.hear(

@@ -101,6 +101,28 @@ def test_a_seed_that_is_delivered_again_is_not() -> None:
     world = run(lambda: World(a_site(Page("/a"))), redelivered)
 
     assert pages_of(world) == {"/": 1, "/a": 1}
+    assert world.reasons() == {}, "what is delivered again is no other seed"
+
+
+@pytest.mark.parametrize("seconds", [pytest.param(0, id="at-once"), pytest.param(3, id="while-it-waits")])
+def test_a_seed_that_joins_another_is_told_so(seconds: int) -> None:
+    """Its URL is crawled once for both, and whoever looks for it finds out why."""
+
+    async def scenario() -> World:
+        world = World(a_site(Page("/a")), spec=replace(SPEC, delay_seconds=60))
+        await world.begin()
+        scheduler = world.start()
+        await asyncio.sleep(seconds)
+        await world.ring.submit(_full("/a"))
+        await world.ring.submit(_full("/a"))
+        await world.until_complete(scheduler)
+        await scheduler.stop()
+        return world
+
+    world = simulate(scenario())
+
+    assert pages_of(world) == {"/": 1, "/a": 1}
+    assert world.reasons()[_full("/a")] == "already_seen"
 
 
 def test_a_seed_reaches_what_its_url_redirects_to_again() -> None:

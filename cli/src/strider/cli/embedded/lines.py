@@ -122,8 +122,8 @@ class Decided:
 
     line: Line
     url_key: str
-    is_link: bool
-    """It was never taken: another page may still lead to it by a way that is allowed."""
+    has_other_ways: bool
+    """It was not taken this way: another page may still lead to it by one that is allowed, or a seed has."""
 
 
 def lines_of_decided(event: UrlsDecided) -> Iterator[Decided]:
@@ -144,8 +144,10 @@ def lines_of_decided(event: UrlsDecided) -> Iterator[Decided]:
             outcome=_outcome(decision, reason),
             reason=reason,
         )
-        is_link = decision == Decision.REFUSED and bool(event.page_url)
-        yield Decided(line, event.url_keys[at], is_link)
+        has_other_ways = decision == Decision.REFUSED and (
+            bool(event.page_url) or reason == DecisionReason.ALREADY_SEEN
+        )
+        yield Decided(line, event.url_keys[at], has_other_ways)
 
 
 def _outcome(decision: str, reason: str) -> str:

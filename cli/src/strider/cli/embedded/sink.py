@@ -153,7 +153,7 @@ class Sink:
 
     def _take(self, decided: Decided) -> None:
         name = decided.url_key or f"?{decided.line.url}"
-        if not decided.is_link:
+        if not decided.has_other_ways:
             if not decided.url_key or self._is_new(decided.url_key):
                 self._tell_answered(decided.url_key, decided.line)
         elif name in self._waiting:

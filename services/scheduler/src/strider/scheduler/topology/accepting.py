@@ -11,7 +11,7 @@ from typing import Final
 from strider.contracts import EncodeError
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, LinksDiscovered
 from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
-from strider.contracts.generated.words import DecisionReason, EntryReason
+from strider.contracts.generated.words import DecisionReason, EntryReason, LinkVia
 from strider.contracts.making import changed
 from strider.contracts.ranges import USUAL_DEPTH
 from strider.runtime.effects import Effects, Say
@@ -77,6 +77,11 @@ class Intake:
         self.lines.append(refused(candidate, reason, detail))
         if reason in FOR_GOOD:
             self.seen.append(seen_of(candidate))
+
+    def have_already(self, candidate: Candidate, detail: str) -> None:
+        """Say of a seed that its URL is crawled once for several; of links, the entry says all."""
+        if candidate.origin.via == LinkVia.SEED:
+            self.lines.append(refused(candidate, DecisionReason.ALREADY_SEEN, detail))
 
 
 class Accepting:
@@ -150,6 +155,7 @@ class Accepting:
                 # The newest wish counts, but none of the others may count as new when it is delivered again.
                 token = merged(candidate.seed_token, before.seed_token)
                 asked[name] = changed(candidate, seed_token=token)
+                intake.have_already(before, f"another seed of {origin.execution_id} came with it")
         return list(asked.values())
 
     def _admit(
@@ -176,8 +182,8 @@ class Accepting:
         )
         if admission is Admission.JOINED:
             intake.joined.append(entry)
-            if is_lasting:
-                _hasten(candidate, known, entry, shard, intake)
+            if not (is_lasting and _hasten(candidate, known, entry, shard, intake)):
+                intake.have_already(candidate, _whose(known))
             return
         try:
             record = shard.truth.entry(entry)
@@ -209,19 +215,25 @@ class Accepting:
         note_lines(self._meter, intake.lines)
 
 
-def _hasten(candidate: Candidate, known: Known, asked: EntryRecorded, shard: Shard, intake: Intake) -> None:
-    """Have an entry of a continuous crawl come at once: a seed does not wait for its interval."""
+def _whose(known: Known) -> str:
+    return "it is open" if known.entry is None else f"it is open in {known.entry.execution_id}"
+
+
+def _hasten(candidate: Candidate, known: Known, asked: EntryRecorded, shard: Shard, intake: Intake) -> bool:
+    """Have an entry of a continuous crawl come at once where it waits; say whether that was so."""
     if known.entry is None:
         intake.woken.append(asked)
-        return
+        return True
     cause = f"joined {candidate.seed_token}"
     entry = shard.current(known, cause)
     if entry is None:
-        return
+        return False
     now_ms, token = asked.updated_at_ms, asked.seed_token
     sooner = hastened(entry, seed_token=token, is_fresh=candidate.is_fresh, now_ms=now_ms)
-    if sooner is not None:
-        intake.hastened.append(shard.decide(sooner, before=entry, cause=cause))
+    if sooner is None:
+        return False
+    intake.hastened.append(shard.decide(sooner, before=entry, cause=cause))
+    return True
 
 
 async def _wake_up(entries: Sequence[EntryRecorded], shard: Shard) -> None:
