@@ -15,8 +15,13 @@ from typing import Final
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.words import ExtractionLevel
 from strider.contracts.ranges import range_fault
+from strider.fetcher.settings import FetcherSettings
+from strider.parser.adapters.orders import check_site_parsers
+from strider.parser.settings import ParserSettings
+from strider.runtime.errors import StartRefused
 from strider.runtime.settings import CrawlSettings, ServiceSettings
 from strider.runtime.settings_sources import SettingsError, load
+from strider.validator.settings import ValidatorSettings
 
 from .embedded.members import Manners
 from .embedded.running import Order, run_crawl
@@ -95,7 +100,7 @@ def order_of(asked: Asked) -> Order:
         )
     return Order(
         wish,
-        Manners(settings, concurrency=asked.concurrency),
+        _manners(asked, settings),
         output=asked.output,
         form=asked.form,
         resume=asked.resume,
@@ -145,6 +150,22 @@ def _settings(asked: Asked) -> CrawlSettings:
     try:
         return with_manners(crawl, chosen)
     except BadManners as failure:
+        raise BadWish(str(failure)) from failure
+
+
+def _manners(asked: Asked, crawl: CrawlSettings) -> Manners:
+    """Add what the environment says of the services that a crawl in one process is made of."""
+    try:
+        parser = load(ParserSettings, os.environ).settings
+        check_site_parsers(parser.site_parsers)
+        return Manners(
+            crawl,
+            load(FetcherSettings, os.environ).settings,
+            parser,
+            load(ValidatorSettings, os.environ).settings,
+            concurrency=asked.concurrency,
+        )
+    except (SettingsError, StartRefused) as failure:
         raise BadWish(str(failure)) from failure
 
 

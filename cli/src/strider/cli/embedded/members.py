@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from strider.contracts.book import SchemaBook
@@ -22,9 +22,9 @@ from strider.link_ingestion import topology as linking
 from strider.parser import topology as parsing
 from strider.parser.adapters.bodies import ObjectBodies
 from strider.parser.adapters.inline import InlineParsers
-from strider.parser.adapters.worker import WorkerOrders
+from strider.parser.adapters.orders import orders_of
 from strider.parser.adapters.workers import WorkerParsers
-from strider.parser.core import Limits
+from strider.parser.settings import ParserSettings
 from strider.politeness import breaker
 from strider.runtime.loop_settings import LoopSettings
 from strider.runtime.ports import Bus, Chance, Clock
@@ -82,9 +82,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Manners:
-    """How this crawl behaves towards sites, and how much it does at a time."""
+    """How this crawl behaves towards sites, how much it does at a time, and how its services are set."""
 
     crawl: CrawlSettings
+    fetcher: FetcherSettings = field(default_factory=FetcherSettings)
+    """But for those of the crawl, and for its concurrency."""
+    parser: ParserSettings = field(default_factory=ParserSettings)
+    validator: ValidatorSettings = field(default_factory=ValidatorSettings)
     concurrency: int = 64
 
 
@@ -141,7 +145,7 @@ def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Schedu
 
 def fetcher(place: Place, manners: Manners) -> Member:
     """Make what asks sites."""
-    settings = FetcherSettings(crawl=manners.crawl, concurrency=manners.concurrency)
+    settings = manners.fetcher.model_copy(update={"crawl": manners.crawl, "concurrency": manners.concurrency})
     allow_connections(settings.concurrency + settings.max_idle_connections)
     asker = open_asker(settings, place.frontier, clock=place.clock, name="embedded")
     service = fetching.Fetcher(
@@ -162,8 +166,7 @@ def fetcher(place: Place, manners: Manners) -> Member:
 
 def parser(place: Place, manners: Manners) -> Member:
     """Make what reads pages: in this process, but for large ones, which have one of their own."""
-    del manners
-    orders = WorkerOrders(parent=os.getpid(), limits=Limits(), may_store=True)
+    orders = orders_of(manners.parser, may_store=True)
     large = WorkerParsers(
         orders,
         Codec(SchemaBook.embedded()),
@@ -186,9 +189,8 @@ def parser(place: Place, manners: Manners) -> Member:
 
 def validator(place: Place, manners: Manners) -> Member:
     """Make what judges pages."""
-    del manners
     service = validating.Validator(
-        validation_rules_of(ValidatorSettings()),
+        validation_rules_of(manners.validator),
         SplicedPages(place.codec),
         now_ms=lambda: round(place.clock.now().timestamp() * 1000),
     )
