@@ -60,7 +60,7 @@ async def test_sequences_outgrow_leases_that_were_never_recorded(frontier: Front
     assert (await frontier.mark(before)).marked is Marked.GONE
 
 
-@pytest.mark.req("S3.19.1", "S3.19.2", "S3.12.2")
+@pytest.mark.req("S3.19.1", "S3.19.2", "S3.12.2", "S3.8.9")
 async def test_a_mark_starts_a_request_once(frontier: FrontierWorld) -> None:
     """Of two fetchers with the same request one makes it."""
     await frontier.open()

@@ -103,6 +103,7 @@ async def test_an_older_visit_changes_nothing_nor_does_the_same_again(
     assert await rows(postgres, "price") == [(Decimal("19.99"),)]
 
 
+@pytest.mark.req("S4.7.7")
 @pytest.mark.parametrize("own_first", [True, False], ids=["own page first", "list first"])
 async def test_a_products_own_page_says_more_than_a_list(
     tables: PostgresTables, postgres: Postgres, own_first: bool
@@ -117,6 +118,7 @@ async def test_a_products_own_page_says_more_than_a_list(
     assert await rows(postgres, "price, page_url, is_own_page") == [(Decimal("19.99"), SHOP, True)]
 
 
+@pytest.mark.req("S4.7.7")
 async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
@@ -128,6 +130,8 @@ async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
     await tables.keep(Changes(removals=[removal_of(a_parsed(SHOP, fetch_sequence=2))]))
 
     assert await rows(postgres, "job_id, page_url") == [("adhoc", LIST), ("other", SHOP)]
+    pictures = await rows(postgres, "DISTINCT job_id, product_url_hash", "product_images")
+    assert [job for job, _ in pictures] == ["other"], "a picture goes with its product"
 
 
 @pytest.mark.req("S4.12.25")

@@ -20,7 +20,7 @@ from strider.indexer.core import (
 from .events import FETCHED_AT_MS, URL, a_host, an_entry, key
 
 
-@pytest.mark.req("S3.6.1", "S3.6.2", "S3.6.4", "S3.6.5", "S3.6.7")
+@pytest.mark.req("S3.5.8", "S3.6.1", "S3.6.2", "S3.6.4", "S3.6.5", "S3.6.7")
 def test_an_entry_becomes_a_row() -> None:
     entry = an_entry(
         state="failed",
@@ -39,6 +39,8 @@ def test_an_entry_becomes_a_row() -> None:
     assert (row.url_key, row.job_id, row.url) == (key(), "adhoc", URL)
     assert (row.host, row.domain) == ("www.example.org", "example.org")
     assert (row.status, row.http_status, row.error_count) == ("failed", 503, 3)
+    assert (row.depth, row.priority, row.state) == (entry.depth, entry.priority, "failed")
+    assert row.updated_at == moment_of(entry.updated_at_ms)
     assert row.discovered_at == moment_of(FETCHED_AT_MS - 1000)
     assert row.last_crawled_at == moment_of(FETCHED_AT_MS)
     assert row.next_crawl_at == moment_of(FETCHED_AT_MS + 60_000)

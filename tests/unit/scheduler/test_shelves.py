@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from strider.politeness.robots_state import OriginRobots
-from strider.scheduler.core import Group, rules_of
+from strider.scheduler.core import NO_RULES, Group, rules_of
 from strider.scheduler.core.groups import new_group
 from strider.scheduler.topology.shelves import LOOKED_AT, PARSED_PART, GroupShelf, RobotsShelf
 
@@ -55,3 +57,26 @@ def test_only_the_rules_that_were_asked_about_last_stay_parsed() -> None:
 
     assert verdicts == [False] * 21
     assert [name for name in names if kept[name].robots._by_agent] == [names[0], names[19]]
+
+
+@pytest.mark.req("S3.3.4")
+def test_the_rules_of_a_local_crawl_take_a_megabyte_or_two_and_never_more() -> None:
+    """A thousand hosts with a kilobyte each are kept; of ten times as many the latest are."""
+    text = "User-agent: *\n" + "\n".join(f"Disallow: /folder-{number}/" for number in range(50))
+    shelf = RobotsShelf(most_characters=2_000_000)
+    tracemalloc.start()
+    try:
+        for number in range(10_000):
+            shelf.put(f"http://h{number}.test", rules_of(OriginRobots(text=f"{text}\n# {number}")))
+            if number == 999:
+                first = shelf.get("http://h0.test")
+                local, _ = tracemalloc.get_traced_memory()
+        most, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert first is not NO_RULES
+    assert shelf.get("http://h9999.test") is not NO_RULES
+    assert shelf.get("http://h1.test") is NO_RULES
+    assert local < 2_500_000
+    assert most < 3_000_000
