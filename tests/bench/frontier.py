@@ -26,6 +26,7 @@ from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.redis import Redis, RedisOptions, connect
 from strider.testing.stack import own_directory, start_valkey
 
+from .frontier_floor import Floor
 from .measure import Row
 
 ACCEPTED_A_CALL: Final = 800
@@ -135,6 +136,10 @@ class Bench:
             part = range(first, min(first + 1_000, numbers.stop))
             await self._set.accept(shard, 1, (), seen=[Seen(scope, _fingerprint(each)) for each in part])
 
+    def floor(self) -> Floor:
+        """Who does the same without deciding anything."""
+        return Floor(self._redis)
+
     async def memory(self) -> int:
         """Bytes that the server has taken, without what it keeps to talk to us."""
         told = await self._redis.command("INFO", "memory")
@@ -185,7 +190,7 @@ async def _calls(bench: Bench, rounds: int) -> list[Row]:
     """Adding, and taking with politeness; bytes of what is queued."""
     await bench.open(1, groups=GROUPS)
     await bench.fill(1, 20_000)
-    before, count = await bench.memory(), 40_000
+    before, count, floor = await bench.memory(), 40_000, bench.floor()
     await bench.fill(1, count)
     queued = (await bench.memory() - before) / count
     for _ in range(rounds):
@@ -195,11 +200,15 @@ async def _calls(bench: Bench, rounds: int) -> list[Row]:
         await bench.timed("take", 10 * RELEASED_A_CALL, partial(bench.release, 1, 10, taken))
         assert len(taken) == 10 * RELEASED_A_CALL
         await bench.end(1, taken)
+        await bench.timed("least add", 5 * ACCEPTED_A_CALL, partial(floor.add, 5, urls=ACCEPTED_A_CALL))
+        await bench.timed("least take", 5 * RELEASED_A_CALL, partial(floor.take, 5, urls=RELEASED_A_CALL))
     rows = [Row("queued entry, with its places in queue and seen-set", queued, "B", 300.0)]
     for name, what, bar in (("add", "add 800 URLs a call", 3.0), ("take", "take 100 with politeness", 5.0)):
         client, server = bench.costs[name].told()
         rows.append(Row(f"frontier, {what}: client, a URL", client, "µs", bar))
         rows.append(Row(f"frontier, {what}: server, a URL", server, "µs", bar))
+        _, least = bench.costs[f"least {name}"].told()
+        rows.append(Row(f"frontier, {what}: the commands alone, server, a URL", least, "µs", None))
     return rows
 
 
