@@ -65,6 +65,7 @@ extraction: setup ## measure main text, pagination and products on others' pages
 
 faults: setup ## the long fault tests: kills, pauses, floods; prints what was lost and repeated; more made-up crawls
 	$(PYTEST) tests/faults -s --timeout 1200
+	$(PYTEST) tests/e2e -q -m slow
 	$(PYTEST) tests/unit -q -m slow
 
 wheels: setup ## build every member as a wheel into dist/, and try them in a clean environment

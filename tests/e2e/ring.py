@@ -28,6 +28,7 @@ from strider.runtime.kafka import KafkaConnection
 from strider.runtime.topics import apply_topics
 from strider.stores.migrations import upgrade
 from strider.stores.redis import RedisOptions, connect
+from strider.testing.cluster import KafkaCluster, start_cluster
 from strider.testing.site import EXCLUDED, Site
 from strider.testing.stack import RunningPart, create_database, start_kafka, start_postgres, start_valkey
 from tests.faults.services import Service, Yard
@@ -43,18 +44,24 @@ DECLARED = [topic for topic in TOPICS.values() if topic.profile != "example"]
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """One broker, one database and one Valkey of our own."""
+    """One broker or a cluster of them, one database and one Valkey of our own."""
 
-    kafka: RunningPart
+    kafka: RunningPart | KafkaCluster
     postgres: RunningPart
     redis: RunningPart
     dsn: str
 
     @classmethod
-    def start(cls, place: Path, *, counts_statements: bool = True, starts_fast: bool = True) -> Servers:
+    def start(
+        cls, place: Path, *, counts_statements: bool = True, starts_fast: bool = True, nodes: int = 1
+    ) -> Servers:
         """Start them, with topics and tables. `starts_fast`: a broker for tests, not for measuring."""
         postgres, redis = start_postgres(place / "postgres"), start_valkey(place / "redis")
-        kafka = start_kafka(place / "kafka", starts_fast=starts_fast)
+        kafka: RunningPart | KafkaCluster
+        if nodes == 1:
+            kafka = start_kafka(place / "kafka", starts_fast=starts_fast)
+        else:
+            kafka = start_cluster(place / "kafka", nodes=nodes)
         servers = cls(kafka, postgres, redis, create_database(postgres.address))
         asyncio.run(servers._prepare(counts_statements=counts_statements))
         return servers
@@ -65,7 +72,8 @@ class Servers:
             part.close()
 
     async def _prepare(self, *, counts_statements: bool) -> None:
-        await apply_topics(KafkaConnection((self.kafka.address,)), DECLARED, shards=SHARDS)
+        connection_to_kafka = KafkaConnection(tuple(self.kafka.address.split(",")))
+        await apply_topics(connection_to_kafka, DECLARED, shards=SHARDS)
         await upgrade(self.dsn)
         if not counts_statements:
             return

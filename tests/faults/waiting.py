@@ -6,6 +6,10 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 
+from aiokafka.admin import AIOKafkaAdminClient
+
+from strider.testing.cluster import KafkaCluster
+
 PATIENCE_SECONDS = 60.0
 """Far more than anything here takes, because test machines are busy ones."""
 LOOK_SECONDS = 0.05
@@ -28,3 +32,19 @@ async def until(
         if loop.time() - began > seconds:
             raise AssertionError(f"not within {seconds:g} s: {what}\n{tell()}")
         await asyncio.sleep(LOOK_SECONDS)
+
+
+async def until_whole(cluster: KafkaCluster) -> None:
+    """Wait until every node has all records again: another one may be missed only then."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=cluster.address)
+    await admin.start()
+
+    async def is_whole() -> bool:
+        topics = await admin.describe_topics()
+        copies = [len(each["isr"]) for topic in topics for each in topic["partitions"]]
+        return bool(copies) and min(copies) == len(cluster.nodes)
+
+    try:
+        await until(is_whole, what="all copies are in step")
+    finally:
+        await admin.close()

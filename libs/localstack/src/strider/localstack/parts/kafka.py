@@ -57,6 +57,8 @@ class KafkaPart:
     """Classes as Java has read them before."""
     extra: Mapping[str, str] = field(default_factory=dict)
     """Broker settings that win over the ones of the house."""
+    cluster: str = ""
+    """Which cluster its log directory is formatted for; empty for one of its own."""
     name: str = "kafka"
 
     @property
@@ -100,7 +102,7 @@ class KafkaPart:
         return (str(self.java), *options, *archive, *JAVA_OPTIONS, "-cp", f"{self.jars}/*")
 
     def _format(self) -> None:
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
+        cluster = self.cluster or new_cluster()
         ask = ("kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster, "-c", SETTINGS)
         formatted = subprocess.run(  # noqa: S603  # a program of the Java wheel and words of ours
             (*self._java("-Xmx128m", FAST_START), *ask),
@@ -128,6 +130,11 @@ class KafkaPart:
             **self.extra,
         }
         return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def new_cluster() -> str:
+    """Give a name for a cluster, as Kafka spells them."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
 
 
 ONE_NODE: Final = {

@@ -1,0 +1,93 @@
+"""Of three brokers one after the other is killed with -9 under load: nobody waits for it to come back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from strider.contracts.generated.topics import ECHO_DLQ, ECHOES, SCHEMAS, TALLIES, TALLY_DLQ
+from strider.runtime.kafka import KafkaConnection
+from strider.runtime.loop_settings import LoopSettings
+from strider.runtime.topics import apply_topics
+from strider.testing.cluster import KafkaCluster, start_cluster
+from strider.testing.stack import own_directory
+
+from .broker import Broker
+from .conftest import EXAMPLE_TOPICS, SHARDS
+from .scene import Scale, Scene
+from .services import Yard
+from .waiting import until_whole
+
+WINDOW = LoopSettings().window_messages
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[KafkaCluster]:
+    with own_directory() as directory:
+        running = start_cluster(directory)
+        try:
+            connection = KafkaConnection(tuple(running.address.split(",")))
+            asyncio.run(apply_topics(connection, [*EXAMPLE_TOPICS, SCHEMAS], shards=SHARDS))
+            yield running
+        finally:
+            running.close()
+
+
+@pytest.fixture
+async def wide_scene(cluster: KafkaCluster, tmp_path: Path) -> AsyncIterator[Scene]:
+    await asyncio.to_thread(cluster.start)
+    yard = Yard(cluster.address, tmp_path, shards=SHARDS)
+    broker = Broker(cluster.address, shards=SHARDS)
+    try:
+        await broker.open(*EXAMPLE_TOPICS)
+        yield await Scene.open(cluster.nodes[0], broker, yard)
+    finally:
+        await broker.close()
+        await asyncio.to_thread(yard.close)
+
+
+async def test_a_killed_node_of_a_cluster_stops_nothing(
+    wide_scene: Scene, cluster: KafkaCluster, scale: Scale
+) -> None:
+    """Its partitions, groups and transactions move to the others; what was acknowledged is still there."""
+    scene = wide_scene
+    echo, tally = scene.echo(), scene.tally()
+    await asyncio.gather(echo.until_ready(), tally.until_ready())
+    nodes = cluster.nodes if scale.rounds > len(cluster.nodes) else cluster.nodes[:1]
+    waited_seconds = []
+    async with scene.load(scale) as load:
+        for node in nodes:
+            await asyncio.gather(scene.until_more(ECHOES), scene.until_more(TALLIES))
+            await load.until_asked(scale.between[0], tell=scene.tell)
+            node.kill()
+            killed = time.monotonic()
+            await asyncio.gather(scene.until_more(ECHOES), scene.until_more(TALLIES))
+            await load.until_asked(scale.between[0], tell=scene.tell)
+            await asyncio.gather(scene.until_more(ECHOES), scene.until_more(TALLIES))
+            waited_seconds.append(time.monotonic() - killed)
+            await asyncio.to_thread(node.start)
+            await until_whole(cluster)
+    await scene.until_all_drained()
+    answers, audit = await scene.answers(load), await scene.audit(may_say_again=True)
+    scene.figures(
+        "kill -9 of a node of a cluster",
+        kills=len(nodes),
+        sent=answers.sent,
+        answered=answers.answered,
+        lost=answers.lost,
+        repeated=f"{answers.repeated} (bound {WINDOW * len(nodes)})",
+        longest_gap=f"{answers.longest_gap_seconds}s",
+        went_on=f"within {max(waited_seconds):.1f}s while it was down",
+        tallies_kept=audit.kept,
+        tallies_said_again=audit.said_again,
+    )
+    assert answers.lost == 0
+    assert answers.repeated <= WINDOW * len(nodes)
+    assert audit.said_again <= WINDOW * len(nodes)
+    assert (audit.wrong, audit.counted) == ((), audit.expected)
+    assert [echo.exit_code, tally.exit_code] == [None, None]
+    assert [*await scene.letters(ECHO_DLQ), *await scene.letters(TALLY_DLQ)] == []
