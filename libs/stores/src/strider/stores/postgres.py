@@ -8,6 +8,7 @@ as a function, so that it can run again from its beginning: what it writes must 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -166,6 +167,8 @@ def _checked_address() -> Iterator[None]:
     """Tell an address that is none (a ValueError, also the library's own) from a server that is not there."""
     try:
         yield
+    except ssl.SSLError:
+        raise  # a certificate that nobody vouches for is a ValueError as well
     except ValueError:
         # The library's words quote what it could not read, which may be a part of the password.
         raise StartRefused(f"POSTGRES_DSN is no address ({ESCAPE_HINT})") from None
