@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -9,8 +13,10 @@ import pytest
 
 from strider.politeness import RetryLadder
 from strider.runtime.errors import Unavailable
+from strider.runtime.settings import RedisSettings
+from strider.runtime.settings_types import SecretUrl
 from strider.stores.postgres import Postgres, PostgresOptions
-from strider.stores.redis import RedisOptions, connect
+from strider.stores.redis import connect, redis_options
 
 from .tls import HOST, Papers, papers, tls_before
 
@@ -31,7 +37,7 @@ def of_another(tmp_path: Path) -> Papers:
 
 
 async def redis_says(url: str, *, ca_file: str) -> str:
-    redis = connect(RedisOptions(url, ca_file=ca_file))
+    redis = connect(redis_options(RedisSettings(url=SecretUrl(url), ca_file=ca_file)))
     try:
         await redis.command("SET", "word", "kept")
         return str(await redis.command("GET", "word"))
@@ -44,6 +50,34 @@ async def test_redis_is_spoken_to_in_secret(redis_url: str, good: Papers) -> Non
         said = await redis_says(f"rediss://{HOST}:{port}", ca_file=str(good.authority))
 
     assert "kept" in said
+
+
+@pytest.mark.parametrize(
+    ("is_trusted", "code", "word"),
+    [
+        pytest.param(True, 0, "absent", id="trusted"),
+        pytest.param(False, 3, "certificate verify failed", id="stranger"),
+    ],
+)
+async def test_commands_trust_whom_the_settings_trust(
+    redis_url: str, good: Papers, is_trusted: bool, code: int, word: str
+) -> None:
+    async with tls_before(urlsplit(redis_url).port or 0, good) as port:
+        named = {"REDIS_URL": f"rediss://{HOST}:{port}", "REDIS_CA_FILE": str(good.authority)}
+        if not is_trusted:
+            del named["REDIS_CA_FILE"]
+        ended = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-m", "strider.cli", "frontier", "list", "--shards", "1"],
+            env={**os.environ, **named},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    assert (ended.returncode, word in ended.stdout + ended.stderr) == (code, True), ended
+    assert "Traceback" not in ended.stderr
 
 
 async def test_redis_that_nobody_vouches_for_is_not_spoken_to(

@@ -7,12 +7,10 @@ know. Wishes go to `job-events`, where every scheduler hears them; nothing is ch
 from __future__ import annotations
 
 import getpass
-import os
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
@@ -22,7 +20,6 @@ from strider.contracts.codec import Codec
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_EVENTS
 from strider.contracts.generated.words import JobEvent as What
-from strider.localstack.endpoints import read_endpoints
 from strider.runtime.clocks import SystemClock
 from strider.runtime.effects import Say
 from strider.runtime.errors import Unavailable
@@ -32,9 +29,9 @@ from strider.runtime.speaking import Speaker
 from strider.runtime.tables import TableReader
 from strider.scheduler.core import Orders
 from strider.stores.frontier.redis_glance import RedisGlance
-from strider.stores.redis import RedisOptions, connect
 
-from .topics_broker import EXIT_USAGE, PATIENCE_SECONDS, Target, fail
+from .topics_broker import PATIENCE_SECONDS, Target
+from .working_set import open_working_set, working_set_url
 
 SPEAKER: Final = "cli"
 
@@ -112,8 +109,7 @@ class Frontier:
 @asynccontextmanager
 async def open_frontier(target: Target) -> AsyncIterator[Frontier]:
     """Open the broker and the working set that are meant here. Raises Unavailable."""
-    url = working_set_url()
-    bus, redis = KafkaBus(target.connection), connect(RedisOptions(url, timeout_seconds=5.0))
+    bus, redis = KafkaBus(target.connection), open_working_set(working_set_url())
     try:
         shards = await bus.partition_count(JOB_EVENTS.name)
         if not shards:
@@ -122,14 +118,6 @@ async def open_frontier(target: Target) -> AsyncIterator[Frontier]:
     finally:
         await redis.close()
         await bus.close()
-
-
-def working_set_url() -> str:
-    """Find the Redis that is meant here; ends the command where none is."""
-    url = read_endpoints(os.environ, Path.cwd()).get("redis", "")
-    if not url:
-        fail("no working set is named: set REDIS_URL, or start one by: strider up", EXIT_USAGE)
-    return url
 
 
 def person() -> str:

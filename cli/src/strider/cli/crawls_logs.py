@@ -14,10 +14,10 @@ from typing import Any, Final
 from strider.runtime.clocks import SystemClock
 from strider.stores.frontier.redis_glance import RedisGlance
 from strider.stores.joblogs import BEGINNING, KEPT_LINES, RedisJobLogs, StoredLine
-from strider.stores.redis import Redis, RedisOptions, connect
+from strider.stores.redis import Redis
 
-from .control_asking import working_set_url
 from .topics_broker import EXIT_FOUND, Target, fail
+from .working_set import open_working_set, working_set_url
 
 _PLAIN: Final = ("ts", "level", "service", "event")
 _LEFT_OUT: Final = frozenset({*_PLAIN, "job_id", "logger", "trace_id"})
@@ -25,7 +25,7 @@ _LEFT_OUT: Final = frozenset({*_PLAIN, "job_id", "logger", "trace_id"})
 
 async def show_log(target: Target, run_id: str, *, lines: int, follow: bool, as_json: bool) -> None:
     """Print the last lines of a run, or of all runs of a job; then what comes, where that is wanted."""
-    redis = connect(RedisOptions(working_set_url(), timeout_seconds=5.0))
+    redis = open_working_set(working_set_url())
     try:
         async for line in Log(redis, shards=target.settings.run.shards).lines(
             run_id, most=lines, follow=follow

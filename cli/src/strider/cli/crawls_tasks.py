@@ -18,9 +18,9 @@ from strider.runtime.errors import Unavailable
 from strider.stores.errors import Rejected
 from strider.stores.frontier.redis_glance import RedisGlance, Requests
 from strider.stores.postgres import Postgres, PostgresOptions
-from strider.stores.redis import RedisOptions, connect
 
 from .topics_broker import Target
+from .working_set import open_working_set
 
 _COUNT: Final = """SELECT execution_id, task_state, count(*) AS urls FROM tasks
     WHERE execution_id = ANY($1) GROUP BY execution_id, task_state"""
@@ -63,7 +63,7 @@ async def _stored(dsn: str, runs: Sequence[str]) -> dict[str, dict[str, int]]:
 
 
 async def _under_way(url: str, shards: int) -> Mapping[str, Requests]:
-    redis = connect(RedisOptions(url, timeout_seconds=5.0))
+    redis = open_working_set(url)
     try:
         return await RedisGlance(redis).requests(range(shards))
     finally:

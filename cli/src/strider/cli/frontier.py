@@ -19,10 +19,9 @@ from strider.runtime.clocks import SystemClock
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.runtime.settings_types import parse_duration
 from strider.stores.frontier.redis_tending import READY, RedisTending, ShardState
-from strider.stores.redis import RedisOptions, connect
 
-from .control_asking import working_set_url
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, fail
+from .working_set import open_working_set, working_set_url
 
 EXIT_UNREACHABLE: Final = 3
 LOOK_SECONDS: Final = 0.2
@@ -118,7 +117,7 @@ def _run(work: Callable[[RedisTending], Awaitable[T]]) -> T:
     url = working_set_url()
 
     async def tend() -> T:
-        redis = connect(RedisOptions(url, timeout_seconds=5.0))
+        redis = open_working_set(url)
         try:
             return await work(RedisTending(redis))
         finally:

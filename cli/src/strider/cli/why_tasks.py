@@ -15,9 +15,9 @@ from strider.contracts.lives import task_state
 from strider.contracts.partitioning import shard_of_host
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.stores.frontier.redis_glance import RedisGlance
-from strider.stores.redis import RedisOptions, connect
 
 from .why_facts import Fact
+from .working_set import open_working_set
 
 
 async def with_tasks(facts: Sequence[Fact], *, url: str, host: str, shards: int) -> list[Fact]:
@@ -44,7 +44,7 @@ def told(fact: Fact, place: str, *, is_read: bool) -> Fact:
 
 async def _places(names: Sequence[str], *, url: str, shard: int) -> Sequence[str]:
     try:
-        redis = connect(RedisOptions(url, timeout_seconds=5.0))
+        redis = open_working_set(url)
     except StartRefused:
         return []
     try:

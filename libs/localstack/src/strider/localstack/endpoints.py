@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from .connections import kafka_connection
+from .connections import common_settings, kafka_connection
 from .errors import NotReady, SetupFailure
 from .home import find_home
 from .identity import is_alive
@@ -93,7 +93,7 @@ def _question(
     if name == "postgres":
         return lambda: ask_postgres(address)
     if name == "redis":
-        return lambda: ask_redis(address)
+        return lambda: ask_redis(address, ca_file=common_settings(environment).redis.ca_file)
     if name in ("search", "registry"):
         default_port = 443 if address.startswith("https") else 80
         return lambda: ask_port(name, address, default_port=default_port)

@@ -81,12 +81,12 @@ async def ask_postgres(dsn: str) -> None:
         await database.close()
 
 
-async def ask_redis(url: str) -> None:
+async def ask_redis(url: str, *, ca_file: str = "") -> None:
     """PING."""
     from strider.stores.redis import RedisOptions, connect  # noqa: PLC0415  # see above
 
     try:
-        store = connect(RedisOptions(url, timeout_seconds=ANSWER_SECONDS, max_connections=1))
+        store = connect(RedisOptions(url, timeout_seconds=ANSWER_SECONDS, max_connections=1, ca_file=ca_file))
     except RuntimeFailure as failure:
         raise NotReady("redis", _detail(failure)) from None
     try:

@@ -142,6 +142,8 @@ class RedisSettings(Area):
 
     url: RedisUrl = SecretUrl("redis://localhost:6379/0")
     """Address with password and database; rediss:// encrypts."""
+    ca_file: ReadableFile = ""
+    """Certificates of the authorities to trust with rediss:// (PEM); the system's where empty."""
 
 
 class SearchSettings(Area):

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.runtime.imports import left_out
+from strider.runtime.settings import RedisSettings
 
 from .errors import ESCAPE_HINT, Rejected
 from .scripts import Script
@@ -136,6 +137,11 @@ class Redis:
         if self._line is not None:
             await self._line.close()
         await self._client.aclose()
+
+
+def redis_options(settings: RedisSettings, *, url: str = "", **more: Any) -> RedisOptions:
+    """Give the way to the server that settings name, or to another one by the same means."""
+    return RedisOptions(url or settings.url.get_secret_value(), ca_file=settings.ca_file, **more)
 
 
 def connect(options: RedisOptions) -> Redis:

@@ -11,7 +11,7 @@ from strider.runtime.service import Process, Wiring, run_service
 from strider.runtime.speaking import Speaker
 from strider.stores.frontier.redis_tending import RedisTending
 from strider.stores.postgres import Postgres, PostgresOptions
-from strider.stores.redis import Redis, RedisOptions, connect
+from strider.stores.redis import Redis, connect, redis_options
 
 from .adapters import HttpServer, PostgresRecords, RedisLeases, SpokenSeeds
 from .core import is_loopback
@@ -32,7 +32,7 @@ def build(process: Process[ApiSettings]) -> Wiring:
         clock=process.clock,
         chance=process.chance,
     )
-    redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
+    redis = connect(redis_options(settings.redis))
     parts = _parts(process, seeds, postgres, redis)
     server = HttpServer(
         build_app(parts), host=settings.host, port=settings.port, max_connections=settings.max_connections

@@ -17,7 +17,7 @@ from strider.stores.frontier.redis_marks import RedisMarks
 from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.postgres import Postgres, PostgresOptions
 from strider.stores.proxies import ProxyTable
-from strider.stores.redis import RedisOptions, connect
+from strider.stores.redis import connect, redis_options
 from strider.stores.sealing import Seals
 from strider.stores.workers import RedisWorkers
 
@@ -42,7 +42,7 @@ def build(process: Process[FetcherSettings]) -> Wiring:
     if not settings.crawl.contact:
         why = "sites could not tell whom to write to; only loopback is asked until STRIDER_CONTACT is set"
         _log.warning("No Contact", why=why)
-    redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
+    redis = connect(redis_options(settings.redis))
     url = settings.objects.url.get_secret_value()
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None
     name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"

@@ -10,7 +10,7 @@ from strider.runtime.specs import SpecShelf
 from strider.stores.frontier.redis_seen import RedisSeenQuestion
 from strider.stores.joblogs import RedisJobLogs
 from strider.stores.objects import ObjectOptions, open_objects
-from strider.stores.redis import RedisOptions, connect
+from strider.stores.redis import connect, redis_options
 
 from .adapters import ProcessMeter
 from .settings import LinkIngestionSettings
@@ -20,7 +20,7 @@ from .topology import DEAD_LETTERS, PAGES_GROUP, PRODUCES, SEEDS_GROUP, PageInta
 def build(process: Process[LinkIngestionSettings]) -> Wiring:
     """Put the service together."""
     settings, clock = process.settings, process.clock
-    redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
+    redis = connect(redis_options(settings.redis))
     specs = SpecShelf(process.bus, process.codec, clock=clock)
     policy, count = policy_of(settings), ProcessMeter(process.metrics).count
     journal = Journal(logger("link-ingestion"), clock=clock)

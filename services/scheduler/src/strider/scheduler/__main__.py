@@ -15,7 +15,7 @@ from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.joblogs import RedisJobLogs
 from strider.stores.libraries import RedisLibraries
 from strider.stores.objects import ObjectOptions, open_objects
-from strider.stores.redis import RedisOptions, connect
+from strider.stores.redis import connect, redis_options
 
 from .adapters import (
     ProcessMeter,
@@ -42,7 +42,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     settings, bus, codec, clock = process.settings, process.bus, process.codec, process.clock
     if not settings.crawl.respect_robots:
         _log.warning("Robots Not Heeded", why="CRAWLER_RESPECT_ROBOTS_TXT is false: for sites of your own")
-    redis = connect(RedisOptions(settings.redis.url.get_secret_value()))
+    redis = connect(redis_options(settings.redis))
     specs = SpecShelf(bus, codec, clock=clock)
     voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
     bulletin, register = TopicBulletin(bus, codec), TopicRegister(bus, codec)
