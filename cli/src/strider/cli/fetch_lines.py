@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from strider.contracts.generated.words import ErrorClass, FetchOutcome
-from strider.fetcher.adapters import talking
+from strider.fetcher.adapters import listening
 from strider.fetcher.adapters.course import START_SECONDS
 from strider.fetcher.core.reading import MAX_ENCODINGS, encodings
 from strider.fetcher.settings import FetcherSettings
@@ -26,7 +26,8 @@ from .robots_report import ONLY_PRIVATELY
 GOOD: Final = frozenset({FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED})
 
 _HEAD_LIMIT: Final = (
-    f"head {talking.MAX_HEAD_BYTES} bytes, line {talking.MAX_LINE_BYTES} bytes, {talking.MAX_HEADERS} fields"
+    f"head {listening.MAX_HEAD_BYTES} bytes, line {listening.MAX_LINE_BYTES} bytes, "
+    f"{listening.MAX_HEADERS} fields"
 )
 
 
@@ -141,7 +142,7 @@ def _limits(error: str, wanted: Wanted, settings: FetcherSettings) -> list[str]:
         ErrorClass.TLS_TIMEOUT: f"connection within {connect:g} s",
         ErrorClass.DNS_TIMEOUT: f"name within {settings.dns_timeout_seconds:g} s",
         ErrorClass.HEAD_TOO_LARGE: _HEAD_LIMIT,
-        ErrorClass.TOO_MANY_INFORMATIONAL: f"{talking.MAX_INFORMATIONAL} answers of 1xx",
+        ErrorClass.TOO_MANY_INFORMATIONAL: f"{listening.MAX_INFORMATIONAL} answers of 1xx",
         ErrorClass.TOO_MANY_ENCODINGS: f"{MAX_ENCODINGS} encodings",
     }
     return [limits[ErrorClass(error)]] if error in limits else []

@@ -175,6 +175,18 @@ FAILING: Final[dict[str, Misdeed]] = {
         "protocol_error",
         "bad_framing",
     ),
+    "/endless-extension": Misdeed(
+        "a chunk extension without end",
+        for_ever(CHUNKED + b"5;x=", b"y" * 65_536),
+        "protocol_error",
+        "bad_framing",
+    ),
+    "/status-000": Misdeed(
+        "status 000",
+        says(b"HTTP/1.1 000 None\r\n" + HELLO),
+        "protocol_error",
+        "bad_status_line",
+    ),
     "/gigabyte": Misdeed(
         "announces a gigabyte", says(answer(b"", length=10**9)), "too_large", "body_too_large"
     ),
@@ -244,6 +256,8 @@ FINE: Final[dict[str, Fine]] = {
     ),
     "/empty": Fine("an empty body", says(answer(b"")), b""),
     "/204": Fine("204", says(b"HTTP/1.1 204 No Content\r\n\r\n"), b""),
+    "/204-with-body": Fine("204 with a body", says(b"HTTP/1.1 204 No Content\r\n" + HELLO), b""),
+    "/junk-behind": Fine("noise behind a page, in one packet with it", says(answer() + bytes(4)), PAGE),
     "/page-called-picture": Fine(
         "a page that is labelled as a picture",
         says(b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 7\r\n\r\n <html>"),

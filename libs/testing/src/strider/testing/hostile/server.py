@@ -102,6 +102,8 @@ class Hostile:
     plays: dict[str, Play]
     port: int = 0
     connections: int = 0
+    hung_up: int = 0
+    """Connections that are over, whoever has ended them."""
     asked: list[str] = field(default_factory=list)
     heads: list[str] = field(default_factory=list)
 
@@ -123,6 +125,7 @@ class Hostile:
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.LimitOverrunError):
             pass
         finally:
+            self.hung_up += 1
             writer.close()
 
 

@@ -25,8 +25,9 @@ from strider.contracts.generated.words import ErrorClass
 from .encryption import context_of
 from .exchange import CURRENT, Exchange
 from .failures import Failure, failure_of
+from .listening import Wire
 from .names import Guard, Names
-from .talking import Asked, GoneError, Reply, Wire, reply_to
+from .talking import Asked, GoneError, Reply, reply_to
 from .tunnels import Lines, Tunnels
 
 RECEIVE_BYTES: Final = 128 * 1024

@@ -164,12 +164,18 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _words(error: BaseException) -> str:
-    message = error.message if isinstance(error, client.ClientResponseError) else _sentence(error)
+    if isinstance(error, client.ClientResponseError | wire.HttpProcessingError):
+        message = error.message
+    else:
+        message = _sentence(error)
     return " ".join((message or type(error).__name__).split())[:MESSAGE_CHARACTERS]
 
 
 def _sentence(error: BaseException) -> str:
     """Say it without the library's objects, whose addresses make each message another one."""
+    if isinstance(error, client.ServerDisconnectedError):
+        is_begun = not isinstance(error.message, str)
+        return f"the connection was closed {'within the head' if is_begun else 'without an answer'}"
     if not isinstance(error, client.ClientConnectorError):
         return str(error)
     place = f"{error.host}:{error.port}"

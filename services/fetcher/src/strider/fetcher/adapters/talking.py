@@ -3,7 +3,7 @@
 The library's own requests and answers know cookies, bodies, redirects and sessions, and cost as much as
 all the rest of a request. What its connector wants to know of a request, and what it wants done with an
 answer that has ended, is all there is here; tests hold the library to that. Decides nothing about
-an answer but how large its head may be.
+an answer.
 """
 
 from __future__ import annotations
@@ -25,33 +25,22 @@ from aiohttp.streams import StreamReader
 from multidict import CIMultiDict
 from yarl import URL
 
-from strider.contracts.generated.words import ErrorClass
 from strider.fetcher.core import Proxy
 
-from .exchange import CURRENT, Exchange
+from .exchange import CURRENT
 from .failures import Failure
 from .handshakes import account_of
-
-MAX_LINE_BYTES: Final = 16 * 1024
-MAX_HEADERS: Final = 256
-MAX_HEAD_BYTES: Final = 256 * 1024
-"""The whole head, 1xx answers included, and what of the body came with it."""
-MAX_INFORMATIONAL: Final = 20
-READ_BYTES: Final = 32 * 1024
-"""Twice this is buffered of a body before its sender has to wait."""
-MAX_CRUMBS: Final = 10
-"""Times that a sender may have to wait for the number of its chunks and not for their size: chunks of a few
-bytes are read at a hundredth of the usual pace, and these are more than ten thousand of them."""
+from .listening import MAX_HEADERS, MAX_LINE_BYTES, READ_BYTES, Wire
 
 _NO_TIMER: Final = TimerNoop()
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
-
-_HUNG_UP: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
+_SAID: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR | select.POLLIN
+"""What the system tells of a connection on which the other side has spoken, or has closed it."""
 
 
 class GoneError(Exception):
-    """A kept connection was closed by the other side, and nothing was said on it: another one will do."""
+    """A kept connection is of no use any more, and nothing was said on it: another one will do."""
 
 
 class Asked(ClientRequest):
@@ -88,7 +77,7 @@ class Asked(ClientRequest):
         """Write the head, unless it is too late for that."""
         exchange, protocol, transport = CURRENT.get(), conn.protocol, conn.transport
         target = self.url.raw_path_qs
-        if exchange is not None and not exchange.connecting_at and _has_hung_up(transport):
+        if exchange is not None and not exchange.connecting_at and _has_spoken(transport):
             raise GoneError
         if exchange is not None:
             peer = None if transport is None else transport.get_extra_info("peername")
@@ -128,7 +117,8 @@ class Reply:
         self.version: http.HttpVersion = message.version
         self.raw_headers: Sequence[tuple[bytes, bytes]] = message.raw_headers
         self.content = body
-        self.wire: ResponseHandler | None = None if body.is_eof() else connection.protocol
+        protocol = connection.protocol
+        self.wire = protocol if isinstance(protocol, Wire) and not body.is_eof() else None
         """The connection, while something is still to come on it for this answer."""
         body.on_eof(self._on_end)
 
@@ -160,6 +150,7 @@ async def reply_to(
         raise aiohttp.ConnectionTimeoutError(f"Connection timeout to host {asked.url}") from error
     try:
         assert connection.protocol is not None
+        _require_unspoilt(connection.protocol)
         connection.protocol.set_response_params(
             timer=_NO_TIMER,
             skip_payload=asked.method == "HEAD",
@@ -178,6 +169,14 @@ async def reply_to(
         raise
 
 
+def _require_unspoilt(protocol: ResponseHandler) -> None:
+    """Refuse a kept connection on which more has come than was asked for."""
+    exchange = CURRENT.get()
+    is_kept = exchange is not None and not exchange.connecting_at
+    if is_kept and isinstance(protocol, Wire) and protocol.is_spoilt:
+        raise GoneError
+
+
 async def _read(asked: Asked, connection: Connection) -> Reply:
     protocol = connection.protocol
     assert protocol is not None
@@ -192,89 +191,13 @@ async def _read(asked: Asked, connection: Connection) -> Reply:
             return Reply(connection, message, body)
 
 
-class Wire(ResponseHandler):
-    """A connection that counts what comes before an answer: a head without end is no head."""
-
-    ends_at_proxy = False
-    """Whether a proxy at its other end reads what is asked, and asks the site itself."""
-    _exchange: Exchange | None = None
-    _head_bytes = 0
-    _informational = 0
-    _body: StreamReader | None = None
-    _waited_at_bytes = 0
-    """How much of the body had come when its sender had to wait last."""
-    _crumbs = 0
-
-    def begin(self, exchange: Exchange) -> None:
-        """Watch the next answer."""
-        self._exchange, self._body = exchange, None
-        self._head_bytes = self._informational = self._waited_at_bytes = self._crumbs = 0
-
-    def data_received(self, data: bytes) -> None:
-        """Take bytes; beyond the limit of a head they end the connection."""
-        exchange = self._exchange
-        if exchange is None:
-            super().data_received(data)
-            return
-        if not exchange.answered_at:
-            exchange.answered_at = exchange.now()
-        self._head_bytes += len(data)
-        super().data_received(data)
-        if self._exchange is not None and self._head_bytes > MAX_HEAD_BYTES:
-            self._refuse(ErrorClass.HEAD_TOO_LARGE, f"a head of more than {MAX_HEAD_BYTES} bytes")
-
-    def feed_data(self, data: Any, size: int = 0) -> None:
-        """Take a parsed head; only so many may say that the answer is still to come."""
-        status = data[0].code
-        if status >= 200 or status == 101:  # noqa: PLR2004  # HTTP's own numbers
-            self._exchange, self._body = None, data[1]
-        else:
-            self._informational += 1
-            if self._informational > MAX_INFORMATIONAL:
-                self._refuse(
-                    ErrorClass.TOO_MANY_INFORMATIONAL, f"more than {MAX_INFORMATIONAL} answers of 1xx"
-                )
-                return
-        super().feed_data(data, size)
-
-    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
-        """Note that the connection has failed; whoever reads a body of it must hear so too."""
-        super().set_exception(exc, *cause)
-        body = self._body
-        if body is not None and not body.is_eof() and body.exception() is None:
-            body.set_exception(exc, *cause)
-
-    def pause_reading(self) -> None:
-        """Have the sender wait, which it has to for much that is unread, or for many chunks."""
-        super().pause_reading()
-        body = self._body
-        if body is None:
-            return
-        come_bytes = body.total_bytes - self._waited_at_bytes
-        self._waited_at_bytes = body.total_bytes
-        self._crumbs += come_bytes < READ_BYTES
-        if self._crumbs == MAX_CRUMBS:
-            failure = Failure(ErrorClass.BAD_FRAMING, "chunks of a few bytes each, without end")
-            self._loop.call_soon(self._end, failure)  # the parser is at work now
-
-    def _refuse(self, error: ErrorClass, message: str) -> None:
-        exchange, self._exchange = self._exchange, None
-        self._end(exchange.refuse(error, message) if exchange is not None else None)
-
-    def _end(self, failure: Failure | None) -> None:
-        if failure is not None:
-            self.set_exception(failure)
-        if self.transport is not None:
-            self.transport.abort()
-
-
-def _has_hung_up(transport: asyncio.BaseTransport | None) -> bool:
-    """Ask the system whether the other side has closed a connection: the loop may not have heard of it."""
+def _has_spoken(transport: asyncio.BaseTransport | None) -> bool:
+    """Ask the system whether the other side has spoken, or hung up, which the loop has yet to hear."""
     known = None if transport is None else transport.get_extra_info("socket")
     if known is None or (place := known.fileno()) < 0:
         return True
     look = select.poll()
-    look.register(place, _HUNG_UP)
+    look.register(place, _SAID)
     return bool(look.poll(0))
 
 

@@ -50,9 +50,8 @@ class EngineTransport(AsyncBaseTransport):
         finally:
             CURRENT.reset(token)
         exchange.has_head = True
-        version = answer.version
-        is_old = version[1] == 0
-        return Answered(answer.status, answer.raw_headers, "1.0" if is_old else "1.1", Body(answer, exchange))
+        major, minor = answer.version
+        return Answered(answer.status, answer.raw_headers, f"{major}.{minor}", Body(answer, exchange))
 
     async def handle_async_request(self, request: Request) -> Response:
         """Make the request; the response's stream is its body, raw."""
@@ -108,8 +107,8 @@ class Body(AsyncByteStream, AsyncIterator[bytes]):
         if chunk:
             return chunk
         # A body without a length ends with the connection; whether in order, only the connection knows.
-        cut_by = None if self._wire is None else self._wire.exception()
-        if isinstance(cut_by, OSError):
+        cut_by = None if self._wire is None else self._wire.cut_by
+        if cut_by is not None:
             raise self._failure(cut_by)
         raise StopAsyncIteration
 

@@ -26,8 +26,8 @@ from strider.fetcher.core import Proxy
 from .exchange import CURRENT
 from .failures import Failure
 from .handshakes import Talk, greet, hand_over
+from .listening import Wire
 from .names import Names
-from .talking import Wire
 
 REFUSAL_SECONDS: Final = 600.0
 """How long a proxy that made no tunnel for a plain page is not asked for another to that port."""

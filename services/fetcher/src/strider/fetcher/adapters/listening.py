@@ -1,0 +1,180 @@
+"""What comes on a connection, up to aiohttp's parser: heads by themselves, and nothing that nobody asked for.
+
+A head without end is no head; what is wrong behind one does not unsay it; what comes on a connection that
+is kept is nobody's answer, least of all that of the next request. Decides nothing about an answer but how
+large its head and its framing may be.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
+
+from strider.contracts.generated.words import ErrorClass
+
+from .exchange import Exchange
+from .failures import Failure
+
+MAX_LINE_BYTES: Final = 16 * 1024
+MAX_HEADERS: Final = 256
+MAX_HEAD_BYTES: Final = 256 * 1024
+"""The whole head, 1xx answers included."""
+MAX_INFORMATIONAL: Final = 20
+READ_BYTES: Final = 32 * 1024
+"""Twice this is buffered of a body before its sender has to wait."""
+MAX_CRUMBS: Final = 10
+"""Times that a sender may have to wait for the number of its chunks and not for their size: chunks of a few
+bytes are read at a hundredth of the usual pace, and these are more than ten thousand of them."""
+MAX_FRAMING_BYTES: Final = 1024 * 1024
+"""Of sizes, extensions and trailers of chunks, besides eight times what they frame."""
+
+_FRAMING_RATIO: Final = 8
+_LOWEST_STATUS: Final = 100
+_SEAM_BYTES: Final = 4
+"""What is kept of a part of a head, so that an end is found that comes in two parts."""
+
+
+class Wire(ResponseHandler):
+    """A connection that knows whether an answer has begun, and when it is over."""
+
+    ends_at_proxy = False
+    """Whether a proxy at its other end reads what is asked, and asks the site itself."""
+    _exchange: Exchange | None = None
+    """Whose head is to come."""
+    _head_bytes = 0
+    _seam = b""
+    _informational = 0
+    _body: StreamReader | None = None
+    """Of the latest answer."""
+    _raw_bytes = 0
+    """What has come behind its head, framing and all."""
+    _waited_at_bytes = 0
+    """How much of the body had come when its sender had to wait last."""
+    _crumbs = 0
+    cut_by: OSError | None = None
+    """What ended the connection in the middle of the latest body: one without a length ends with it."""
+
+    def begin(self, exchange: Exchange) -> None:
+        """Watch the next answer."""
+        self._exchange, self._body, self._seam = exchange, None, b""
+        self._head_bytes = self._informational = 0
+        self.cut_by = None
+        self._raw_bytes = self._waited_at_bytes = self._crumbs = 0
+
+    @property
+    def is_spoilt(self) -> bool:
+        """Whether more has come than one answer, or a part of more: whose would it be?"""
+        if self.should_close:
+            return True
+        try:
+            return self._parser is not None and self._parser.feed_eof() is not None
+        except HttpProcessingError:
+            return True
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; beyond a limit, and behind an answer, they end the connection."""
+        while self._exchange is not None and data:
+            data = self._take_head(data, self._exchange)
+            if not data or self._exception is not None:
+                return
+        body = self._body
+        if body is None or not data:
+            super().data_received(data)
+            return
+        if body.is_eof():
+            self._end(None)  # it is kept for the next request, of which nobody knows yet
+            return
+        super().data_received(data)
+        self._raw_bytes += len(data)
+        if self._raw_bytes - body.total_bytes > MAX_FRAMING_BYTES + _FRAMING_RATIO * body.total_bytes:
+            self._end(Failure(ErrorClass.BAD_FRAMING, "more framing of chunks than there is in them"))
+
+    def feed_data(self, data: Any, size: int = 0) -> None:
+        """Take a parsed head; only so many may say that the answer is still to come."""
+        status = data[0].code
+        if status < _LOWEST_STATUS:
+            self._refuse(ErrorClass.BAD_STATUS_LINE, f"status {status:03}")
+            return
+        if status >= 200 or status == 101:  # noqa: PLR2004  # HTTP's own numbers
+            self._exchange, self._body = None, data[1]
+        else:
+            self._informational += 1
+            if self._informational > MAX_INFORMATIONAL:
+                self._refuse(
+                    ErrorClass.TOO_MANY_INFORMATIONAL, f"more than {MAX_INFORMATIONAL} answers of 1xx"
+                )
+                return
+        super().feed_data(data, size)
+
+    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
+        """Note that the connection has failed; whoever reads a body of it must hear so too."""
+        if cause and isinstance(cause[0], Exception):
+            exc.__cause__ = cause[
+                0
+            ]  # it tells more; the library only has it told to whoever waits for a head
+        super().set_exception(exc, *cause)
+        body = self._body
+        if body is not None and not body.is_eof() and body.exception() is None:
+            body.set_exception(exc, *cause)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Note whether the end was in the middle of something."""
+        if isinstance(exc, OSError) and self._body is not None and not self._body.is_eof():
+            self.cut_by = exc
+        super().connection_lost(exc)
+
+    def pause_reading(self) -> None:
+        """Have the sender wait, which it has to for much that is unread, or for many chunks."""
+        super().pause_reading()
+        body = self._body
+        if body is None:
+            return
+        come_bytes = body.total_bytes - self._waited_at_bytes
+        self._waited_at_bytes = body.total_bytes
+        self._crumbs += come_bytes < READ_BYTES
+        if self._crumbs == MAX_CRUMBS:
+            failure = Failure(ErrorClass.BAD_FRAMING, "chunks of a few bytes each, without end")
+            self._loop.call_soon(self._end, failure)  # the parser is at work now
+
+    def _take_head(self, data: bytes, exchange: Exchange) -> bytes:
+        """Have a head parsed, as far as it has come; gives what stands behind it.
+
+        The parser tells of no head in whose company something is wrong, and an answer without a body
+        would fail or not as its packets come.
+        """
+        if not exchange.answered_at:
+            exchange.answered_at = exchange.now()
+        end = self._head_end(data)
+        self._head_bytes += end
+        super().data_received(data[:end])
+        if self._exchange is not None and self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse(ErrorClass.HEAD_TOO_LARGE, f"a head of more than {MAX_HEAD_BYTES} bytes")
+        return data[end:]
+
+    def _head_end(self, data: bytes) -> int:
+        """Say how much belongs to the head that is being read."""
+        come = self._seam + data
+        begins = len(come) - len(come.lstrip(b"\r\n")) if come[0] in b"\r\n" else 0
+        at, length = come.find(b"\r\n\r\n", begins), 4
+        if at < 0:
+            at, length = come.find(b"\n\n", begins), 2
+        if at < 0:
+            self._seam = come[-_SEAM_BYTES:]
+            return len(data)
+        end = at + length - len(self._seam)
+        self._seam = b""
+        return end
+
+    def _refuse(self, error: ErrorClass, message: str) -> None:
+        exchange, self._exchange = self._exchange, None
+        self._end(exchange.refuse(error, message) if exchange is not None else None)
+
+    def _end(self, failure: Failure | None) -> None:
+        if failure is not None:
+            self.set_exception(failure)
+        self.force_close()
+        if self.transport is not None:
+            self.transport.abort()

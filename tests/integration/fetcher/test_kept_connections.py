@@ -1,0 +1,120 @@
+"""What comes on a kept connection that nobody has asked for: it is never the answer to the next request."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from strider.fetcher.adapters.exchange import Exchange
+from strider.testing.hostile import PAGE, Play, Reader, Writer, answer, reset, running, says
+from tests.integration.fetcher.asking import asking, request
+
+POISON = answer(b"<html>poison</html>")
+
+
+def says_unasked(more: bytes) -> tuple[Play, asyncio.Event, asyncio.Event]:
+    """Make a server's part that says more once its answer is known to be taken; and tells when it has."""
+    taken, said = asyncio.Event(), asyncio.Event()
+
+    async def play(_reader: Reader, writer: Writer) -> None:
+        writer.write(answer())
+        if said.is_set():
+            return
+        await taken.wait()
+        writer.write(more)
+        await writer.drain()
+        said.set()
+
+    return play, taken, said
+
+
+@pytest.mark.parametrize(
+    "unasked",
+    [
+        pytest.param(POISON, id="an answer"),
+        pytest.param(answer(b"", status="408 Request Timeout"), id="that it was tired of waiting"),
+        pytest.param(POISON[:30], id="a part of a head"),
+        pytest.param(b"\x00\x00", id="noise"),
+        pytest.param(b"\r\n", id="a line end"),
+    ],
+)
+@pytest.mark.parametrize("is_heard", [False, True])
+async def test_what_comes_between_two_requests_answers_none(unasked: bytes, is_heard: bool) -> None:
+    """It is thrown away with its connection, whether the loop has heard it already or the system alone."""
+    play, taken, said = says_unasked(unasked)
+    async with running({"/a": play, "/b": says(answer())}) as server, asking() as asker:
+        await asker.ask(request(server.url("/a")))
+        taken.set()
+        await said.wait()
+        async with asyncio.timeout(5):
+            while is_heard and not server.hung_up:
+                await asyncio.sleep(0)
+        found = await asker.ask(request(server.url("/b")))
+
+    assert found.page is not None
+    assert (found.page.status, found.page.body) == (200, PAGE)
+    assert (found.completed.connection_reused, server.connections) == (False, 2)
+
+
+@pytest.mark.parametrize("more", [POISON, POISON[:30]], ids=["an answer", "a part of a head"])
+async def test_what_comes_in_one_packet_with_an_end_answers_nothing(more: bytes) -> None:
+    """The connection is given back in the middle of that packet."""
+    whole = answer()
+    play = says(whole[:-5], whole[-5:] + more, every_seconds=0.05)
+    async with running({"/a": play, "/b": says(answer())}) as server, asking() as asker:
+        first = await asker.ask(request(server.url("/a")))
+        found = await asker.ask(request(server.url("/b")))
+
+    assert first.page is not None
+    assert found.page is not None
+    assert (first.page.body, found.page.body, server.connections) == (PAGE, PAGE, 2)
+
+
+async def test_a_reset_behind_a_whole_body_takes_nothing_of_it() -> None:
+    """Some servers close so; whoever waits for room has yet to read what has come."""
+
+    async def play(_reader: Reader, writer: Writer) -> None:
+        for part in (whole[:-5], whole[-5:]):
+            writer.write(part)
+            await asyncio.sleep(0.05)
+        reset(writer)
+
+    body = b"x" * 40_000
+    whole = answer(body)
+    async with running({"/": play}) as server, asking() as asker:
+        exchange = Exchange(asyncio.get_running_loop().time)
+        answered = await asker.transport.ask(server.url("/"), [], exchange=exchange)
+        wire = answered.body._wire  # only the connection knows when it has ended
+        assert wire is not None, "the body was still on its way"
+        async with asyncio.timeout(5):
+            while wire.transport is not None:
+                await asyncio.sleep(0.01)
+        assert b"".join([chunk async for chunk in answered.body]) == body
+
+
+@pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified"])
+async def test_a_body_where_there_is_none_spoils_no_answer(status: str) -> None:
+    """Whether it comes in one packet with the head or behind it must make no difference."""
+    head = f"HTTP/1.1 {status}\r\nETag: x\r\nContent-Length: 5\r\n\r\n".encode()
+    plays = {"/one": says(head + b"hello"), "/two": says(head, b"hello", every_seconds=0.02)}
+    async with running(plays) as server, asking() as asker:
+        found = [(await asker.ask(request(server.url(path), etag="x"))).completed for path in plays]
+
+    assert [each.status for each in found] == [int(status[:3])] * 2
+    assert {each.error_class for each in found} == {""}
+
+
+async def test_a_chunk_that_is_wrong_takes_no_head_with_it() -> None:
+    """What the head said holds, in however many packets it all comes."""
+    head = b"HTTP/1.1 200 OK\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n"
+    plays = {
+        "/one": says(head + b"-5\r\n"),
+        "/two": says(head[:-2], head[-2:] + b"-5\r\n", every_seconds=0.02),
+    }
+    async with running(plays) as server, asking() as asker:
+        found = [(await asker.ask(request(server.url(path)))).completed for path in plays]
+
+    told = [(each.error_class, each.status, each.retry_after_seconds) for each in found]
+    assert told == [("bad_framing", 200, 7.0)] * 2
+    assert not any(each.error_message.startswith("400") for each in found), "no site has said that"
