@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +76,33 @@ async def test_who_leaves_no_name_to_proxies_gives_none_a_url() -> None:
     assert (meaning.completed.error_class, meaning.completed.outcome) == ("proxy_refused", "proxy_failed")
     assert proxy.targets == [f"127.0.0.1:{server.port}"]
     assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"\x00noise\r\n\r\n", id="noise"),
+        pytest.param(b"HTTP/1.1 2 OK\r\n\r\n", id="no status"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n" + answer(b"lie"), id="a page before it was asked"),
+    ],
+)
+async def test_a_proxy_that_talks_nonsense_is_at_fault_for_plain_pages_too(said: bytes) -> None:
+    """Were it given the URL instead, its doings would be counted against each site."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(said)
+        writer.close()
+
+    heads: list[bytes] = []
+    proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with running({"/": says(answer())}) as server, proxy, asking() as asker:
+        via = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        meaning = await asker.ask(request(server.url("/")), via=via)
+
+    assert (meaning.completed.error_class, meaning.completed.outcome) == ("proxy_refused", "proxy_failed")
+    assert [head.split(b" ")[0] for head in heads] == [b"CONNECT"]
 
 
 async def test_a_site_that_is_down_is_no_refusal_of_tunnels() -> None:

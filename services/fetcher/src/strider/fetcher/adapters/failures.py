@@ -176,6 +176,8 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, client.ServerDisconnectedError):
         is_begun = not isinstance(error.message, str)
         return f"the connection was closed {'within the head' if is_begun else 'without an answer'}"
+    if isinstance(error, client.ClientPayloadError) and isinstance(error.__cause__, wire.HttpProcessingError):
+        return error.__cause__.message
     if not isinstance(error, client.ClientConnectorError):
         return str(error)
     place = f"{error.host}:{error.port}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from ipaddress import ip_address
 from typing import Final, cast
 
@@ -17,6 +18,8 @@ from strider.fetcher.core import Proxy
 from .failures import Failure
 
 MAX_HEAD_BYTES: Final = 16 * 1024
+
+_STATUS: Final = re.compile(r"[1-5][0-9][0-9]", re.ASCII)
 
 _GATEWAY: Final = {
     "502": ErrorClass.CONNECT_UNREACHABLE,
@@ -36,6 +39,10 @@ _REPLIES: Final = {
     6: (ErrorClass.CONNECT_TIMEOUT, "the proxy's way to the site is too long"),
 }
 _ADDRESS_BYTES: Final = {1: 4, 4: 16}
+
+
+class NoTunnelError(Failure):
+    """A proxy that speaks HTTP has said that it makes no tunnel here: it may ask in our place instead."""
 
 
 class Talk(asyncio.Protocol):
@@ -127,11 +134,14 @@ async def _connect(talk: Talk, proxy: Proxy, *, address: str, port: int) -> None
     talk.say(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{more}\r\n".encode("ascii"))
     head = await talk.until(b"\r\n\r\n")
     status = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
-    if len(status) < 2 or not status[0].startswith("HTTP/1.") or not status[1].isdigit():  # noqa: PLR2004
+    if len(status) < 2 or not status[0].startswith("HTTP/1.") or not _STATUS.fullmatch(status[1]):  # noqa: PLR2004
         raise Failure(ErrorClass.PROXY_REFUSED, "what answers is no HTTP proxy")
-    if not status[1].startswith("2"):
-        error = _GATEWAY.get(status[1], ErrorClass.PROXY_REFUSED)
-        raise Failure(error, f"the proxy answered {' '.join(status[1:])[:100]}")
+    if status[1].startswith("2"):
+        return
+    message = f"the proxy answered {' '.join(status[1:])[:100]}"
+    if error := _GATEWAY.get(status[1]):
+        raise Failure(error, message)
+    raise NoTunnelError(ErrorClass.PROXY_REFUSED, message)
 
 
 async def _socks(talk: Talk, proxy: Proxy, *, address: str, port: int) -> None:

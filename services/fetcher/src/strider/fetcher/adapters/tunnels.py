@@ -1,9 +1,10 @@
 """Connections by way of a proxy, for the engine's connector.
 
 The target is resolved and judged here, as without a proxy, and what is handed over is the address that was
-judged: the proxy has nothing left to resolve. The one exception is plain HTTP by an HTTP proxy that makes
-no tunnel to that port, as many do for 443 alone: it is given the URL, unless that is forbidden. (To give
-it the judged address as the URL's host would not do: a proxy has to write Host anew from the URL.)
+judged: the proxy has nothing left to resolve. The one exception is plain HTTP by an HTTP proxy that says that
+it makes no tunnel to that port, as many do for 443 alone: it is given the URL, unless that is forbidden; one
+that hangs up or talks nonsense is not, since what it does to pages would look like their sites' doing. (To
+give it the judged address as the URL's host would not do: a proxy has to write Host anew from the URL.)
 The proxy itself is a machine of the operator's choice, which may well be a private one.
 """
 
@@ -25,7 +26,7 @@ from strider.fetcher.core import Proxy
 
 from .exchange import CURRENT
 from .failures import Failure
-from .handshakes import Talk, greet, hand_over
+from .handshakes import NoTunnelError, Talk, greet, hand_over
 from .listening import Wire
 from .names import Names
 
@@ -76,8 +77,8 @@ class Tunnels:
         if must_tunnel or self._now() >= self._refused.get((proxy.key, port), 0.0):
             try:
                 return await self._tunnel(proxy, address=str(judged[0]["host"]), port=port), True
-            except Failure as failure:
-                if must_tunnel or failure.error != ErrorClass.PROXY_REFUSED:
+            except NoTunnelError:
+                if must_tunnel:
                     raise
             self._note_refusal(proxy, port)
         return _transport_of(await self._told(proxy, self._open(proxy))), False
