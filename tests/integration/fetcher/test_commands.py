@@ -84,6 +84,16 @@ async def test_robots_are_asked_as_the_crawler_asks_them() -> None:
     assert (there.asked, broken.asked) == (["/robots.txt"], ["/robots.txt"])
 
 
+async def test_half_a_rule_is_none() -> None:
+    """What the limit cuts in two would deny another place; the scheduler leaves it out as well."""
+    first = b"User-agent: *\n"
+    rules = first + b"#" * (512_000 - len(first) - 13) + b"\nDisallow: /private/and/more\n"
+    async with running({"/robots.txt": says(answer(rules))}) as server:
+        code, (told,), _ = await _strider("robots", "check", server.url("/x"), "--allow-private")
+
+    assert (code, told["allowed"], told["truncated"]) == (0, True, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

@@ -139,7 +139,7 @@ async def test_redirects_have_an_end(hop: int, max_hops: int, refused: str) -> N
         pytest.param("503 Later", ("Retry-After: 7",), "overloaded", "status_server", id="503"),
         pytest.param("206 Part", (), "odd_status", "", id="206-nobody-asked-for"),
         pytest.param("302 Found", (), "redirected", "", id="302-to-nowhere"),
-        pytest.param("999 What", (), "odd_status", "", id="999"),
+        pytest.param("999 What", (), "server_error", "status_server", id="999"),
     ],
 )
 async def test_each_status_has_its_outcome(

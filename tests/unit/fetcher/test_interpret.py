@@ -19,6 +19,7 @@ from strider.fetcher.core import (
     Meaning,
     RedirectRules,
     crash_of,
+    head_of,
     interpret,
     outcome_of_error,
     page_room,
@@ -138,6 +139,17 @@ def test_a_robots_txt_is_told_with_its_end_and_is_no_page() -> None:
     assert (told.crawl_delay_seconds, told.sitemap_urls) == (2.0, ("https://other.test/s.xml",))
 
 
+def test_a_part_of_a_robots_txt_binds_as_far_as_it_came() -> None:
+    """Taken for no answer, it would allow everything."""
+    told = _meaning(answer(b"User-agent: *\nDisallow: /a\nDisallow: /b", status=206), kind="robots").completed
+
+    assert (told.outcome, told.robots_truncated, told.robots_text[-11:]) == (
+        "fetched",
+        True,
+        "Disallow: /b"[1:],
+    )
+
+
 @pytest.mark.parametrize("status", [404, 500, 302])
 def test_a_robots_txt_that_is_none_has_no_text(status: int) -> None:
     told = _meaning(answer(b"<html>", status=status, location="/x"), kind="robots").completed
@@ -191,3 +203,27 @@ def test_nonsense_in_a_redirect_is_refused_and_told(location: str) -> None:
     assert told.outcome == "redirected"
     assert told.redirect_refused in {"", "bad_redirect", "url_too_long"}
     assert bool(told.redirect_target) != bool(told.redirect_refused)
+
+
+def _sent(status: int, *headers: tuple[bytes, bytes]) -> Answer:
+    return Answer(head_of(status, headers))
+
+
+@pytest.mark.parametrize(
+    ("second", "target", "refused"),
+    [(b" /a", "https://site.test/a", ""), (b"/b", "", "bad_redirect"), (b"", "", "bad_redirect")],
+)
+def test_a_redirect_has_one_target(second: bytes, target: str, refused: str) -> None:
+    """Joined by a comma two of them would be a third, which nobody has named."""
+    told = _meaning(
+        _sent(302, (b"Location", b"/a"), (b"location", second)), url="https://site.test/x"
+    ).completed
+
+    assert (told.redirect_target, told.redirect_refused) == (target, refused)
+
+
+def test_of_several_wishes_to_be_left_alone_the_longest_counts() -> None:
+    wishes = [(b"Retry-After", wish) for wish in (b"5", b"soon", b"Tue, 14 Nov 2023 22:13:50 GMT", b"7")]
+    sent = (*wishes, (b"Date", b"Tue, 14 Nov 2023 22:13:20 GMT"))
+
+    assert _meaning(_sent(503, *sent)).completed.retry_after_seconds == 30.0

@@ -16,6 +16,11 @@ RULES = "User-agent: *\nDisallow: /a\n"
 BOMB = gzip.compress(b"a" * 50_000_000)
 
 
+def _packed(text: bytes, *, window: int) -> bytes:
+    packer = zlib.compressobj(wbits=window)
+    return packer.compress(text) + packer.flush()
+
+
 @pytest.mark.parametrize(
     ("came", "text", "is_cut"),
     [
@@ -57,6 +62,26 @@ BOMB = gzip.compress(b"a" * 50_000_000)
             answer(gzip.compress(gzip.compress(b"x")), content_encoding="gzip, gzip"), "x", False, id="twice"
         ),
         pytest.param(answer(RULES.encode(), content_encoding="gzip"), RULES, False, id="not-packed-at-all"),
+        pytest.param(
+            answer(gzip.compress(b"a\n") + gzip.compress(b"b\n"), content_encoding="gzip"),
+            "a\nb\n",
+            False,
+            id="two-members",
+        ),
+        pytest.param(
+            answer(gzip.compress(b"a\n") + bytes(512), content_encoding="gzip"), "a\n", False, id="padded"
+        ),
+        pytest.param(
+            answer(gzip.compress(RULES.encode())[:-8], content_encoding="gzip"), RULES, True, id="no-end"
+        ),
+        pytest.param(
+            answer(_packed(RULES.encode(), window=9), content_encoding="deflate"), RULES, False, id="window"
+        ),
+        pytest.param(answer(gzip.compress(RULES.encode())), RULES, False, id="packed-without-a-word"),
+        pytest.param(
+            answer(gzip.compress(gzip.compress(b"x")), content_encoding="gzip"), "x", False, id="twice-untold"
+        ),
+        pytest.param(answer(RULES.encode(), content_encoding="UTF-8"), RULES, False, id="no-encoding"),
         pytest.param(answer(BOMB, content_encoding="gzip"), "a" * 512_000, True, id="bomb"),
         pytest.param(answer(b"a" * 600_000), "a" * 512_000, True, id="long"),
         pytest.param(Answer(head(), b"a" * 10, 10, is_cut=True), "a" * 10, True, id="cut-on-the-way"),

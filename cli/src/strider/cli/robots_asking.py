@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from strider.contracts.generated.words import RequestKind
-from strider.politeness.robots import Robots
+from strider.politeness.robots import Robots, cut
 from strider.politeness.robots_state import Answer, answer_of
 from strider.runtime.clocks import SystemClock
 from strider.runtime.settings_crawl import user_agent_of
@@ -55,7 +55,7 @@ async def _asked(fetches: SingleFetches, place: str) -> dict[str, Any]:
     answer = answer_of(told.outcome, error_class=told.error_class, has_redirected=told.robots_hops > 0)
     return {
         "answer": answer,
-        "robots": Robots(told.robots_text),
+        "robots": Robots(cut(told.robots_text, is_part=told.robots_truncated)),
         "url": told.robots_url or told.url,
         "status": told.status,
         "is_cut": told.robots_truncated,

@@ -33,6 +33,13 @@ class Head:
         """Give a header's value by its lower-case name; empty where it was not sent."""
         return self.fields.get(name, "")
 
+    def each(self, name: str) -> list[str]:
+        """Give a header's values one by one, as often as it was sent: not every header is a list."""
+        if name not in self.fields:
+            return []
+        pairs = zip(self.names, self.values, strict=True)
+        return [value.strip() for each, value in pairs if each.lower() == name]
+
 
 def head_of(status: int, raw: Sequence[tuple[bytes, bytes]], *, http_version: str = "1.1") -> Head:
     """Make a head of bytes: UTF-8 where they are, else each byte is the character of its number."""

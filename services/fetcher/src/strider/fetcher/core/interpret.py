@@ -17,7 +17,7 @@ from strider.contracts.making import swift
 
 from .answers import Answer, Failed, Head, Making
 from .asking import has_validator
-from .outcomes import NOT_MODIFIED, outcome_of_error, outcome_of_status
+from .outcomes import NOT_MODIFIED, PARTIAL, outcome_of_error, outcome_of_status
 from .reading import ROBOTS_BYTES, content_length, encodings
 from .redirects import RedirectRules, is_redirect, redirect_of
 from .retryafter import retry_after_seconds
@@ -92,6 +92,9 @@ def _verdict(request: FetchRequested, came: Answer | Failed) -> _Verdict:
     if is_redirect(head):
         return _Verdict(FetchOutcome.REDIRECTED)
     outcome, error = outcome_of_status(head.status)
+    if request.kind == RequestKind.ROBOTS and head.status == PARTIAL:
+        # Every 2xx brings rules (RFC 9309, 2.3.1.1), and those that came bind.
+        outcome = FetchOutcome.FETCHED
     if error is None:
         return _Verdict(outcome)
     return _Verdict(outcome, error, ErrorCategory.HTTP, f"status {head.status}")
@@ -161,9 +164,11 @@ def _told_of_place(
     """Tell what only some outcomes have: a target, a wish to be left alone, rules for robots."""
     told: dict[str, Any] = {}
     head = came.head
-    if head is not None and (wish := head.field("retry-after")):
-        told["retry_after_seconds"] = retry_after_seconds(
-            wish, date=head.field("date"), now_us=made.completed_at_us
+    if head is not None and (wishes := head.each("retry-after")):
+        date, now_us = head.field("date"), made.completed_at_us
+        # Of several the longest: to wait too long costs nobody anything.
+        told["retry_after_seconds"] = max(
+            retry_after_seconds(wish, date=date, now_us=now_us) for wish in wishes
         )
     if isinstance(came, Failed):
         # Whose fault it is hangs on whether it was still the site that was asked.
@@ -188,7 +193,7 @@ def _told_of_robots(came: Answer, *, url: str, made: Making, room: int) -> dict[
     wishes = wishes_of(text, url=url, user_agent=made.user_agent, room_bytes=room - len(text.encode()))
     return {
         "robots_text": text,
-        "robots_truncated": is_cut,
+        "robots_truncated": is_cut or came.head.status == PARTIAL,
         "crawl_delay_seconds": wishes.crawl_delay_seconds,
         "sitemap_urls": wishes.sitemaps,
     }

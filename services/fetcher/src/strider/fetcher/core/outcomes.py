@@ -80,12 +80,13 @@ def is_doubtful(error: ErrorClass) -> bool:
 def outcome_of_status(status: int) -> tuple[FetchOutcome, ErrorClass | None]:
     """Say what a status comes to that is neither a redirect nor 304, and of which class it is.
 
-    A part of a page (206) is odd, because none was asked for.
+    A part of a page (206) is odd, because none was asked for. Numbers beyond 599 mean what 5xx mean
+    (RFC 9110, 15).
     """
     if 200 <= status < 300 and status != PARTIAL:  # noqa: PLR2004  # HTTP's own numbers
         return FetchOutcome.FETCHED, None
     if 400 <= status < 500:  # noqa: PLR2004
         return _BY_STATUS.get(status, FetchOutcome.CLIENT_ERROR), ErrorClass.STATUS_CLIENT
-    if 500 <= status < 600:  # noqa: PLR2004
+    if status >= 500:  # noqa: PLR2004
         return _BY_STATUS.get(status, FetchOutcome.SERVER_ERROR), ErrorClass.STATUS_SERVER
     return FetchOutcome.ODD_STATUS, None

@@ -24,6 +24,9 @@ ROBOTS_BYTES: Final = 500 * 1024
 UNDONE: Final = frozenset({"gzip", "x-gzip", "deflate"})
 """Encodings of a robots.txt that we can undo; in any other its rules are noise, and noise denies nothing."""
 
+_AS_IT_IS: Final = frozenset({"", "identity", "none", "binary", "utf-8", "8bit", "7bit", "text/html"})
+"""Encodings that are none: what servers say who mean nothing by it. The parser has the same list."""
+
 DRAIN_BYTES: Final = 64 * 1024
 """Of a body that nobody wants: reading it costs less than another connection."""
 
@@ -84,7 +87,7 @@ def encodings(head: Head) -> list[str]:
     sent = head.field("content-encoding")
     if not sent:
         return []
-    return [word for part in sent.lower().split(",") if (word := part.strip()) and word != "identity"]
+    return [word for part in sent.lower().split(",") if (word := part.strip()) not in _AS_IT_IS]
 
 
 def content_length(head: Head) -> int:

@@ -52,9 +52,11 @@ def redirect_of(
     head: Head, *, url: str, came_by: Sequence[str] = (), hop: int = 0, rules: RedirectRules
 ) -> Redirect:
     """Resolve and judge the target of a redirect that `url` answered, after `hop` others."""
-    location = head.field("location").strip()
-    if not location:
-        return Redirect(refused=DecisionReason.BAD_REDIRECT)
+    locations = set(head.each("location"))
+    if len(locations) != 1 or not (location := locations.pop()):
+        return Redirect(
+            refused=DecisionReason.BAD_REDIRECT
+        )  # of two that differ one was smuggled in, perhaps
     target = as_found(location, url)
     if isinstance(target, Refused):
         is_none = target.reason == DecisionReason.BAD_URL

@@ -33,8 +33,9 @@ def retry_after_seconds(value: str, *, date: str, now_us: int) -> float:
     value = value.strip()
     if not value:
         return NONE
-    if value.isascii() and value.isdigit():
-        return min(float(value[:12]), LONGEST_SECONDS)
+    numbers = [number.strip() for number in value.split(",")]
+    if value.isascii() and all(map(str.isdigit, numbers)):
+        return min(max(float(number[:12]) for number in numbers), LONGEST_SECONDS)
     until = moment_of(value)
     if until is None:
         return NONE

@@ -25,6 +25,10 @@ MOST_SITEMAPS: Final = 50
 _GZIP: Final = 31
 _ZLIB: Final = 15
 _RAW: Final = -15
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_DEFLATED: Final = 8
+_ZLIB_CHECK: Final = 31
+"""By which the first two bytes of zlib's format are known (RFC 1950)."""
 _SLICE_BYTES: Final = 4096
 """So that what came before a fault is kept."""
 
@@ -65,28 +69,59 @@ def _undone(answer: Answer) -> tuple[bytes, bool]:
     for word in reversed(encodings(answer.head)):
         content, is_longer = _unfolded(word, content)
         is_cut = is_cut or is_longer
+    if content.startswith(_GZIP_MAGIC):  # packed as a file, of which no header tells
+        content, is_longer = _inflated(content, _GZIP)
+        is_cut = is_cut or is_longer
     return content, is_cut or len(content) > ROBOTS_BYTES
 
 
 def _unfolded(encoding: str, content: bytes) -> tuple[bytes, bool]:
     """Undo one encoding as far as it goes, and no further than anybody will read."""
-    if encoding in {"gzip", "x-gzip"}:
+    if encoding in {"gzip", "x-gzip"} or content.startswith(_GZIP_MAGIC):
         return _inflated(content, _GZIP)
     if encoding == "deflate":
         # Meant is zlib's format; some send the stream alone.
-        return _inflated(content, _ZLIB if content[:1] == b"\x78" else _RAW)
+        is_zlib = (
+            content[:1] and content[0] % 16 == _DEFLATED and not int.from_bytes(content[:2]) % _ZLIB_CHECK
+        )
+        return _inflated(content, _ZLIB if is_zlib else _RAW)
     return content, False
 
 
 def _inflated(content: bytes, window: int) -> tuple[bytes, bool]:
-    inflater = zlib.decompressobj(window)
-    text = b""
-    try:
-        for start in range(0, len(content), _SLICE_BYTES):
-            text += inflater.decompress(content[start : start + _SLICE_BYTES], ROBOTS_BYTES + 1 - len(text))
-            if len(text) > ROBOTS_BYTES:
-                return text, True
-    except zlib.error:
-        # What was never packed, whatever its label says, are the rules themselves.
-        return (text, True) if text else (content, False)
+    """Undo one encoding; gzip may have several members, and all of their rules bind."""
+    text, rest = b"", content
+    while rest:
+        inflater = zlib.decompressobj(window)
+        try:
+            text, rest = _member(inflater, rest, text)
+        except _BrokenError as broken:
+            # What was never packed, whatever its label says, are the rules themselves.
+            return (broken.text, True) if broken.text else (content, False)
+        if not inflater.eof or len(text) > ROBOTS_BYTES:
+            return text, True
+        if not rest.startswith(_GZIP_MAGIC):
+            break
     return text, False
+
+
+def _member(inflater: zlib._Decompress, packed: bytes, text: bytes) -> tuple[bytes, bytes]:
+    """Add what comes out of one member; gives what stands behind it, too."""
+    for start in range(0, len(packed), _SLICE_BYTES):
+        try:
+            room = ROBOTS_BYTES + 1 - len(text)
+            text += inflater.decompress(packed[start : start + _SLICE_BYTES], room)
+        except zlib.error:
+            raise _BrokenError(text) from None
+        if inflater.eof or len(text) > ROBOTS_BYTES:
+            return text, inflater.unused_data + packed[start + _SLICE_BYTES :]
+    return text, b""
+
+
+class _BrokenError(Exception):
+    """A packed text that is wrong from some point on."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__()
+        self.text = text
+        """What came before."""
