@@ -47,6 +47,12 @@ def test_rules_allow_or_deny(text: str, path: str, is_allowed: bool) -> None:
         pytest.param("nan", 0.0, id="no-number"),
         pytest.param("inf", 0.0, id="endless"),
         pytest.param("soon", 0.0, id="word"),
+        pytest.param("5s", 5.0, id="unit"),
+        pytest.param("10 seconds.", 10.0, id="unit-in-words"),
+        pytest.param("1,5", 1.5, id="comma"),
+        pytest.param(".5", 0.5, id="no-digit-first"),
+        pytest.param("5 days", 0.0, id="another-unit"),
+        pytest.param("1_0", 0.0, id="no-number-of-this-world"),
     ],
 )
 def test_a_crawl_delay_is_clamped(asked: str, seconds: float) -> None:
@@ -91,9 +97,14 @@ def test_no_text_breaks_the_parser(text: str, path: str) -> None:
     [
         pytest.param("Strider/0.1.0 (+mailto:a@b.test)", "Strider", id="ours"),
         pytest.param("Strider", "Strider", id="no-version"),
-        pytest.param("Mozilla/5.0 (compatible; Foo/1)", "Mozilla", id="browser-like"),
+        pytest.param(
+            "Mozilla/5.0 (compatible; ExampleBot/0.1; https://a.test/bot)", "ExampleBot", id="rfc-9309"
+        ),
+        pytest.param("Mozilla/5.0 (X; like Gecko; compatible; foo; +x) Safari/1", "foo", id="among-others"),
+        pytest.param("Mozilla/5.0 (X11; Linux) Gecko/1", "Mozilla", id="browser"),
+        pytest.param("Foo/1 (compatible; Bar/1)", "Foo", id="named-first"),
         pytest.param("", "", id="empty"),
     ],
 )
-def test_the_name_is_what_precedes_the_slash(user_agent: str, token: str) -> None:
+def test_the_name_is_what_precedes_the_slash_or_follows_compatible(user_agent: str, token: str) -> None:
     assert product_token(user_agent) == token

@@ -29,6 +29,7 @@ _AGENTS_KEPT: Final = 4
 """Agents for which a text is kept parsed; nearly always there is one."""
 
 _DELAY: Final = re.compile(r"crawl.?delay", re.IGNORECASE)
+_COMPATIBLE: Final = re.compile(r"\s*Mozilla/.*[(;]\s*compatible;\s*([^\s/;,)]+)", re.IGNORECASE)
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
@@ -111,6 +112,12 @@ def cut(text: str, *, is_part: bool = False) -> str:
 
 
 def product_token(user_agent: str) -> str:
-    """Give the name by which robots.txt files know the sender of this User-Agent: what precedes the slash."""
+    """Give the name by which robots.txt files know the sender of this User-Agent.
+
+    That is what precedes the first slash; but who begins as browsers do names himself behind `compatible`.
+    """
+    named = _COMPATIBLE.match(user_agent)
+    if named is not None:
+        return named[1]
     words = user_agent.split("/", 1)[0].split()
     return words[0] if words else ""

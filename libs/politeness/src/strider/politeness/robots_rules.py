@@ -25,6 +25,10 @@ only the strictest reading is taken, so that nothing denied is ever asked for.""
 
 _TOKEN: Final = re.compile(r"[A-Za-z_-]*")
 _NAME: Final = re.compile(r"[^\s/,;*]*")
+_SECONDS: Final = re.compile(
+    r"\+?([0-9]+(?:[.,][0-9]*)?(?:e[+-]?[0-9]{1,4})?|[.,][0-9]+)\s*(?:s|secs?|seconds?)?\.?", re.IGNORECASE
+)
+"""A number as people write it; of days and minutes nobody speaks."""
 _INDEX_PAGE: Final = "/index.htm"
 
 
@@ -79,11 +83,11 @@ class Rules:
 
     def ask_to_wait(self, value: str) -> None:
         """Take in a delay; what is no length of time says nothing."""
-        try:
-            seconds = float(value)
-        except ValueError:
+        found = _SECONDS.fullmatch(value)
+        if found is None:
             return
-        if math.isfinite(seconds) and seconds >= 0:
+        seconds = float(found[1].replace(",", "."))
+        if math.isfinite(seconds):
             self.delay_seconds = max(seconds, self.delay_seconds or 0.0)
 
     def finish(self) -> Rules:
