@@ -100,6 +100,7 @@ async def test_half_a_rule_is_none() -> None:
         pytest.param(
             ("--output", "/no/such/folder/x"), "--output /no/such/folder/x: No such file", id="output"
         ),
+        pytest.param(("--etag", "a\nb"), "--etag: must have no control character", id="etag"),
         pytest.param(("--since", "yesterday"), "--since 'yesterday': wanted is an HTTP date", id="since"),
         pytest.param(("/a",), "say the whole of it", id="path"),
     ],

@@ -205,6 +205,14 @@ def test_nonsense_in_a_redirect_is_refused_and_told(location: str) -> None:
     assert bool(told.redirect_target) != bool(told.redirect_refused)
 
 
+@pytest.mark.parametrize(
+    ("etag", "outcome"), [("v1", "not_modified"), ("v\n1", "odd_status"), ("", "odd_status")]
+)
+def test_unchanged_is_only_what_the_server_could_know(etag: str, outcome: str) -> None:
+    """A validator that would break the head is not sent, so that nothing can have matched it."""
+    assert _meaning(answer(status=304), etag=etag).completed.outcome == outcome
+
+
 def _sent(status: int, *headers: tuple[bytes, bytes]) -> Answer:
     return Answer(head_of(status, headers))
 

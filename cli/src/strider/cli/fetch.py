@@ -58,7 +58,7 @@ def fetch(  # noqa: PLR0917  # each is an option
     from .manners import chosen_manners  # noqa: PLC0415
 
     try:
-        _check(since, output)
+        _check(etag, since, output)
         wanted = Wanted(
             deadline_seconds=timeout,
             max_body_bytes=max_bytes,
@@ -82,8 +82,10 @@ class _BadOptionError(ValueError):
     """An option that cannot be meant, in one sentence."""
 
 
-def _check(since: str, output: Path | None) -> None:
+def _check(etag: str, since: str, output: Path | None) -> None:
     """Find out before anything is asked what would else come to light behind it."""
+    if not etag.isprintable():
+        raise _BadOptionError("--etag: must have no control character in it")
     if since:
         try:
             parsedate_to_datetime(since)

@@ -31,8 +31,8 @@ def root() -> None:
 def check(  # noqa: PLR0917  # each is an option
     urls: Annotated[list[str], typer.Argument(help="URLs to ask about.")],
     file: Annotated[
-        str, typer.Option("--file", help="Read this robots.txt (- for standard input) and ask nobody.")
-    ] = "",
+        str | None, typer.Option("--file", help="Read this robots.txt (- for standard input) and ask nobody.")
+    ] = None,
     agent: Annotated[str, typer.Option("--agent", help="In whose name; else ours.")] = "",
     as_json: AsJsonLines = False,
     contact: Contact = "",
@@ -47,7 +47,7 @@ def check(  # noqa: PLR0917  # each is an option
     from .robots_report import lines_of, reports_from_file, token_of  # noqa: PLC0415
 
     try:
-        if file:
+        if file is not None:
             found = reports_from_file(urls, _content(file), agent=token_of(agent))
         else:
             from .robots_asking import reports_from_sites  # noqa: PLC0415
@@ -64,6 +64,8 @@ def check(  # noqa: PLR0917  # each is an option
 
 
 def _content(file: str) -> bytes:
+    if not file:
+        raise ValueError("--file: name a file, or - for standard input")
     try:
         return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as failure:

@@ -91,10 +91,8 @@ def headers_of(request: FetchRequested, identity: Identity, *, is_foreign: bool 
     ]
     if identity.mail:
         headers.append(("From", identity.mail))
-    if request.etag and not is_foreign and _UNFIT.search(request.etag) is None:
-        headers.append(("If-None-Match", request.etag))
-    if request.last_modified and not is_foreign and _UNFIT.search(request.last_modified) is None:
-        headers.append(("If-Modified-Since", request.last_modified))
+    if not is_foreign:
+        headers += _validators(request)
     if request.header_names:
         _add(headers, request, is_foreign=is_foreign)
     return headers
@@ -113,7 +111,7 @@ def user_agent_of(request: FetchRequested, identity: Identity) -> str:
 
 def has_validator(request: FetchRequested) -> bool:
     """Say whether the server was told what we have, so that it may answer 304."""
-    return bool(request.etag or request.last_modified)
+    return bool(_validators(request))
 
 
 def url_refusal(url: str, *, places: Places) -> Failed | None:
@@ -132,6 +130,14 @@ def url_refusal(url: str, *, places: Places) -> Failed | None:
     is_address = name.startswith("[") or name[-1:].isdigit()
     error = ErrorClass.REFUSED_ADDRESS if is_address else ErrorClass.REFUSED_HOST
     return Failed(error, f"{name} is a {refused.detail.replace('_', ' ')}")
+
+
+def _validators(request: FetchRequested) -> Headers:
+    """Say what we have; what would break the head is as good as nothing."""
+    if not request.etag and not request.last_modified:
+        return []
+    told = (("If-None-Match", request.etag), ("If-Modified-Since", request.last_modified))
+    return [(name, value) for name, value in told if value and _UNFIT.search(value) is None]
 
 
 def _add(headers: Headers, request: FetchRequested, *, is_foreign: bool) -> None:
