@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from strider.fetcher.adapters import Jars
+from strider.fetcher.adapters.jars import MemoryJars
 from strider.fetcher.adapters.redisjars import RedisJars
 from strider.runtime.clocks import SystemClock
 from strider.stores.keys import COOKIES
@@ -41,6 +42,18 @@ async def test_a_run_with_a_jar_keeps_its_session_and_others_know_nothing_of_it(
         ("2", False),
         ("3", False),
     ]
+
+
+async def test_a_jar_and_a_run_that_names_cookies_make_one_line() -> None:
+    """Of two lines servers read one, and nobody knows which."""
+    jars = Jars(MemoryJars(), clock=SystemClock())
+    names, values = ("X-A", "cookie"), ("1", "own=0")
+    wanted = a_request("https://a.test/a", cookie_jar="run", header_names=names, header_values=values)
+    await jars.take(wanted, an_answer(set_cookie="s=1; Path=/"), ())
+
+    dressed, _ = await jars.dressed(wanted)
+
+    assert (dressed.header_names, dressed.header_values) == (("X-A", "Cookie"), ("1", "own=0; s=1"))
 
 
 @pytest.mark.req("S0.1.3")

@@ -93,6 +93,20 @@ async def test_a_reset_behind_a_whole_body_takes_nothing_of_it() -> None:
         assert b"".join([chunk async for chunk in answered.body]) == body
 
 
+@pytest.mark.parametrize(
+    ("keep_alive", "is_kept"),
+    [("timeout=60, max=100", True), ("max=5,Timeout = 60", True), ("60", True), ("timeout=1", False)],
+)
+async def test_a_server_says_when_it_closes_what_it_kept(keep_alive: str, is_kept: bool) -> None:
+    """What is said just then is lost, and costs its page a try: with a delay of five seconds, each time."""
+    play = says(answer(headers=(f"Keep-Alive: {keep_alive}",)))
+    async with running({"/": play}) as server, asking() as asker:
+        found = [(await asker.ask(request(server.url("/")))).completed for _ in range(2)]
+
+    assert [each.outcome for each in found] == ["fetched"] * 2
+    assert (found[1].connection_reused, server.connections) == (is_kept, 1 if is_kept else 2)
+
+
 @pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified"])
 async def test_a_body_where_there_is_none_spoils_no_answer(status: str) -> None:
     """Whether it comes in one packet with the head or behind it must make no difference."""

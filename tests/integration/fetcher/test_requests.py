@@ -77,6 +77,8 @@ async def test_a_page_tells_how_it_was_fetched() -> None:
         pytest.param("//b.localhost/x", "http://b.localhost/x", "", id="host"),
         pytest.param("HTTPS://B.localhost", "https://b.localhost/", "", id="scheme"),
         pytest.param("?page=2", "http://a.localhost:{port}/start?page=2", "", id="query"),
+        pytest.param("/caf\xe9?\xfc", "http://a.localhost:{port}/caf%E9?%FC", "", id="old-bytes"),
+        pytest.param("/caf\xc3\xa9", "http://a.localhost:{port}/caf%C3%A9", "", id="utf-8"),
         pytest.param("file:///etc/passwd", "", "refused_scheme", id="file"),
         pytest.param("javascript:alert(1)", "", "refused_scheme", id="script"),
         pytest.param("gopher://x/", "", "refused_scheme", id="gopher"),

@@ -47,7 +47,12 @@ class Jars:
         header = cookie_header(jar, url=request.url, now=self._now())
         if not header:
             return request, jar
-        names, values = (*request.header_names, "Cookie"), (*request.header_values, header)
+        pairs = list(zip(request.header_names, request.header_values, strict=False))
+        # There is one line of them (RFC 6265, 5.4), whoever else names some.
+        own = [value for name, value in pairs if name.lower() == "cookie"]
+        others = [pair for pair in pairs if pair[0].lower() != "cookie"]
+        pairs = [*others, ("Cookie", "; ".join((*own, header)))]
+        names, values = (tuple(part) for part in zip(*pairs, strict=True))
         return replace(request, header_names=names, header_values=values), jar
 
     async def take(self, request: FetchRequested, came: Answer | Failed, jar: Sequence[Cookie]) -> bool:

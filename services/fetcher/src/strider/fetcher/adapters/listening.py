@@ -7,8 +7,11 @@ large its head and its framing may be.
 
 from __future__ import annotations
 
+import re
+from math import inf
 from typing import Any, Final
 
+from aiohttp import hdrs
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
@@ -35,6 +38,9 @@ _FRAMING_RATIO: Final = 8
 _LOWEST_STATUS: Final = 100
 _SEAM_BYTES: Final = 4
 """What is kept of a part of a head, so that an end is found that comes in two parts."""
+_KEPT: Final = re.compile(r"(?:^|[\s,;])timeout\s*=\s*\"?([0-9]{1,6})", re.IGNORECASE)
+_EARLIER_SECONDS: Final = 1.0
+"""So much sooner than its server a connection is given up: a word on its way is not heard any more."""
 
 
 class Wire(ResponseHandler):
@@ -54,6 +60,8 @@ class Wire(ResponseHandler):
     _waited_at_bytes = 0
     """How much of the body had come when its sender had to wait last."""
     _crumbs = 0
+    _kept_until = inf
+    """When its server closes it, by its own word: what is said then may be lost on the way."""
     cut_by: OSError | None = None
     """What ended the connection in the middle of the latest body: one without a length ends with it."""
 
@@ -61,13 +69,12 @@ class Wire(ResponseHandler):
         """Watch the next answer."""
         self._exchange, self._body, self._seam = exchange, None, b""
         self._head_bytes = self._informational = 0
-        self.cut_by = None
+        self.cut_by, self._kept_until = None, inf
         self._raw_bytes = self._waited_at_bytes = self._crumbs = 0
 
-    @property
-    def is_spoilt(self) -> bool:
-        """Whether more has come than one answer, or a part of more: whose would it be?"""
-        if self.should_close:
+    def is_spoilt(self, now: float) -> bool:
+        """Say whether it is about to be closed, or more has come than one answer: whose would it be?"""
+        if self.should_close or now > self._kept_until:
             return True
         try:
             return self._parser is not None and self._parser.feed_eof() is not None
@@ -99,6 +106,9 @@ class Wire(ResponseHandler):
             self._refuse(ErrorClass.BAD_STATUS_LINE, f"status {status:03}")
             return
         if status >= 200 or status == 101:  # noqa: PLR2004  # HTTP's own numbers
+            told = data[0].headers.get(hdrs.KEEP_ALIVE)
+            if told is not None and self._exchange is not None:
+                self._kept_until = self._exchange.now() + _kept_seconds(told)
             self._exchange, self._body = None, data[1]
         else:
             self._informational += 1
@@ -178,3 +188,9 @@ class Wire(ResponseHandler):
         self.force_close()
         if self.transport is not None:
             self.transport.abort()
+
+
+def _kept_seconds(keep_alive: str) -> float:
+    """Read for how long a server keeps a connection, counted from its answer."""
+    found = _KEPT.search(keep_alive)
+    return inf if found is None else max(0.0, float(found[1]) - _EARLIER_SECONDS)

@@ -170,10 +170,11 @@ async def reply_to(
 
 
 def _require_unspoilt(protocol: ResponseHandler) -> None:
-    """Refuse a kept connection on which more has come than was asked for."""
+    """Refuse a kept connection that is about to be closed, or on which more has come than was asked for."""
     exchange = CURRENT.get()
-    is_kept = exchange is not None and not exchange.connecting_at
-    if is_kept and isinstance(protocol, Wire) and protocol.is_spoilt:
+    if exchange is None or exchange.connecting_at or not isinstance(protocol, Wire):
+        return
+    if protocol.is_spoilt(exchange.now()):
         raise GoneError
 
 

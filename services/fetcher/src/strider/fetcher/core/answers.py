@@ -6,6 +6,7 @@ decided from them. Nothing here knows which library asked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import field
 from types import MappingProxyType
@@ -14,6 +15,8 @@ from typing import Final
 from strider.contracts.generated.words import ErrorClass
 from strider.contracts.making import swift
 
+_PLACE: Final = b"location"
+_BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 _NO_FIELDS: Final = MappingProxyType[str, str]({})
 
 
@@ -42,7 +45,10 @@ class Head:
 
 
 def head_of(status: int, raw: Sequence[tuple[bytes, bytes]], *, http_version: str = "1.1") -> Head:
-    """Make a head of bytes: UTF-8 where they are, else each byte is the character of its number."""
+    """Make a head of bytes: UTF-8 where they are, else each byte is the character of its number.
+
+    A place that is no UTF-8 means these very bytes, as its server would have them asked for.
+    """
     names = tuple(name.decode("latin-1") for name, _ in raw)
     values = tuple(map(_text, raw))
     fields: dict[str, str] = {}
@@ -53,10 +59,13 @@ def head_of(status: int, raw: Sequence[tuple[bytes, bytes]], *, http_version: st
 
 
 def _text(header: tuple[bytes, bytes]) -> str:
+    name, value = header
     try:
-        return header[1].decode()
+        return value.decode()
     except UnicodeDecodeError:
-        return header[1].decode("latin-1")
+        if name.lower() == _PLACE:
+            return _BEYOND_ASCII.sub(lambda found: b"%%%02X" % found[0][0], value).decode("ascii")
+        return value.decode("latin-1")
 
 
 @swift(frozen=True, slots=True)
