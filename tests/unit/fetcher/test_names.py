@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from strider.fetcher.adapters import Failure, Guard, NameOptions, Names
-from strider.fetcher.adapters.names import is_loopback_name
+from strider.fetcher.adapters.names import SHARES, is_loopback_name
 from strider.fetcher.core import Places
 
 from .test_leases import Hand
@@ -98,6 +98,38 @@ async def test_many_who_want_a_name_ask_once() -> None:
     assert await asyncio.gather(*waiting[1:]) == [["1.2.3.4"]] * 19
     assert asked == ["a"]
     await names.close()
+
+
+async def test_name_servers_that_hang_hold_up_no_other_domain() -> None:
+    """A wildcard has no end of names; and a thread is busy until the system gives up, not until we do."""
+    hangs, asked = threading.Event(), []
+
+    def look(host: str) -> Sequence[str]:
+        asked.append(host)
+        if host.endswith("tar.test"):
+            hangs.wait(20)
+        return ("1.2.3.4",)
+
+    options = NameOptions(threads=16, timeout_seconds=0.2)
+    names = Names(OPEN, clock=Hand(), lookup=look, options=options)
+    try:
+        await asyncio.gather(*(names.warm(f"n{number}.tar.test") for number in range(50)))
+        assert await _addresses(names, "well.test") == ["1.2.3.4"]
+        assert len(asked) == 16 // SHARES + 1
+    finally:
+        hangs.set()
+    while await _is_held_up(names, "again.tar.test"):
+        await asyncio.sleep(0)
+    await names.close()
+
+
+async def _is_held_up(names: Names, host: str) -> bool:
+    names.forget(host)
+    try:
+        await names.resolve(host, 80)
+    except Failure:
+        return True
+    return False
 
 
 async def test_failures_are_forgotten_when_the_network_has_changed() -> None:

@@ -9,6 +9,7 @@ Decides nothing about requests.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from strider.contracts.generated.words import ErrorClass
 from strider.fetcher.core import Places
 from strider.runtime.ports import Clock
+from strider.urls import registrable_domain
 
 from .exchange import CURRENT
 from .failures import Failure
@@ -32,6 +34,9 @@ Lookup = Callable[[str], Sequence[str]]
 LOOPBACK: Final = ("127.0.0.1",)
 MAX_ADDRESSES: Final = 8
 """Of one name; who has more is not better reached by trying them."""
+
+SHARES: Final = 8
+"""Names of one domain have one of so many parts of the threads at most: a wildcard has no end of names."""
 
 _NAMELESS: Final = (
     ErrorClass.NO_CONTACT,
@@ -66,6 +71,14 @@ class _Known:
     message: str = ""
 
 
+@dataclass(slots=True)
+class _Share:
+    """The threads that one domain may keep busy, and who uses them or waits for one."""
+
+    turns: asyncio.Semaphore
+    users: int = 0
+
+
 class Guard:
     """Which addresses may be connected to."""
 
@@ -95,6 +108,9 @@ class Names(AbstractResolver):
         self._threads = ThreadPoolExecutor(self._options.threads, thread_name_prefix="names")
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._asking: dict[str, asyncio.Task[_Known]] = {}
+        self._shares: dict[str, _Share] = {}
+        """By registrable domain, while names of it are asked for."""
+        self._most_of_a_domain = max(1, self._options.threads // SHARES)
 
     async def warm(self, host: str) -> None:
         """Have a name resolved before its time runs; what comes of it shows when it is used."""
@@ -170,10 +186,9 @@ class Names(AbstractResolver):
     async def _ask(self, host: str) -> _Known:
         if is_loopback_name(host):
             return self._keep(host, LOOPBACK)
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._options.timeout_seconds):
-                addresses = await loop.run_in_executor(self._threads, self._lookup, host)
+                addresses = await self._looked_up(host)
         except TimeoutError:
             return self._keep_failure(host, ErrorClass.DNS_TIMEOUT, "the name servers did not answer")
         except (OSError, UnicodeError) as error:
@@ -181,6 +196,35 @@ class Names(AbstractResolver):
         if not addresses:
             return self._keep_failure(host, ErrorClass.DNS_EMPTY, "the name has no address")
         return self._keep(host, tuple(dict.fromkeys(addresses))[:MAX_ADDRESSES])
+
+    async def _looked_up(self, host: str) -> Sequence[str]:
+        """Ask in a thread, when the domain has one to spare: name servers that hang hold up no other domain.
+
+        A thread is busy until the system gives up, however soon nobody waits for it any more.
+        """
+        domain, loop = registrable_domain(host), asyncio.get_running_loop()
+        share = self._shares.setdefault(domain, _Share(asyncio.Semaphore(self._most_of_a_domain)))
+        share.users += 1
+        try:
+            await share.turns.acquire()
+        except asyncio.CancelledError:
+            self._leave(domain, share)
+            raise
+
+        def free(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended before the system did
+                loop.call_soon_threadsafe(self._leave, domain, share, True)  # noqa: FBT003  # a call, told later
+
+        asked = self._threads.submit(self._lookup, host)
+        asked.add_done_callback(free)
+        return await asyncio.wrap_future(asked)
+
+    def _leave(self, domain: str, share: _Share, had_turn: bool = False) -> None:
+        if had_turn:
+            share.turns.release()
+        share.users -= 1
+        if not share.users:
+            del self._shares[domain]
 
     def _keep(self, host: str, addresses: tuple[str, ...]) -> _Known:
         return self._remember(host, _Known(self._clock.monotonic() + self._options.keep_seconds, addresses))
