@@ -57,6 +57,25 @@ async def test_what_comes_between_two_requests_answers_none(unasked: bytes, is_h
     assert (found.completed.connection_reused, server.connections) == (False, 2)
 
 
+async def test_a_server_that_is_tired_of_waiting_has_not_answered() -> None:
+    """Its word has met the request on its way; as an answer to it it would end the page for good."""
+
+    async def play(_reader: Reader, writer: Writer) -> None:
+        status, *headers = next(says_next)
+        writer.write(answer(status=status, headers=tuple(headers)))
+
+    tired = ("408 Request Timeout", "Connection: close")
+    says_next = iter((("200 OK",), tired, tired))
+    async with running({"/": play}) as server, asking() as asker:
+        ends = [(await asker.ask(request(server.url("/")))).completed for _ in range(3)]
+
+    assert [(end.outcome, end.connection_reused) for end in ends] == [
+        ("fetched", False),
+        ("network_failed", True),
+        ("client_error", False),
+    ]
+
+
 @pytest.mark.parametrize("more", [POISON, POISON[:30]], ids=["an answer", "a part of a head"])
 async def test_what_comes_in_one_packet_with_an_end_answers_nothing(more: bytes) -> None:
     """The connection is given back in the middle of that packet."""

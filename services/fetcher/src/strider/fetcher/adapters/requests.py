@@ -42,6 +42,8 @@ from .leases import Started
 from .transport import Body, EngineTransport
 
 PROXY_WANTS_ACCOUNT: Final = 407
+TIRED_OF_WAITING: Final = 408
+"""What servers say when they close a connection that was kept: it has met our request on its way."""
 NO_ACCOUNT: Final = Failed(ErrorClass.PROXY_AUTH, "the proxy wants an account")
 
 
@@ -170,8 +172,7 @@ class Requests:
         )
         body = answered.body
         course.head = head_of(answered.status, answered.raw_headers, http_version=answered.http_version)
-        is_by_proxy = course.via is not None and course.head.status == PROXY_WANTS_ACCOUNT
-        reading = NO_ACCOUNT if is_by_proxy else reading_of(request, course.head)
+        reading = _no_answer(course, course.head) or reading_of(request, course.head)
         if isinstance(reading, Failed):
             body.close_now(is_whole=False)
             return reading
@@ -223,6 +224,18 @@ class Requests:
             ttfb_us=exchange.ttfb_us(),
             total_us=round((now - (course.head_at or start.asked_at)) * 1_000_000),
         )
+
+
+def _no_answer(course: Course, head: Head) -> Failed | None:
+    """Say of a head that it answers something else than what was asked."""
+    if course.via is not None and head.status == PROXY_WANTS_ACCOUNT:
+        return NO_ACCOUNT
+    is_tired = head.status == TIRED_OF_WAITING and course.exchange.is_reused
+    return (
+        Failed(ErrorClass.CONNECTION_CLOSED, "closed as idle (408) when it was asked", head)
+        if is_tired
+        else None
+    )
 
 
 def _too_long(
