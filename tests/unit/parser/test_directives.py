@@ -57,6 +57,39 @@ TAG = "X-Robots-Tag"
             Directives(("index", "follow")),
             id="permissions-say-nothing",
         ),
+        pytest.param(
+            [("robots", "noindex; nofollow")],
+            [],
+            Directives(("noindex", "nofollow"), noindex=True, nofollow=True),
+            id="semicolons",
+        ),
+        pytest.param(
+            [("robots", "noindex nofollow")],
+            [],
+            Directives(("noindex", "nofollow"), noindex=True, nofollow=True),
+            id="spaces",
+        ),
+        pytest.param(
+            [("robots", "\u200bnoindex\u200b")], [], Directives(("noindex",), noindex=True), id="unseen-signs"
+        ),
+        pytest.param(
+            [],
+            [(TAG, "googlebot: nofollow, strider: noindex, noarchive")],
+            Directives(("noindex", "noarchive"), noindex=True, noarchive=True),
+            id="several-robots-in-one-header",
+        ),
+        pytest.param(
+            [],
+            [(TAG, "noarchive, otherbot: noindex, nofollow")],
+            Directives(("noarchive",), noarchive=True),
+            id="another-robot-behind-all",
+        ),
+        pytest.param(
+            [],
+            [(TAG, "index, revisit-after: 7 days, noindex")],
+            Directives(("index", "revisit-after: 7 days", "noindex"), noindex=True),
+            id="an-unknown-value-is-no-robot",
+        ),
     ],
 )
 def test_what_is_heard(

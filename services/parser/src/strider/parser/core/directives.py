@@ -1,12 +1,14 @@
 """What does a page ask of robots?
 
 Directives stand in meta elements (named `robots`, or as a robot) and in X-Robots-Tag headers
-(which may begin with the robot's name). Those for another robot are not ours. What follows from them
-is decided by others; here they are only heard.
+(which may begin with the robot's name, and go on with those of others). Those for another robot are not
+ours. What follows from them is decided by others; here they are only heard, also where they stand between
+semicolons or spaces instead of commas.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -64,16 +66,43 @@ def _said(metas: Iterable[MetaTag], headers: Iterable[tuple[str, str]], robot: s
 
 
 def _of_header(value: str, robot: str) -> Iterator[str]:
-    first, colon, rest = value.partition(":")
-    named = first.strip().lower()
-    if not colon or named in _WITH_VALUES or "," in named:
-        yield from _split(value)
-    elif named in {EVERY_ROBOT, "*", robot}:
-        yield from _split(rest)
+    is_ours = True
+    for at, part in enumerate(_PARTING.split(value.lower())):
+        named, colon, rest = part.partition(":")
+        named = named.strip()
+        is_named = bool(colon) and named not in _WITH_VALUES
+        if is_named and named in {EVERY_ROBOT, "*", robot}:
+            is_ours, part = True, rest  # noqa: PLW2901  # what stands behind the name
+        elif is_named and (not at or _ROBOT.search(named)):
+            is_ours = False
+        if is_ours:
+            yield from _words(part)
+
+
+_PARTING: Final = re.compile("[,;]")
+_ROBOT: Final = re.compile("bot|spider|crawler|slurp")
+"""Within a value, what stands before a colon is a robot's name only where it looks like one."""
 
 
 def _split(text: str) -> Iterator[str]:
-    for part in text.lower().split(","):
-        word = part.strip()
-        if word:
-            yield word[:MAX_DIRECTIVE_CHARS]
+    for part in _PARTING.split(text.lower()):
+        yield from _words(part)
+
+
+_KNOWN: Final = frozenset(
+    {
+        *("all", "index", "noindex", "follow", "nofollow", "none", "archive", "noarchive", "nocache"),
+        *("nosnippet", "noimageindex", "notranslate", "noodp", "noydir", "noai", "noimageai", "indexifembedded"),
+    }
+)
+_UNSEEN: Final = " \t\r\n\f\v\xa0\u200b\u200c\u200d\u2060\ufeff\"'"
+
+
+def _words(part: str) -> Iterator[str]:
+    """Give the directives of one part: mostly one, and several where only spaces stand between them."""
+    word = part.strip(_UNSEEN)
+    several = word.split()
+    if len(several) > 1 and _KNOWN.issuperset(several):
+        yield from several
+    elif word:
+        yield word[:MAX_DIRECTIVE_CHARS]
