@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from strider.parser.core import Limits
 from strider.parser.core.dates import as_iso, find_dates
+from strider.parser.core.readings import HtmlReading
+
+from .pages import read
 
 
 @pytest.mark.parametrize(
@@ -14,9 +18,30 @@ from strider.parser.core.dates import as_iso, find_dates
         pytest.param("2026-11-18T10:20:30Z", "2026-11-18T10:20:30Z", id="UTC"),
         pytest.param("2026-11-18 10:20", "2026-11-18T10:20:00", id="without zone"),
         pytest.param("2026-11-18T10:20:30.123+0130", "2026-11-18T10:20:30+01:30", id="fraction and zone"),
-        pytest.param("Wed, 18 Nov 2026 10:20:30 GMT", "2026-11-18T10:20:30+00:00", id="mail"),
+        pytest.param("Wed, 18 Nov 2026 10:20:30 GMT", "2026-11-18T10:20:30Z", id="mail"),
         pytest.param("November 18, 2026", "2026-11-18", id="words"),
         pytest.param("18.11.2026", "2026-11-18", id="German"),
+        pytest.param("2026-11-18T10:20:30+02", "2026-11-18T10:20:30+02:00", id="hours of a zone"),
+        pytest.param("2026-11-18T10:20:30Z[UTC]", "2026-11-18T10:20:30Z", id="zone twice"),
+        pytest.param("20261118T102030Z", "2026-11-18T10:20:30Z", id="compact"),
+        pytest.param("1709632800", "2024-03-05T10:00:00Z", id="seconds"),
+        pytest.param("November 18, 2026 1:05 p.m. EST", "2026-11-18T13:05:00-05:00", id="afternoon"),
+        pytest.param("12:30 am, 18 Nov 2026", "2026-11-18T00:30:00", id="after midnight"),
+        pytest.param(
+            "Wed Nov 18 2026 10:20:30 GMT+0530 (IST)", "2026-11-18T10:20:30+05:30", id="as scripts write it"
+        ),
+        pytest.param("Mittwoch, 5. März 2026, 14:30 Uhr", "2026-03-05T14:30:00", id="German words"),
+        pytest.param("5 de marzo de 2026", "2026-03-05", id="Spanish words"),
+        pytest.param("1er août 2026 à 9h05", "2026-08-01T09:05:00", id="French words"),
+        pytest.param("5 июня 2026 г.", "2026-06-05", id="Russian words"),  # noqa: RUF001
+        pytest.param("5 czerwca 2026", "2026-06-05", id="Polish words"),
+        pytest.param("3. července 2026", "2026-07-03", id="Czech words"),
+        pytest.param("2026. március 5.", "2026-03-05", id="Hungarian words"),
+        pytest.param("2026年3月5日 下午3:05", "2026-03-05T15:05:00", id="Chinese"),
+        pytest.param("25/03/2026", "2026-03-25", id="only one order can be meant"),
+        pytest.param("05/03/2026", "", id="nobody knows which is the day"),
+        pytest.param("Mon, 30 Nov -0001 00:00:00 +0000", "", id="a zero as some programs write it"),
+        pytest.param("5 apples of 2026", "", id="no month"),
         pytest.param("2026-13-40", "", id="no such day"),
         pytest.param("0001-01-01T00:00:00Z", "", id="a zero"),
         pytest.param("yesterday", "", id="none"),
@@ -50,6 +75,52 @@ def test_iso(text: str, expected: str) -> None:
 def test_the_most_trusted_voice_is_heard(
     metas: dict[str, str], data: str, times: tuple[str, ...], expected: tuple[str, str]
 ) -> None:
-    published, modified = find_dates(metas, data, times, "https://site.test/2026/01/05/story")
+    published, modified = find_dates(
+        metas, HtmlReading(data=data, times=times), "https://site.test/2026/01/05/story"
+    )
 
     assert (published, modified) == (expected, ("", ""))
+
+
+def test_a_reply_does_not_date_the_page() -> None:
+    data = '{"review":[{"datePublished":"2026-09-09"}],"datePublished":["2026-01-03"]}'
+
+    published, _ = find_dates({}, HtmlReading(data=data), "https://site.test/")
+
+    assert published == ("2026-01-03", "json-ld:datePublished")
+
+
+def dates_of(body: str) -> tuple[str, str, str, str]:
+    page = read(f"<html><body>{body}</body></html>", limits=Limits(extraction="main"))
+    return page.published_at, page.published_evidence, page.modified_at, page.modified_evidence
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            "<time class=updated datetime=2026-04-01>x</time>"
+            "<time class='entry-date published' datetime=2026-03-05>x</time>",
+            ("2026-03-05", "time", "2026-04-01", "time"),
+            id="time elements by their names",
+        ),
+        pytest.param("<time>5. März 2026</time>", ("2026-03-05", "time", "", ""), id="the text of one"),
+        pytest.param(
+            "<span itemprop=datePublished content=2026-03-05>x</span><i itemprop=dateModified>6.3.2026</i>",
+            ("2026-03-05", "time", "2026-03-06", "time"),
+            id="properties of items",
+        ),
+        pytest.param(
+            "<h1>Head</h1><p>Par Jo, publié le 5 mars 2026, modifié le 6 mars 2026</p><p>text</p>",
+            ("2026-03-05", "text", "2026-03-06", "text"),
+            id="a line below the heading",
+        ),
+        pytest.param(
+            f"<h1>Head</h1><p>{'It was on 5 March 2026 that this began. ' * 5}</p>",
+            ("", "", "", ""),
+            id="not what the text tells of",
+        ),
+    ],
+)
+def test_elements_and_lines_tell_dates(body: str, expected: tuple[str, str, str, str]) -> None:
+    assert dates_of(body) == expected

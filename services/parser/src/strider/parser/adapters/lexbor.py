@@ -56,14 +56,24 @@ def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
         forms=walk.count("form"),
         password_fields=sum(_attribute(node, "type").lower() == "password" for node in walk.named("input")),
         is_cut=end is not None or len(anchors) > MAX_ANCHORS,
-        **({} if body is None or not depth.has_blocks else _deeper(root, body, walk, hidden, depth)),
+        **(
+            {}
+            if body is None or not depth.has_blocks
+            else _deeper(root, body, walk, hidden, depth, content=content)
+        ),
         # Last: it takes the tree apart.
         text="" if body is None else read_text(body, walk, anchors=anchors, hidden=hidden),
     )
 
 
 def _deeper(
-    root: LexborNode, body: LexborNode, walk: Walk, hidden: Sequence[LexborNode], depth: Depth
+    root: LexborNode,
+    body: LexborNode,
+    walk: Walk,
+    hidden: Sequence[LexborNode],
+    depth: Depth,
+    *,
+    content: bytes,
 ) -> dict[str, Any]:
     """Read what the main text and its like are decided by."""
     seen = read_blocks(body, hidden, with_markdown=depth.with_markdown)
@@ -73,12 +83,14 @@ def _deeper(
         if _attribute(node, "type").partition(";")[0].lower() in _DATA_TYPES
     ]
     data = [node.text()[:MAX_DATA_CHARS] for node in scripts]
+    times = read_times(body, walk.named("time")[:MAX_TIMES], has_properties=any(map(content.count, _DATES)))
     records = {"data_blocks": tuple(data), **read_records(root, body)} if depth.with_records else {}
     return {
         **records,
         "blocks": read_embedded(body, seen, hidden, with_markdown=depth.with_markdown),
         "data": "\n".join(data)[:MAX_DATA_CHARS],
-        "times": read_times(walk.named("time")[:MAX_TIMES]),
+        "times": times.published,
+        "changes": times.modified,
         "item_types": tuple(
             _attribute(node, "itemtype") for node in body.css("[itemscope][itemtype]")[:MAX_TIMES]
         ),
@@ -87,6 +99,7 @@ def _deeper(
 
 
 _DATA_TYPES: Final = frozenset({"application/ld+json"})
+_DATES: Final = (b"datePublished", b"dateModified")
 _AUTHORS: Final = (
     '[rel="author"],[itemprop="author"] [itemprop="name"],[itemprop="author"],.byline .author,.author-name'
 )

@@ -1,15 +1,22 @@
 """When was a page published, and when changed?
 
-Takes what meta elements, structured data and time elements say, in this order of trust; gives ISO 8601 and
-what said so. A date that cannot be is none.
+Takes what meta elements, structured data, time elements, the URL and the lines about the heading say, in this
+order of trust; gives ISO 8601 and what said so. A date that cannot be is none.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
+from itertools import islice
 from typing import Final
+
+from .blocks import Block
+from .datewords import read_said
+from .moments import to_iso
+from .readings import HtmlReading
 
 EARLIEST_YEAR: Final = 1990
 LATEST_YEAR: Final = 2100
@@ -38,37 +45,109 @@ MODIFIED: Final = (
     *("article:modified_time", "datemodified", "og:updated_time", "last-modified", "dcterms.modified"),
     *("lastmod", "article:updated", "dc.date.modified"),
 )
-_MAIL_FORMS: Final = ("%a, %d %b %Y %H:%M:%S %z", "%d %b %Y %H:%M:%S %z")
-_IN_DATA: Final = re.compile(r'"date(Published|Modified)"\s*:\s*"([^"]{4,40})"')
-_ISO: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*(Z|[+-]\d\d:?\d\d)?)?"
+_IN_DATA: Final = re.compile(
+    r'"date(Published|Modified)"\s*+:\s*+\[?\s*+(?:\{[^{}]{0,100}?"@value"\s*:\s*)?"([^"]{4,40})"'
 )
+_REPLIES: Final = re.compile(r'"(?:reviews?|comments?|suggestedAnswer|acceptedAnswer)"\s*+:\s*+(?=[\[{])')
+MAX_REPLIES: Final = 20
+_JSON: Final = json.JSONDecoder(strict=False)
+_ISO: Final = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d))?(?:[.,]\d+)?"
+    r"\s*([Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?)?(?:\[[\w/+-]{1,40}\])?)?"
+)
+_COMPACT: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:[Tt]?(\d\d)(\d\d)(\d\d)?([Zz]|[+-]\d\d(?::?\d\d)?)?)?")
+_SECONDS: Final = re.compile(r"1\d{9}(?:\d{3})?")
+"""Since 1970, or thousands of these."""
+
 _IN_URL: Final = re.compile(r"/((?:19|20)\d\d)/(\d\d?)/(\d\d?)(?:/|$)")
 
 
 def as_iso(text: str) -> str:
     """Write a date as ISO 8601, as exactly as it was said; empty where it is none."""
     wanted = text.strip()
-    if match := _ISO.match(wanted):
-        return _checked(match)
-    found = _by_words(wanted)
-    if found is None or not EARLIEST_YEAR <= found.year <= LATEST_YEAR:
+    if match := _ISO.fullmatch(wanted):
+        return _checked(match.groups())
+    if match := _COMPACT.fullmatch(wanted):
+        return _checked(match.groups())
+    if _SECONDS.fullmatch(wanted):
+        return to_iso(wanted)
+    said = read_said(wanted)
+    if said is None:
         return ""
-    if (found.hour, found.minute, found.second) == (0, 0, 0) and ":" not in wanted:
-        return found.date().isoformat()
-    return found.isoformat()
+    day = (str(said.year), str(said.month), str(said.day))
+    clock = (None, None, None) if said.clock is None else tuple(map(str, said.clock))
+    return _checked((*day, *clock, _written(said.offset)))
+
+
+def _written(offset: int | None) -> str | None:
+    """Write a zone as ISO 8601 does."""
+    if not offset:
+        return None if offset is None else "Z"
+    hours, minutes = divmod(abs(offset), 60)
+    return f"{'-' if offset < 0 else '+'}{hours:02}:{minutes:02}"
 
 
 def find_dates(
-    metas: Mapping[str, str], data: str, times: tuple[str, ...], url: str
+    metas: Mapping[str, str], reading: HtmlReading, url: str
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Give publication and modification, each with what said so; `data` is structured data as it stands."""
+    """Give publication and modification, each with what said so."""
     in_data: dict[str, tuple[str, str]] = {}
-    for name, value in _IN_DATA.findall(data):
+    for name, value in _IN_DATA.findall(_without_replies(reading.data)):
         if written := as_iso(value):
             in_data.setdefault(name, (written, f"json-ld:date{name}"))
-    published = _said(metas, PUBLISHED) or in_data.get("Published") or _first_time(times) or _of_url(url)
-    return published or ("", ""), _said(metas, MODIFIED) or in_data.get("Modified") or ("", "")
+    published = (
+        _said(metas, PUBLISHED) or in_data.get("Published") or _first_time(reading.times) or _of_url(url)
+    )
+    modified = _said(metas, MODIFIED) or in_data.get("Modified") or _first_time(reading.changes)
+    if (published is None or modified is None) and reading.blocks is not None:
+        shown, changed = _of_byline(reading.blocks.blocks)
+        published, modified = published or shown, modified or changed
+    return published or ("", ""), modified or ("", "")
+
+
+def _without_replies(data: str) -> str:
+    """Leave out what others have said of the page: it was published when it was, and not with a review."""
+    kept, at = [], 0
+    for match in islice(_REPLIES.finditer(data), MAX_REPLIES):
+        if match.start() < at:
+            continue
+        try:
+            _, end = _JSON.raw_decode(data, match.end())
+        except (ValueError, RecursionError):
+            continue
+        kept.append(data[at : match.start()])
+        at = end
+    return "".join([*kept, data[at:]]) if at else data
+
+
+BEFORE_HEADING: Final = 3
+BEHIND_HEADING: Final = 8
+MAX_LINE_CHARS: Final = 120
+_YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_CHANGE: Final = re.compile(
+    r"updated|modified|edited|revised|aktualisiert|ge[äa]ndert|modifi|mis à jour|actualizado"
+    r"|aggiornat|atualizad|bijgewerkt|uppdaterad|opdateret|zaktualizowan|обновлен|изменен|更新",
+    re.IGNORECASE,
+)
+
+
+def _of_byline(blocks: Sequence[Block]) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:
+    """Read what short lines about the heading say: where a date stands that is meant for people."""
+    at = next((index for index, block in enumerate(blocks) if block.kind == "h1"), -1)
+    if at < 0:
+        return None, None
+    published = modified = None
+    for block in (*blocks[at + 1 : at + 1 + BEHIND_HEADING], *blocks[max(0, at - BEFORE_HEADING) : at]):
+        text = block.text
+        if len(text) > MAX_LINE_CHARS or _YEAR.search(text) is None:
+            continue
+        change = _CHANGE.search(text)
+        before = text if change is None else text[: change.start()]
+        if published is None and (written := as_iso(before)):
+            published = written, "text"
+        if change is not None and modified is None and (written := as_iso(text[change.end() :])):
+            modified = written, "text"
+    return published, modified
 
 
 def _said(metas: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] | None:
@@ -91,31 +170,22 @@ def _of_url(url: str) -> tuple[str, str] | None:
     return None
 
 
-def _checked(match: re.Match[str]) -> str:
-    year, month, day, hour, minute, second, zone = match.groups()
+def _checked(parts: Sequence[str | None]) -> str:
+    """Write year, month, day, hour, minute, second and zone, where there is such a moment."""
+    *numbers, zone = parts
+    year, month, day, hour, minute, second = (int(part or 0) for part in numbers)
     try:
-        moment = datetime(
-            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC
-        )
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return ""
     if not EARLIEST_YEAR <= moment.year <= LATEST_YEAR:
         return ""
-    if hour is None:
+    if parts[3] is None:
         return moment.date().isoformat()
-    offset = "" if zone is None else "Z" if zone == "Z" else f"{zone[:3]}:{zone[-2:]}"
-    return f"{moment:%Y-%m-%dT%H:%M:%S}{offset}"
+    return f"{moment:%Y-%m-%dT%H:%M:%S}{_zone(zone or '')}"
 
 
-def _by_words(text: str) -> datetime | None:
-    for form in _MAIL_FORMS:
-        try:
-            return datetime.strptime(text.replace("GMT", "+0000"), form)  # noqa: DTZ007  # each has its zone
-        except ValueError:
-            continue
-    for form in ("%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%Y/%m/%d", "%Y%m%d", "%d.%m.%Y"):
-        try:
-            return datetime.strptime(text, form).replace(tzinfo=UTC)
-        except ValueError:
-            continue
-    return None
+def _zone(said: str) -> str:
+    if not said.startswith(("+", "-")):
+        return "Z" if said else ""
+    return f"{said[:3]}:{said[3:].lstrip(':') or '00'}"

@@ -92,7 +92,8 @@ def _split(text: str) -> Iterator[str]:
 _KNOWN: Final = frozenset(
     {
         *("all", "index", "noindex", "follow", "nofollow", "none", "archive", "noarchive", "nocache"),
-        *("nosnippet", "noimageindex", "notranslate", "noodp", "noydir", "noai", "noimageai", "indexifembedded"),
+        *("nosnippet", "noimageindex", "notranslate", "noodp", "noydir", "noai", "noimageai"),
+        "indexifembedded",
     }
 )
 _UNSEEN: Final = " \t\r\n\f\v\xa0\u200b\u200c\u200d\u2060\ufeff\"'"

@@ -40,7 +40,7 @@ def of_main(
     text = as_text(blocks)
     pagination = find_pagination(url, base=base, links=reading.links, anchors=reading.anchors)
     known = {**properties.plain, **properties.open_graph}
-    published, modified = find_dates(known, reading.data, reading.times, url)
+    published, modified = find_dates(known, reading, url)
     signs = Signs(
         url,
         _types(reading, properties),

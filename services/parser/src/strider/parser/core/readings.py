@@ -121,6 +121,8 @@ class HtmlReading:
     shop_scripts: tuple[str, ...] = ()
     """Scripts that speak of prices."""
     times: tuple[str, ...] = ()
-    """The dates of time elements."""
+    """When it was published, as elements say it; best first."""
+    changes: tuple[str, ...] = ()
+    """When it was changed."""
     item_types: tuple[str, ...] = ()
     authors: tuple[str, ...] = ()
