@@ -260,3 +260,59 @@ def test_records_tell_what_else_is_said_of_each_entry() -> None:
 )
 def test_dates_of_feeds(text: str, iso: str) -> None:
     assert to_iso(text) == iso
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        pytest.param(
+            "/x?a=1&copy=2&region=eu&currency=usd", "/x?a=1&copy=2&region=eu&currency=usd", id="bare"
+        ),
+        pytest.param("/x?a=1&amp;copy=2&#38;b=&#x26;", "/x?a=1&copy=2&b=&", id="written as references"),
+        pytest.param("/x?a=&bogus;&eacute;", "/x?a=&bogus;%C3%A9", id="a name that is none stays"),
+    ],
+)
+def test_parts_of_an_address_are_no_signs(address: str, expected: str) -> None:
+    """Of `&copy=` in an address nobody means the sign, though pages may leave out its semicolon."""
+    sitemap = listed(f"<urlset><url><loc>https://site.test{address}</loc></url></urlset>")
+    feed = listed(
+        f"<rss version='2.0'><channel><item><link>{address}</link></item>"
+        f"<item><enclosure url='{address}'/><atom:link href='{address}'/></item></channel></rss>"
+    )
+
+    assert sitemap.entry_urls == (f"https://site.test{expected}",)
+    assert set(feed.entry_urls) == {f"https://site.test{expected}"}
+
+
+def test_a_sitemap_with_nothing_in_it_is_one() -> None:
+    assert (listed("<urlset/>").document_kind, listed("<rss/>").document_kind) == ("sitemap", "feed")
+
+
+def test_a_field_without_its_end_is_kept_where_its_entry_ends() -> None:
+    page = listed(
+        "<urlset><url><lastmod>2024-03-01<loc>https://site.test/a</url><url><loc>https://site.test/b"
+        "<lastmod>2024-03-02</lastmod></url><url><loc>https://site.test/cut"
+    )
+
+    assert page.entry_urls == ("https://site.test/a", "https://site.test/b")
+    assert page.entry_lastmods_ms == (1_709_251_200_000, 1_709_337_600_000)
+
+
+def test_a_broken_json_feed_is_repaired_where_that_is_safe() -> None:
+    page = listed(
+        '{"version":"https://jsonfeed.org/version/1.1","title":"J",'
+        '"items":[{"id":1,"url":"/1","title":"one",},{"id":{"no":1},"url":"/2"},]}'
+    )
+
+    assert (page.title, page.entry_urls) == ("J", ("https://site.test/1", "https://site.test/2"))
+
+
+def test_of_several_alternates_the_page_counts() -> None:
+    page = listed(
+        "<feed xmlns='http://www.w3.org/2005/Atom'><entry>"
+        "<link rel='alternate' type='application/json' href='/j'/>"
+        "<link rel='http://www.iana.org/assignments/relation/alternate' type='text/html' href='/h'/>"
+        "</entry></feed>"
+    )
+
+    assert page.entry_urls == ("https://site.test/h",)

@@ -178,3 +178,34 @@ def test_an_empty_page_says_nothing_about_itself() -> None:
     }
 
     assert {field.name for field in fields(page) if field.name in told and getattr(page, field.name)} == set()
+
+
+def test_an_alternate_may_be_for_several_languages() -> None:
+    page = parsed(
+        "<link rel=alternate hreflang=en href=/en><link rel=alternate hreflang=x-default href=/en>"
+        "<link rel=alternate hreflang=en href=/en>"
+    )
+
+    assert page.alternate_urls == ("https://site.test/en", "https://site.test/en")
+    assert page.alternate_languages == ("en", "x-default")
+
+
+def test_a_feed_is_named_with_its_charset_too() -> None:
+    page = parsed("<link rel=alternate type='application/rss+xml; charset=utf-8' href=/rss>")
+
+    assert page.feed_urls == ("https://site.test/rss",)
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        pytest.param("<html xml:lang=fr><body>x</body></html>", "fr", id="XHTML"),
+        pytest.param("<html lang=en-US-u-ca-gregory><body>x</body></html>", "en-US", id="extensions"),
+        pytest.param(
+            "<html><head><meta name=dc.language content=de></head><body>x</body></html>", "de", id="DC"
+        ),
+        pytest.param("<html lang=german><body>x</body></html>", "", id="none"),
+    ],
+)
+def test_languages_of_further_forms(page: str, expected: str) -> None:
+    assert read(page).language == expected

@@ -45,7 +45,7 @@ def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
     return HtmlReading(
         title=_title(walk),
         heading=_heading(walk),
-        language=_attribute(root, "lang"),
+        language=_attribute(root, "lang") or _attribute(root, "xml:lang"),
         base=next((href for node in walk.named("base") if (href := _attribute(node, "href"))), ""),
         anchors=read_anchors(walk, anchors),
         links=_links(walk),

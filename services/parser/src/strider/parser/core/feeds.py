@@ -296,13 +296,25 @@ def _entry_of(part: _Part) -> Entry:
 
 def _choose_link(part: _Part) -> str:
     """Give the address of an entry or of what the feed is about."""
+    links = sorted(part.links, key=_is_for_programs)
     for rels in (("alternate",), ("", "related", "via")):
-        for link in part.links:
-            if link.get("rel", "alternate") in rels and (url := resolve(link["href"], part.base)):
+        for link in links:
+            if link.get("rel", "alternate").removeprefix(_REGISTERED) in rels and (
+                url := resolve(link["href"], part.base)
+            ):
                 return url
     said = part.said
     known = (said.get("id", "") if part.is_lasting else "", said.get("about", ""), said.get("origin", ""))
     return next((url for text in known if _URL.match(text) and (url := resolve(text, part.base))), "")
+
+
+_REGISTERED: Final = "http://www.iana.org/assignments/relation/"
+
+
+def _is_for_programs(link: Mapping[str, str]) -> bool:
+    """Say whether a link says that it leads to something else than a page."""
+    kind = link.get("type", "")
+    return "/" in kind and "html" not in kind
 
 
 def _begin_within(capture: _Capture, name: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from .brokenjson import repaired
 from .listings import MAX_ENTRIES, MAX_TEXT_CHARS, Entry, Listing
 from .metadata import resolve
 from .moments import to_iso, to_ms
@@ -17,10 +18,7 @@ from .plaintexts import plain
 
 def read_json_feed(text: str, url: str) -> Listing:
     """Read a feed; `url` is what its links are resolved against."""
-    try:
-        told = json.loads(text.lstrip("\ufeff"), strict=False)
-    except (ValueError, RecursionError):
-        return Listing()
+    told = _read(text.lstrip("\ufeff"))
     if not isinstance(told, dict):
         return Listing()
     items = told.get("items")
@@ -38,12 +36,22 @@ def read_json_feed(text: str, url: str) -> Listing:
     )
 
 
+def _read(text: str) -> Any:
+    """Read the object, repaired where it is broken and that is safe."""
+    try:
+        return json.loads(text, strict=False)
+    except RecursionError:
+        return None
+    except ValueError:
+        return next(iter(repaired(text)), None)
+
+
 MAX_AUTHORS: Final = 20
 
 
 def _entry(row: dict[str, Any], base: str) -> Entry:
     published, modified = _text(row, "date_published"), _text(row, "date_modified")
-    identity = str(row.get("id") or "")[:MAX_TEXT_CHARS]
+    identity = _identity(row.get("id"))
     own = _text(row, "url") or _text(row, "external_url")
     if not own and identity.startswith(("http://", "https://")):
         own = identity
@@ -60,6 +68,11 @@ def _entry(row: dict[str, Any], base: str) -> Entry:
         lastmod_ms=to_ms(modified or published),
         details={name: value for name, value in details.items() if value},
     )
+
+
+def _identity(value: Any) -> str:
+    """Write an id; numbers are what the first version of the format allowed."""
+    return str(value)[:MAX_TEXT_CHARS] if isinstance(value, str | int | float) else ""
 
 
 def _author(row: dict[str, Any]) -> str:

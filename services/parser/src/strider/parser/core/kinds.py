@@ -40,10 +40,10 @@ _HTML: Final = re.compile(
     re.IGNORECASE,
 )
 _XML_ROOTS: Final = (
-    (re.compile(rb"<(?:\w+:)?urlset[\s>]"), DocumentKind.SITEMAP),
-    (re.compile(rb"<(?:\w+:)?sitemapindex[\s>]"), DocumentKind.SITEMAP_INDEX),
+    (re.compile(rb"<(?:\w+:)?urlset[\s/>]"), DocumentKind.SITEMAP),
+    (re.compile(rb"<(?:\w+:)?sitemapindex[\s/>]"), DocumentKind.SITEMAP_INDEX),
     (
-        re.compile(rb"<(?:(?:\w+:)?rss|(?:\w+:)?feed|(?:\w+:)?RDF|channel)[\s>]", re.IGNORECASE),
+        re.compile(rb"<(?:(?:\w+:)?rss|(?:\w+:)?feed|(?:\w+:)?RDF|channel)[\s/>]", re.IGNORECASE),
         DocumentKind.FEED,
     ),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import unescape
+from html.entities import html5
 from typing import Final, NamedTuple
 
 START: Final = 0
@@ -67,7 +68,7 @@ def scan(text: str, names: Names | None = None) -> Iterator[Token]:
         opening = text.find("<", at)
         if opening != at:
             piece = text[at:] if opening < 0 else text[at:opening]
-            yield Token(TEXT, "", unescape(piece) if "&" in piece else piece)
+            yield Token(TEXT, "", without_references(piece) if "&" in piece else piece)
             if opening < 0:
                 return
         match = _TAG.match(text, opening)
@@ -90,8 +91,25 @@ def scan(text: str, names: Names | None = None) -> Iterator[Token]:
 def attributes(raw: str) -> dict[str, str]:
     """Read the attributes of a start; names in lower case."""
     return {
-        name.lower(): unescape(one or other or bare) for name, one, other, bare in _ATTRIBUTE.findall(raw)
+        name.lower(): without_references(one or other or bare)
+        for name, one, other, bare in _ATTRIBUTE.findall(raw)
     }
+
+
+def without_references(text: str) -> str:
+    """Give the characters that references stand for; a name counts with its semicolon alone.
+
+    Of addresses whose ampersands nobody wrote as such, `&copy=2` and `&region=eu` are parts, and no signs.
+    """
+    return _REFERENCE.sub(_meant, text)
+
+
+_REFERENCE: Final = re.compile(r"&(?:#(?:[0-9]{1,9}|[xX][0-9a-fA-F]{1,8});?|([A-Za-z][A-Za-z0-9]{1,31};))")
+
+
+def _meant(match: re.Match[str]) -> str:
+    name: str | None = match[1]
+    return unescape(match[0]) if name is None else html5.get(name, match[0])
 
 
 def _beside_tags(text: str, opening: int) -> tuple[int, str]:

@@ -35,7 +35,8 @@ _REFRESH: Final = re.compile(
     r"""^\s*(?P<seconds>\d{1,9}(?:\.\d*)?|\.\d*)[^\s;,]*\s*(?:[;,\s]\s*(?:url\s*=\s*)?(?P<quote>["']?)(?P<url>.*))?$""",
     re.IGNORECASE | re.DOTALL,
 )
-_LANGUAGE: Final = re.compile(r"[a-zA-Z]{2,3}(?:[-_][a-zA-Z0-9]{2,8}){0,3}")
+_LANGUAGE: Final = re.compile(r"([a-zA-Z]{2,3}(?:[-_][a-zA-Z0-9]{2,8}){0,3})(?:[-_][a-zA-Z0-9][-_].*)?")
+"""Without extensions (`-u-ca-gregory`), which say nothing of the language."""
 _OWN_FIELDS: Final = frozenset(
     {"", "description", "keywords", "author", "refresh", "robots", "viewport", "content-type", "charset"}
 )
@@ -120,13 +121,13 @@ def choose_language(reading: HtmlReading, properties: Properties, header: str) -
     """Give the language that is declared, and how far such a declaration can be trusted."""
     candidates = (
         (reading.language, 0.9),
-        (properties.say("content-language"), 0.8),
+        (properties.say("content-language", "dc.language", "dcterms.language", "inlanguage"), 0.8),
         (properties.say("og:locale"), 0.7),
         (header.partition(",")[0], 0.6),
     )
     for declared, confidence in candidates:
         if match := _LANGUAGE.fullmatch(declared.strip()):
-            return as_bcp_47(match[0]), confidence
+            return as_bcp_47(match[1]), confidence
     return "", 0.0
 
 
@@ -167,26 +168,31 @@ def find_canonical(tags: Sequence[LinkTag], base: str) -> str:
 
 
 def find_alternates(tags: Sequence[LinkTag], base: str) -> Alternates:
-    """Gather alternates and feeds, each once."""
-    found: dict[str, LinkTag] = {}
+    """Gather alternates and feeds, each once in each language that it is said to be for."""
+    found: dict[tuple[str, str], LinkTag] = {}
     for tag in tags:
         if "alternate" not in tag.rel or not tag.href:
             continue
         if "alternate" not in (rel := tag.rel.split()) or "stylesheet" in rel:
             continue
         if len(found) < MAX_ALTERNATES and (url := resolve(tag.href, base)):
-            found.setdefault(url, tag)
+            found.setdefault((url, as_language(tag.language)), tag)
     return Alternates(
-        tuple(found),
-        tuple(as_language(tag.language) for tag in found.values()),
+        tuple(url for url, _ in found),
+        tuple(language for _, language in found),
         tuple(tag.type[:MAX_NAME_CHARS] for tag in found.values()),
-        tuple(url for url, tag in found.items() if tag.type in _FEED_TYPES),
+        tuple(dict.fromkeys(url for (url, _), tag in found.items() if _is_feed(tag.type))),
     )
+
+
+def _is_feed(kind: str) -> bool:
+    return bool(kind) and kind.partition(";")[0].rstrip() in _FEED_TYPES
 
 
 def as_language(hreflang: str) -> str:
     """Write an hreflang; `x-default` stays."""
-    return as_bcp_47(hreflang) if _LANGUAGE.fullmatch(hreflang) else hreflang.lower()[:MAX_NAME_CHARS]
+    match = _LANGUAGE.fullmatch(hreflang)
+    return as_bcp_47(match[1]) if match else hreflang.lower()[:MAX_NAME_CHARS]
 
 
 def find_refresh(metas: Sequence[MetaTag], base: str) -> tuple[str, float]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from html import unescape
 from typing import Any, Final
 
 from strider.urls import links
 
 from .listings import MAX_DETAIL_BYTES, MAX_ENTRIES, NO_DETAILS, Entry, Listing
-from .markup import END, START, TEXT, Names, attributes, scan
+from .markup import END, START, TEXT, Names, attributes, scan, without_references
 from .metadata import as_language
 from .moments import to_iso, to_ms
 from .stretches import Stretch, stretches, whole_lines
@@ -157,7 +156,9 @@ class _Gathered:
         self.found += len(rows)
         kept = rows[: MAX_ENTRIES - len(self.entries)]
         locs = [
-            _address(unescape(row[0]))[:MAX_FIELD_CHARS] if "&" in row[0] else row[0][:MAX_FIELD_CHARS]
+            _address(without_references(row[0]))[:MAX_FIELD_CHARS]
+            if "&" in row[0]
+            else row[0][:MAX_FIELD_CHARS]
             for row in kept
         ]
         resolved = links(self._url, locs, allow_private=None).urls
@@ -241,6 +242,8 @@ class _Rows:
                 self._end(tag)
 
     def _begin(self, tag: str, value: str) -> None:
+        if self._field and (tag in self._wanted or tag in _ENTRIES):
+            self._end_field()  # it has lost its end
         if tag in self._wanted:
             self._field = tag
             self._parts.clear()
@@ -252,10 +255,15 @@ class _Rows:
 
     def _end(self, tag: str) -> None:
         if tag == self._field:
-            _keep(self._row, tag, "".join(self._parts).strip()[:MAX_FIELD_CHARS])
-            self._field = ""
+            self._end_field()
         elif tag in _ENTRIES:
+            if self._field:
+                self._end_field()
             self.close()
+
+    def _end_field(self) -> None:
+        _keep(self._row, self._field, "".join(self._parts).strip()[:MAX_FIELD_CHARS])
+        self._field = ""
 
     def close(self) -> None:
         """End the entry at hand, if there is one."""
