@@ -13,6 +13,7 @@ from selectolax.lexbor import LexborNode
 
 from strider.parser.core.blocks import Block, Blocks, mark_of
 
+from .lexbor_markdown import MARKS, Pen
 from .lexbor_tags import COMMENT, TEXT, tag_numbers
 
 STREAMED: Final = "S:"
@@ -87,7 +88,6 @@ _PLACES: Final = frozenset(
         *("center", "fieldset", "dl", "details", "tbody", "figure", "hgroup", "menu", "address", "body"),
     ]
 )
-_MARKS: Final = {"strong": "**", "b": "**", "em": "*", "i": "*", "code": "`"}
 
 
 _INLINE: Final = 0
@@ -96,39 +96,45 @@ _MARKED: Final = 2
 _BREAK: Final = 3
 _MUTE: Final = 4
 _BLOCK: Final = 5
+_PICTURE: Final = 6
 """What an element does to the text around it: only a block parts it."""
 
 
 class _Walk:
     """Gathers text until a block ends."""
 
-    __slots__ = ("kind", "link_chars", "links", "markdown", "out", "parts", "place", "pre", "row")
+    __slots__ = ("kind", "link_chars", "links", "out", "parts", "pen", "place", "pre", "row")
 
-    def __init__(self) -> None:
+    def __init__(self, pen: Pen | None) -> None:
         self.out = Blocks([], [-1], [0], ["body"])
         self.parts: list[str] = []
-        self.markdown: list[str] = []
+        self.pen = pen
         self.link_chars = self.links = self.place = self.row = self.pre = 0
         self.kind = "div"
 
     def flush(self) -> None:
+        pen = self.pen
+        said = pen.take() if pen is not None else ""
         if self.parts:
             raw = "".join(self.parts)
             text = raw.strip("\n") if self.pre else _spaced(raw)
             if text and not text.isspace():
-                said = ""
-                if self.markdown:
-                    said = raw.strip("\n") if self.pre else " ".join("".join(self.markdown).split())
-                block = text, self.kind, self.link_chars, self.place, self.row, said
+                said = text if self.pre and pen is not None else said
+                levels = () if pen is None else pen.levels
+                block = text, self.kind, self.link_chars, self.place, self.row, said, levels
                 self.out.blocks.append(tuple.__new__(Block, block))  # cheaper than by name
+                said = ""
             self.parts.clear()
-        self.markdown.clear()
+        if said and pen is not None and not self.pre:
+            self.out.blocks.append(Block("", "img", 0, self.place, self.row, said, pen.levels))
         self.link_chars = 0
 
     def enter(self, name: str, node: LexborNode) -> None:
         """Begin a block."""
-        if self.parts or self.markdown:
+        if self.parts or self.pen is not None:
             self.flush()
+        if self.pen is not None:
+            self.pen.begin(name, node)
         if name in _KINDS:
             self.kind = name
             self.pre += name == "pre"
@@ -148,16 +154,12 @@ class _Walk:
 
     def leave(self, name: str, place: int, kind: str) -> None:
         """End a block."""
-        if self.parts or self.markdown:
+        if self.parts or self.pen is not None:
             self.flush()
+        if self.pen is not None:
+            self.pen.end(name)
         self.kind, self.place = kind, place
         self.pre -= name == "pre"
-
-    def mark(self, name: str, *, is_end: bool = False) -> None:
-        """Write emphasis as Markdown has it."""
-        if not self.pre:
-            is_apart = not is_end and bool(self.markdown) and not self.markdown[-1][-1:].isalnum()
-            self.markdown.append(f" {_MARKS[name]}" if is_apart else _MARKS[name])
 
 
 def _spaced(raw: str) -> str:
@@ -181,9 +183,10 @@ def read_blocks(  # noqa: C901, PLR0912  # sees every node of every page: a call
     with_noscript: bool = False,
 ) -> Blocks:
     """Walk over the tree; not recursive, because pages nest as deep as they like."""
-    walk, deeds = _Walk(), _deeds(with_markdown=with_markdown, with_noscript=with_noscript)
+    pen = Pen() if with_markdown else None
+    walk, deeds = _Walk(pen), _deeds(with_markdown=with_markdown, with_noscript=with_noscript)
     hidden = {node.mem_id for node in hidden_nodes}
-    parts, written, text_number = walk.parts, walk.markdown, tag_numbers()[TEXT]
+    parts, text_number = walk.parts, tag_numbers()[TEXT]
     open_elements: list[tuple[LexborNode, int, str, int, str]] = []
     node = body.first_child
     while node is not None or open_elements:
@@ -193,16 +196,16 @@ def read_blocks(  # noqa: C901, PLR0912  # sees every node of every page: a call
                 walk.leave(name, place, kind)
             elif deed == _LINK:
                 walk.links -= 1
-            elif deed == _MARKED:
-                walk.mark(name, is_end=True)
+            if pen is not None and deed in _OPENED:
+                pen.close()
             node = node.next
             continue
         number = node.tag_id
         if number == text_number:
             text = node.text_content or ""
             parts.append(text)
-            if with_markdown:
-                written.append(text)
+            if pen is not None:
+                pen.text(text)
             if walk.links:
                 walk.link_chars += len(text.strip())
             node = node.next
@@ -220,13 +223,24 @@ def read_blocks(  # noqa: C901, PLR0912  # sees every node of every page: a call
             walk.links += 1
         elif deed == _BREAK:
             parts.append("\n")
-            if with_markdown:
-                written.append("\n")
-        elif deed == _MARKED:
-            walk.mark(name)
+        if pen is not None:
+            _follow(pen, deed, name, node)
         node = node.first_child
     walk.flush()
     return walk.out
+
+
+def _follow(pen: Pen, deed: int, name: str, node: LexborNode) -> None:
+    """Let the pen know of an element within a line."""
+    if deed in _OPENED:
+        pen.open(name, node)
+    elif deed == _BREAK:
+        pen.break_line()
+    elif deed == _PICTURE:
+        pen.picture(node)
+
+
+_OPENED: Final = frozenset({_LINK, _MARKED})
 
 
 @cache
@@ -235,7 +249,7 @@ def _deeds(*, with_markdown: bool, with_noscript: bool) -> dict[int, tuple[int, 
     deeds = dict.fromkeys(_PLACES | _KINDS | {"tr"}, _BLOCK) | dict.fromkeys(_WITHIN_LINE, _INLINE)
     deeds |= {"a": _LINK, "br": _BREAK} | dict.fromkeys(_SILENT, _MUTE)
     if with_markdown:
-        deeds |= dict.fromkeys(_MARKS, _MARKED)
+        deeds |= {name: _MARKED for name in MARKS if name != "a"} | {"img": _PICTURE}
     if with_noscript:
         deeds["noscript"] = _BLOCK
     return {number: (deeds.get(name, _BLOCK), name) for name, number in tag_numbers().items()}

@@ -98,6 +98,18 @@ _MARGINAL_ROLES: Final = frozenset(
 )
 
 
+class Level(NamedTuple):
+    """A list, an item, a quotation, a table or a part of one, or code, that a block is in."""
+
+    name: str
+    serial: int
+    """By which one is known from the next."""
+    number: int = 0
+    """Of an item in its list; of a cell its column."""
+    said: str = ""
+    """Of code its language."""
+
+
 class Block(NamedTuple):
     """One run of text: a paragraph, a heading, an item, a cell."""
 
@@ -109,6 +121,9 @@ class Block(NamedTuple):
     row: int
     """For a cell: which row, so that its neighbours are found."""
     markdown: str = ""
+    """What stands in its lines; only where Markdown is wanted, like levels. Of a picture it is all."""
+    levels: tuple[Level, ...] = ()
+    """Outermost first."""
 
 
 @dataclass(slots=True)

@@ -133,6 +133,7 @@ _CHANGE: Final = re.compile(
 
 def _of_byline(blocks: Sequence[Block]) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:
     """Read what short lines about the heading say: where a date stands that is meant for people."""
+    blocks = [block for block in blocks if block.text]  # without pictures
     at = next((index for index, block in enumerate(blocks) if block.kind == "h1"), -1)
     if at < 0:
         return None, None

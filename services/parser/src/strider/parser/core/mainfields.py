@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
 from strider.contracts.generated.words import PageKind
 
-from .blocks import Blocks
+from .blocks import Block, Blocks
 from .dates import find_dates
 from .fingerprints import simhash
-from .maintext import as_markdown, as_text, main_blocks
-from .metadata import Properties
+from .maintext import as_text, main_blocks
+from .markdown import as_markdown
+from .metadata import Properties, resolve
 from .pagekinds import Signs, find_page_kind, says_nothing
 from .pagination import find_pagination
 from .readings import HtmlReading
@@ -36,7 +38,8 @@ def of_main(
     url: str, reading: HtmlReading, properties: Properties, *, base: str, extraction: str
 ) -> dict[str, Any]:
     """Decide all of it."""
-    blocks = main_blocks(reading.blocks or Blocks())
+    shown = main_blocks(reading.blocks or Blocks())
+    blocks = [block for block in shown if block.text]
     text = as_text(blocks)
     pagination = find_pagination(url, base=base, links=reading.links, anchors=reading.anchors)
     known = {**properties.plain, **properties.open_graph}
@@ -53,7 +56,7 @@ def of_main(
         "extraction": extraction,
         "main_text": text,
         "main_text_chars": len(text),
-        "markdown": as_markdown(blocks) if any(block.markdown for block in blocks) else "",
+        "markdown": as_markdown(shown, lambda said: resolve(said, base)) if _has_markdown(shown) else "",
         "word_count": count_words(text.encode("utf-8", "replace")),
         "simhash": simhash(text),
         "page_kind": kind,
@@ -73,6 +76,10 @@ def of_main(
         "author": _author(reading, properties),
         "site_name": _site_name(reading, properties),
     }
+
+
+def _has_markdown(blocks: Sequence[Block]) -> bool:
+    return any(block.markdown for block in blocks)
 
 
 def _types(reading: HtmlReading, properties: Properties) -> tuple[str, ...]:

@@ -128,6 +128,9 @@ def _without_echoes(blocks: Sequence[Block]) -> list[Block]:
     before = further = furthest = ""
     for block in blocks:
         text = block.text
+        if not text:  # a picture
+            said.append(block)
+            continue
         is_echo = text in (before, further, furthest) and len(text) >= ECHO_CHARS
         if is_echo and block.kind not in _EACH_ITS_OWN:
             continue
@@ -153,53 +156,3 @@ def as_text(blocks: Sequence[Block]) -> str:
             lines.append(block.text)
         row = block.row if block.kind in {"td", "th"} else -1
     return "\n".join(lines)
-
-
-def as_markdown(blocks: Sequence[Block]) -> str:
-    """Write blocks as Markdown: headings, items, quotations, code and rows as such."""
-    written: list[str] = []
-    before: Block | None = None
-    for block in blocks:
-        said = block.markdown or block.text
-        if block.kind in _CELLS and before is not None and before.kind in _CELLS and before.row == block.row:
-            written[-1] = f"{written[-1]} {_cell(said)} |"
-        elif block.kind in _CELLS:
-            is_first = before is None or before.kind not in _CELLS
-            if not is_first and block.row and written[-1].startswith("|") and "\n" not in written[-1]:
-                written[-1] = _with_rule(written, written[-1])
-            written.append(f"| {_cell(said)} |")
-        else:
-            written.append(_PREFIXES.get(block.kind, "{}").format(said))
-        before = block
-    return _spaced(written)
-
-
-_CELLS: Final = frozenset({"td", "th"})
-_PREFIXES: Final = {
-    **{f"h{level}": f"{'#' * level} {{}}" for level in range(1, 7)},
-    "li": "- {}",
-    "blockquote": "> {}",
-    "pre": "```\n{}\n```",
-}
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _with_rule(written: Sequence[str], row: str) -> str:
-    """Put the rule under the first row of a table, without which it is none."""
-    is_header = len(written) < 2 or not written[-2].startswith("|")  # noqa: PLR2004  # the row before
-    cells = row.replace("\\|", "").count("|") - 1
-    return f"{row}\n|{' --- |' * cells}" if is_header else row
-
-
-def _spaced(written: Sequence[str]) -> str:
-    parts: list[str] = []
-    for index, piece in enumerate(written):
-        if index:
-            before = written[index - 1]
-            is_run = any(before.startswith(mark) and piece.startswith(mark) for mark in ("- ", "|"))
-            parts.append("\n" if is_run else "\n\n")
-        parts.append(piece)
-    return "".join(parts)
