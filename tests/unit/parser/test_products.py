@@ -138,10 +138,61 @@ def test_the_hash_of_a_product_moves_with_its_attributes_only() -> None:
         ("0.999", "0.999", ""),
         ("1.299", "1299", ""),
         ("EUR 5", "5", "EUR"),
+        ("$.99", "0.99", "USD"),
+        ("99¢", "0.99", ""),
+        ("10€50", "10.50", "EUR"),
+        ("٩٩٫٥٠ ر.س", "99.50", "SAR"),  # noqa: RUF001
+        ("3 for $10", "10", "USD"),
+        ("-20 % 80,00 €", "80.00", "EUR"),
+        ("10 - 20 €", "10", "EUR"),
+        ("2 Stück: 5,99 €", "5.99", "EUR"),
+        ("Size S/M 19.99", "19.99", ""),
+        ("1,234.500 KWD", "1234.500", "KWD"),
+        ("LAK of 12 pieces", "12", ""),
+        ("₱1,250.00", "1250.00", "PHP"),
     ],
 )
 def test_prices_are_read_in_whatever_land_they_were_written(text: str, amount: str, currency: str) -> None:
     assert read_price(text) == (amount, currency)
+
+
+@pytest.mark.parametrize(
+    ("offer", "expected"),
+    [
+        pytest.param({"price": "12", "priceCurrency": "€"}, ("12", "EUR", "unknown"), id="a sign is no code"),
+        pytest.param({"price": 12, "priceCurrency": "Euro"}, ("12", "EUR", "unknown"), id="nor is a word"),
+        pytest.param({"price": 12, "priceCurrency": "points"}, ("12", "", "unknown"), id="nor is any other"),
+        pytest.param({"price": -5, "priceCurrency": "GEL"}, ("", "GEL", "unknown"), id="less than nothing"),
+        pytest.param({"price": "-5"}, ("", "", "unknown"), id="the same as text"),
+        pytest.param({"availability": "nicht vorrätig"}, ("", "", "out_of_stock"), id="a state for people"),
+    ],
+)
+def test_offers_say_it_in_odd_ways(offer: dict[str, Any], expected: tuple[str, str, str]) -> None:
+    told = json.dumps({"@type": "Product", "name": "Anvil", "offers": offer})
+    (product,) = records(f'<script type="application/ld+json">{told}</script>').products
+
+    assert (product.price, product.currency, product.availability) == expected
+
+
+def test_a_context_may_call_the_vocabulary_by_a_word_of_its_own() -> None:
+    told = json.dumps(
+        {
+            "@context": ["https://other.test/", {"s": "https://schema.org/", "o": "https://other.test/"}],
+            "@type": "s:Product",
+            "s:name": "Anvil",
+            "o:name": "other",
+            "s:offers": {"s:price": "5", "s:priceCurrency": "EUR"},
+        }
+    )
+    (product,) = records(f'<script type="application/ld+json">{told}</script>').products
+
+    assert (product.name, product.price, product.currency) == ("Anvil", "5", "EUR")
+
+
+def test_a_product_that_names_itself_beside_is_one_all_the_same() -> None:
+    told = json.dumps({"@id": "#p", "@type": "Product", "name": "Anvil", "isRelatedTo": {"@id": "#p"}})
+
+    assert len(records(f'<script type="application/ld+json">{told}</script>').products) == 1
 
 
 def test_a_text_without_digits_is_no_price() -> None:

@@ -14,8 +14,8 @@ from strider.contracts.generated.words import Availability
 
 from .metadata import resolve
 from .plaintexts import plain
-from .prices import read_currency, read_price
-from .shopwords import is_gtin
+from .prices import as_currency, read_currency, read_price
+from .shopwords import is_gtin, state_of
 
 MAX_IMAGES: Final = 50
 MAX_TEXT_CHARS: Final = 4_000
@@ -108,16 +108,16 @@ def as_gtin(text: str) -> str:
 
 
 def state_named(text: str) -> str:
-    """Give the state that a word for machines names; empty for none."""
+    """Give the state that a word for machines names, or one for people; empty for none."""
     last = re.split(r"[/#:]", text.rstrip("/"))[-1]
     word = "".join(char for char in last.lower() if char.isalpha())
-    return _STATES[word].value if word in _STATES else ""
+    return _STATES[word].value if word in _STATES else state_of(text)
 
 
 def amount_of(value: Any) -> str:
     """Give an amount as a decimal number; numbers are taken as they are, whatever a land's habits."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if not -MAX_AMOUNT < value < MAX_AMOUNT:
+        if not 0 <= value < MAX_AMOUNT:
             return ""  # nor is what is no number at all
         return f"{value:.2f}" if isinstance(value, float) and value != round(value, 2) else str(value)
     price = read_price(text_of(value))
@@ -167,7 +167,7 @@ def _of_offer(offer: dict[str, Any]) -> dict[str, Any]:
     said = {**now, **own}
     low = amount_of(said.get("lowPrice"))
     price = amount_of(said.get("price")) or low
-    currency = text_of(said.get("priceCurrency")).upper()[:3] or read_currency(text_of(said.get("price")))
+    currency = as_currency(text_of(said.get("priceCurrency"))) or read_currency(text_of(said.get("price")))
     old = amount_of(before.get("price"))
     return {
         "price": price,

@@ -13,7 +13,10 @@ from strider.urls import host
 
 _AMOUNT: Final = re.compile(
     r"\d{1,3}(?:[\s'\u2019\u00a0\u202f]\d{3}(?!\d))+(?:[.,]\d+)?|\d{1,15}(?:[.,]\d{1,9}){0,6}"
+    r"|(?<![\w.,])[.,]\d\d(?!\d)"
 )
+_ARABIC: Final = str.maketrans({"\u066b": ".", "\u066c": ","})
+"""How numbers in Arabic digits mark cents and thousands."""
 _CODE: Final = re.compile(r"(?<![A-Za-z])([A-Z]{3})(?![A-Za-z])")
 _SPACES: Final = re.compile(r"['\u2019\s\u00a0\u202f]")
 _CURRENCIES: Final = frozenset(
@@ -24,6 +27,19 @@ _CURRENCIES: Final = frozenset(
         *("UAH", "USD", "UYU", "VND", "ZAR"),
     ]
 )
+"""Codes that count wherever they stand in a text."""
+
+_FURTHER_CODES: Final = (
+    "AFN AOA AWG AZN BBD BDT BHD BIF BMD BND BOB BSD BTN BWP BYN BZD CDF CRC CVE DJF DOP DZD ERN ETB FJD "
+    "FKP GHS GIP GMD GNF GTQ GYD HNL HTG IQD IRR ISK JMD JOD KES KGS KHR KMF KPW KWD KYD KZT LAK LBP LKR "
+    "LRD LSL LYD MDL MGA MKD MMK MNT MRU MUR MVR MWK MZN NAD NIO NPR OMR PGK PYG RWF SBD SCR SDG SHP SLE "
+    "SRD SSP STN SVC SYP SZL TJS TMT TND TTD TZS UGX UZS VES VUV WST XAF XCD XOF XPF YER ZMW ZWG"
+)
+_FURTHER: Final = frozenset(_FURTHER_CODES.split())
+"""Codes that count beside a number alone: letters in capitals are mostly something else."""
+
+_WORDS_TOO: Final = frozenset({"ALL", "AMD", "ANG", "BAM", "CUP", "GEL", "MOP", "SOS", "TOP"})
+"""Codes, and words of texts in capitals: only data may mean money by them."""
 _SIGNS: Final = (
     *(("US$", "USD"), ("CA$", "CAD"), ("C$", "CAD"), ("A$", "AUD"), ("AU$", "AUD"), ("NZ$", "NZD")),
     *(
@@ -37,6 +53,26 @@ _SIGNS: Final = (
     ),
     *(("₹", "INR"), ("Rs.", "INR"), ("₩", "KRW"), ("₽", "RUB"), ("₺", "TRY"), ("₴", "UAH"), ("₪", "ILS")),
     *(
+        ("J$", "JMD"),
+        ("RD$", "DOP"),
+        ("₱", "PHP"),
+        ("₦", "NGN"),
+        ("₵", "GHS"),
+        ("₸", "KZT"),
+        ("₾", "GEL"),
+        ("₼", "AZN"),
+        ("৳", "BDT"),
+        ("₡", "CRC"),
+        ("₲", "PYG"),
+        ("₭", "LAK"),
+        ("₮", "MNT"),
+        ("៛", "KHR"),
+        ("S/.", "PEN"),
+        ("KSh", "KES"),
+        ("ر.س", "SAR"),
+        ("د.إ", "AED"),
+        ("ج.م", "EGP"),
+        ("د.ك", "KWD"),
         ("₫", "VND"),
         ("฿", "THB"),
         ("zł", "PLN"),
@@ -93,24 +129,80 @@ class Price(NamedTuple):
 
 
 def read_price(text: str, *, country: str = "") -> Price | None:
-    """Read the first amount of a text; None where there is none."""
-    match = _AMOUNT.search(text[:200])
+    """Read the first amount beside money, or else the first of all; None where a text has none."""
+    said = text[:MAX_CHARS].translate(_ARABIC)
+    match = _amount_of_money(said)
     if match is None:
         return None
     digits = "".join(str(int(char)) if char.isdecimal() else char for char in _SPACES.sub("", match[0]))
-    return Price(_decimal(digits), read_currency(text, country=country))
+    amount, behind = _decimal(f"0{digits}" if digits[0] in ".," else digits), said[match.end() :]
+    if _CENT.match(behind) and "." not in amount:
+        amount = f"{int(amount) // 100}.{int(amount) % 100:02}"
+    elif (
+        (cents := _CENTS_BEHIND.match(behind))
+        and "." not in amount
+        and not _TOUCHING.search(said[: match.start()])
+    ):
+        amount = f"{amount}.{cents[1]}"
+    return Price(amount, read_currency(said, country=country))
+
+
+MAX_CHARS: Final = 200
+_CENT: Final = re.compile(r"\s?¢")
+_CENTS_BEHIND: Final = re.compile(r"[€£](\d\d)(?![\d.,])")
+"""As in 10€50."""
+
+_NEAR: Final = "|".join(
+    [
+        *(re.escape(sign) for sign, _ in _SIGNS),
+        rf"(?<![A-Za-z])(?:{'|'.join(sorted(_CURRENCIES | _FURTHER))})(?![A-Za-z])",
+        _WORD.pattern,
+    ]
+)
+_TOUCHING: Final = re.compile(rf"(?:{_NEAR})[\s.:]*$")
+_TOUCHED: Final = re.compile(rf"(?:\s|[,.][-\u2013])*(?:{_NEAR})")
+_GOES_ON: Final = re.compile(r"\s*(?:[-\u2013\u2014~]|to|bis|à|a|al|do|до|até|tot)\s*$")
+_SHARE: Final = re.compile(r"\s?%")
+_BELOW: Final = re.compile(r"^\s*[-\u2212]\s*$")
+
+
+def _amount_of_money(text: str) -> re.Match[str] | None:
+    """Choose: of `3 for $10` the ten, of `-20 % 80 €` the eighty, and of 10 - 20 € where it begins."""
+    first: re.Match[str] | None = None
+    end = 0
+    for match in _AMOUNT.finditer(text):
+        before = text[end : match.start()]
+        end = match.end()
+        if _SHARE.match(text, end) or _BELOW.search(text[: match.start()]):
+            continue
+        if _TOUCHING.search(before) or _TOUCHED.match(text, end):
+            return first if first is not None and _GOES_ON.match(before) else match
+        first = first or match
+    return first
 
 
 def read_currency(text: str, *, country: str = "") -> str:
     """Give the ISO 4217 code that a text names by code or sign; empty for none."""
-    for code in _CODE.findall(text[:200]):
-        if code in _CURRENCIES:
+    for code in _CODE.findall(text[:MAX_CHARS]):
+        if code in _CURRENCIES or (code in _FURTHER and _BESIDE_NUMBER.search(text[:MAX_CHARS])):
             return str(code)
-    sign, code = next(((sign, code) for sign, code in _SIGNS if sign in text[:200]), ("", ""))
+    sign, code = next(((sign, code) for sign, code in _SIGNS if sign in text[:MAX_CHARS]), ("", ""))
     if sign == "$":
         return _DOLLARS.get(country, code)
-    word = None if sign else _WORD.search(text[:200])
+    word = None if sign else _WORD.search(text[:MAX_CHARS])
     return code if word is None else _WORDS.get(word[0].lower(), _CROWNS.get(country, ""))
+
+
+_BESIDE_NUMBER: Final = re.compile(r"\d\s?[A-Z]{3}(?![A-Za-z])|(?<![A-Za-z])[A-Z]{3}\s?\d")
+
+
+def as_currency(text: str) -> str:
+    """Give the ISO 4217 code that a field for currencies names, by its code, sign or word; empty for none."""
+    bare = text.strip()
+    code = bare[:3].upper()
+    if bare[3:4].isalpha() and bare.upper() not in {"EURO", "EUROS"}:
+        code = ""
+    return code if code in _CURRENCIES | _FURTHER | _WORDS_TOO else read_currency(bare)
 
 
 def country_of(url: str) -> str:

@@ -18,7 +18,7 @@ from strider.contracts.generated.words import AttributeSource
 from .metadata import Properties, resolve
 from .offers import MAX_TEXT_CHARS, amount_of, as_gtin, read_product, state_named, variants_of
 from .pictures import place_pictures
-from .prices import country_of
+from .prices import as_currency, country_of
 from .rdfa import resolve_subjects
 from .readings import HtmlReading
 from .shopdata import read_shop_data
@@ -150,7 +150,8 @@ def _said(structured: Structured, base: str) -> Iterator[tuple[AttributeSource, 
         if not _TYPES.intersection(name.lower() for name in types_of(node)):
             continue
         within = [*variants_of(node), *(one for name in _ELSEWHERE for one in _listed(node.get(name)))]
-        beside.update(id(by_id.get(str(one.get("@id")), one)) for one in within if isinstance(one, dict))
+        others = (by_id.get(str(one.get("@id")), one) for one in within if isinstance(one, dict))
+        beside.update(id(one) for one in others if one is not node)
         beside.update(id(one) for one in within)
         if id(node) not in beside:
             yield _SOURCES[form], read_product(node, base, by_id)
@@ -210,9 +211,9 @@ def _of_open_graph(properties: Properties, base: str) -> dict[str, Any]:
         "description": say("og:description")[:MAX_TEXT_CHARS],
         "price": price,
         "old_price": old if price and old and float(old) > float(price) else "",
-        "currency": say("product:price:currency", "og:price:currency", "product:sale_price:currency").upper()[
-            :3
-        ],
+        "currency": as_currency(
+            say("product:price:currency", "og:price:currency", "product:sale_price:currency")
+        ),
         "availability": state_named(say("product:availability", "og:availability")),
         "brand": say("product:brand", "og:brand"),
         "category": say("product:category"),
@@ -229,7 +230,7 @@ def _of_metas(properties: Properties) -> dict[str, Any]:
     say = properties.say
     said: dict[str, Any] = {
         "price": amount_of(say("price", "product_price", "lowprice")),
-        "currency": say("pricecurrency", "currency", "product_currency").upper()[:3],
+        "currency": as_currency(say("pricecurrency", "currency", "product_currency")),
         "sku": say("sku", "productid"),
         "gtin": as_gtin(say("gtin13", "gtin", "gtin12")),
         "mpn": say("mpn"),

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from strider.contracts.generated.words import Availability
 
-from .prices import Price, read_price
+from .prices import Price, as_currency, read_price
 from .shopsigns import AMOUNT, BUTTON, HEADING, NOTE, NUMBER, PROPERTY, Shop, Sign
 from .shopwords import (
     BRAND_LABEL,
@@ -196,7 +196,7 @@ def _properties(signs: Sequence[Sign]) -> dict[str, str]:
         if sign.kind == PROPERTY and sign.text:
             said.setdefault(sign.words, sign.text)
     price = read_price(said.get("price", ""))
-    found = {"currency": said.get("pricecurrency", "").upper()[:3]}
+    found = {"currency": as_currency(said.get("pricecurrency", ""))}
     if price and float(price.amount):
         found["price"] = price.amount
     return {name: value for name, value in found.items() if value}

@@ -66,7 +66,7 @@ class Structured:
     def nodes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Give every object that has a type, in one shape, with the format that said it."""
         for item in self.json_ld:
-            for node in _typed(_unprefixed(item, 0), 0):
+            for node in _typed(_unprefixed(item, 0, _prefixes_of(item)), 0):
                 yield JSON_LD, node
         for item in self.microdata:
             for node in _typed(as_node(item, 0), 0):
@@ -105,12 +105,33 @@ def read_json_ld(texts: Sequence[str]) -> tuple[list[Any], list[str]]:
 _OURS: Final = re.compile(r"(?:schema:|https?://schema\.org/)(?=\w+$)")
 
 
-def _unprefixed(value: Any, depth: int) -> Any:
-    """Write names without the prefix of the vocabulary that all pages mean; most have none."""
+_VOCABULARY: Final = re.compile(r"https?://(?:www\.)?schema\.org/?#?")
+_PREFIX: Final = re.compile(r"\w{1,20}")
+
+
+def _prefixes_of(item: Any) -> re.Pattern[str]:
+    """Say what stands before the names of the vocabulary that all pages mean, by the context's word too."""
+    contexts = item.get("@context") if isinstance(item, dict) else None
+    said = contexts if isinstance(contexts, list) else [contexts]
+    own = [
+        prefix
+        for one in said[:MAX_CONTEXTS]
+        if isinstance(one, dict)
+        for prefix, meant in list(one.items())[:MAX_CONTEXTS]
+        if isinstance(meant, str) and _VOCABULARY.fullmatch(meant) and _PREFIX.fullmatch(prefix)
+    ]
+    return re.compile(rf"(?:{'|'.join(own)}):(?=\w+$)|{_OURS.pattern}") if own else _OURS
+
+
+MAX_CONTEXTS: Final = 50
+
+
+def _unprefixed(value: Any, depth: int, prefixes: re.Pattern[str]) -> Any:
+    """Write names without the prefix of the vocabulary; most have none."""
     if isinstance(value, dict) and depth <= MAX_DEPTH:
-        return {_OURS.sub("", name): _unprefixed(one, depth + 1) for name, one in value.items()}
+        return {prefixes.sub("", name): _unprefixed(one, depth + 1, prefixes) for name, one in value.items()}
     if isinstance(value, list) and depth <= MAX_DEPTH:
-        return [_unprefixed(one, depth + 1) for one in value]
+        return [_unprefixed(one, depth + 1, prefixes) for one in value]
     return value
 
 
