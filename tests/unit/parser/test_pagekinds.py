@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from strider.contracts.generated.words import PageKind
+from strider.parser.core import Limits
 from strider.parser.core.blocks import Block
 from strider.parser.core.pagekinds import Signs, find_page_kind, says_nothing
+
+from .pages import read
 
 URL = "https://site.test/x"
 PROSE = [Block("A long sentence about something. " * 6, "p", 0, 0, 0)] * 6
@@ -26,6 +29,17 @@ LINKS = [Block("A title that leads on", "li", 21, 0, 0)] * 30
         ),
         pytest.param(Signs(URL, generator="Discourse 3"), PROSE, "", PageKind.FORUM, id="forum software"),
         pytest.param(Signs("https://docs.site.test/x"), (), "", PageKind.DOCUMENTATION, id="manual"),
+        pytest.param(
+            Signs("https://site.test/news/page/2", has_pages=True),
+            (),
+            "",
+            PageKind.LIST,
+            id="page of a section",
+        ),
+        pytest.param(
+            Signs("https://site.test/news/2/", has_pages=True), (), "", PageKind.LIST, id="the same by number"
+        ),
+        pytest.param(Signs("https://site.test/news/2-cats"), (), "", PageKind.ARTICLE, id="in a section"),
         pytest.param(Signs(URL), (), "", PageKind.OTHER, id="nothing"),
     ],
 )
@@ -51,9 +65,38 @@ def test_what_a_page_says_first_wins_a_tie(said: tuple[str, str]) -> None:
         pytest.param("News\nNo results found.", True, id="English"),
         pytest.param("Keine Treffer", True, id="German"),
         pytest.param("Your search did not match any documents", True, id="in other words"),
+        pytest.param("Sorry, we couldn’t find anything for “x”", True, id="sorry"),
+        pytest.param("There are no posts to show", True, id="no posts"),
+        pytest.param("Brak wyników", True, id="Polish"),
+        pytest.param("Es wurden keine Produkte gefunden", True, id="German, of products"),
+        pytest.param("条件に一致する商品は見つかりませんでした", True, id="Japanese"),
+        pytest.param("10 results", False, id="some results"),
         pytest.param("There is no resultant force here", False, id="part of a word"),
         pytest.param("No results found. " + "But much is said. " * 200, False, id="a long text"),
     ],
 )
 def test_a_list_that_has_nothing_says_so(text: str, expected: bool) -> None:
     assert says_nothing(text) is expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            '<script type="application/ld+json">{"@type":"http:\\/\\/schema.org\\/Product"}</script>',
+            id="data",
+        ),
+        pytest.param(
+            '<script type="application/ld+json">{"@type":["schema:Product"]}</script>', id="a prefix"
+        ),
+        pytest.param('<div itemscope itemtype="http://schema.org/Product">x</div>', id="an item"),
+        pytest.param('<div vocab="http://schema.org/" typeof="Product">x</div>', id="RDFa"),
+        pytest.param(
+            '<div prefix="s: http://schema.org/" typeof="s:Product">x</div>', id="RDFa with a prefix"
+        ),
+    ],
+)
+def test_a_type_is_said_in_several_ways(body: str) -> None:
+    page = read(f"<body>{body}<p>text</p>", limits=Limits(extraction="main"))
+
+    assert page.page_kind == PageKind.PRODUCT

@@ -62,6 +62,15 @@ def test_even_steps_are_an_offset() -> None:
         pytest.param("Older posts", "next", id="blog"),
         pytest.param("Weiter", "next", id="German"),
         pytest.param("下一页", "next", id="Chinese"),
+        pytest.param("Página siguiente", "next", id="Spanish, the other way round"),
+        pytest.param("Next 20 results", "next", id="with a number"),
+        pytest.param("Nästa sida", "next", id="Swedish"),
+        pytest.param("Seuraava", "next", id="Finnish"),
+        pytest.param("Επόμενη", "next", id="Greek"),
+        pytest.param("Következő oldal", "next", id="Hungarian"),
+        pytest.param("التالي", "next", id="Arabic"),
+        pytest.param("หน้าถัดไป", "next", id="Thai"),
+        pytest.param("Föregående", "previous", id="Swedish, back"),
         pytest.param("« Previous", "previous", id="back"),
         pytest.param("Précédent", "previous", id="French"),
         pytest.param("Next: how we cook", "", id="a headline"),
@@ -130,3 +139,24 @@ def test_a_number_that_is_written_twice_is_one_pattern() -> None:
 
     assert pages.pattern == f"{LIST}?ref=btm_{{N}}&page={{N}}"
     assert (pages.number, pages.next_url) == (1, f"{LIST}?ref=btm_2&page=2")
+
+
+@pytest.mark.parametrize(
+    ("label", "href", "expected"),
+    [
+        pytest.param("Load more", "?page=2", f"{LIST}?page=2", id="the same list, another query"),
+        pytest.param("Mehr laden", "/news/page/2", f"{LIST}/page/2", id="a number below it"),
+        pytest.param("Show 20 more results", "/news?after=x", f"{LIST}?after=x", id="with a number"),
+        pytest.param("Show more", "/news/a-story", "", id="a story"),
+        pytest.param("View more", "/sport?page=2", "", id="another list"),
+        pytest.param("More", "?page=2", "", id="anything"),
+    ],
+)
+def test_more_leads_on_only_where_it_stays_in_the_list(label: str, href: str, expected: str) -> None:
+    assert found((label, href)).next_url == expected
+
+
+def test_a_host_with_and_without_www_is_one() -> None:
+    assert (
+        found(("Next", "https://www.site.test/news?page=2")).next_url == "https://www.site.test/news?page=2"
+    )

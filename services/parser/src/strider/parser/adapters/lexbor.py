@@ -92,7 +92,8 @@ def _deeper(
         "times": times.published,
         "changes": times.modified,
         "item_types": tuple(
-            _attribute(node, "itemtype") for node in body.css("[itemscope][itemtype]")[:MAX_TIMES]
+            _attribute(node, "itemtype") or _attribute(node, "typeof")
+            for node in body.css("[itemscope][itemtype],[typeof]")[:MAX_TIMES]
         ),
         "authors": tuple(spaced(node.text())[:MAX_AUTHOR_CHARS] for node in body.css(_AUTHORS)[:MAX_TIMES]),
     }

@@ -28,7 +28,8 @@ MAX_AUTHOR_CHARS: Final = 200
 MAX_NAME_CHARS: Final = 300
 MAX_TRIES: Final = 8
 """Places of a field in a page's data that are looked at: each may hold all of the rest."""
-_TYPES: Final = re.compile(r'"@type"\s*:\s*\[?\s*"([A-Za-z]{1,60})"')
+_TYPES: Final = re.compile(r'"@type"\s*:\s*\[?\s*"(?:[\w:./\\]{0,40}[/:#])?([A-Za-z]{1,60})"')
+_AFTER_VOCABULARY: Final = re.compile("[/:#]")
 _AUTHOR: Final = re.compile(r'"author"\s*+:\s*+')
 _PUBLISHER: Final = re.compile(r'"publisher"\s*+:\s*+')
 _JSON: Final = json.JSONDecoder(strict=False)
@@ -83,7 +84,10 @@ def _has_markdown(blocks: Sequence[Block]) -> bool:
 
 
 def _types(reading: HtmlReading, properties: Properties) -> tuple[str, ...]:
-    said = (*_TYPES.findall(reading.data), *(name.rpartition("/")[2] for name in reading.item_types))
+    said = (
+        *_TYPES.findall(reading.data),
+        *(_AFTER_VOCABULARY.split(name)[-1] for name in reading.item_types),
+    )
     return tuple(name.lower() for name in (*said, properties.say("og:type")) if name)
 
 

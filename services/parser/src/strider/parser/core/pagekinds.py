@@ -53,7 +53,12 @@ _MANUAL: Final = r"^https?://(?:docs?|developers?)\.|/(?:docs?|documentation|ref
 _LIST_PATH: Final = (
     r"/(?:category|categories|collections?|tags?|archive|search|browse|shop|c|market|genre)(?:/|$|\?)"
 )
-_ARTICLE_PATH: Final = r"/(?:19|20)\d\d/\d\d?/|/(?:blog|news|articles?|story|posts?)/[^/?]+"
+_PAGE_OF_SECTION: Final = r"(?:page|p)[/-]?\d|\d{1,3}/?(?:$|\?)"
+_ARTICLE_PATH: Final = (
+    rf"/(?:19|20)\d\d/\d\d?/|/(?:blog|news|articles?|story|posts?)/(?!{_PAGE_OF_SECTION})[^/?]+"
+)
+"""Below a section, unless it is a further page of the section itself."""
+
 _PATHS: Final = _compiled(
     (r"/(?:products?|dp|itm|item|p)/[^/?]+", PageKind.PRODUCT, LIKELY),
     (_FORUM_PATH, PageKind.FORUM, LIKELY),
@@ -71,11 +76,17 @@ _BUY_BEGINS: Final = ("add to ", "in den warenkorb", "ajouter au panier", "buy n
 
 _THINGS: Final = "results|matches|items|products|posts|entries|articles|listings"
 _NO_RESULTS: Final = re.compile(
-    rf"\b(?:no (?:{_THINGS})(?: were)?(?: found| matched| available)?"
-    r"(?= *(?:$|[.!,:]|for|found|in |that|match))"
-    r"|nothing (?:was )?found|0 results|did not match any|keine (?:ergebnisse|treffer)|aucun résultat"
-    r"|sin resultados|no se encontraron|nenhum resultado|nessun risultato|ничего не найдено"
-    r"|geen resultaten)(?!\w)",
+    rf"\b(?:no (?:search )?(?:{_THINGS})(?: were)?(?: found| matched| available)?"
+    r"(?= *(?:$|[.!,:]|for|found|in |that|match|to (?:show|display)))"
+    r"|nothing (?:was )?found|0 (?:results|items|products)|showing 0 of 0|did not match any"
+    r"|could(?:n['\u2019]t| not) find any(?:thing)?|keine (?:ergebnisse|treffer|produkte|artikel|einträge)"
+    r"|aucun (?:résultat|produit|article)|sin resultados|no se (?:encontraron|encontró)|ningún resultado"
+    r"|nenhum (?:resultado|produto)|nessun (?:risultato|prodotto)|geen (?:resultaten|producten)"
+    r"|ничего не найдено|нічого не знайдено|brak wyników|nie znaleziono|inga (?:träffar|resultat|produkter)"
+    r"|ingen (?:resultater|treff|produkter)|ei (?:tuloksia|hakutuloksia)|sonuç bulunamad\u0131|nincs találat"
+    r"|žádné výsledky|nebyl[yo]? nalezen[yo]?|niciun rezultat|δεν βρέθηκαν|không tìm thấy|tidak ditemukan"
+    r"|لا توجد نتائج|לא נמצאו)(?!\w)"
+    r"|没有找到|沒有找到|没有结果|未找到|検索結果はありません|見つかりませんでした|검색 ?결과가 없",
     re.IGNORECASE | re.MULTILINE,
 )
 NO_RESULTS_CHARS: Final = 1_500

@@ -18,25 +18,13 @@ from strider.contracts.generated.words import PaginationStyle
 from strider.urls import host
 
 from .metadata import resolve
+from .pagewords import MORE, NEXT, PREVIOUS
 from .readings import Anchors, LinkTag
 
 MAX_PAGES: Final = 100
 MAX_NUMBER: Final = 100_000
 MAX_LABEL_CHARS: Final = 40
 
-_PAGES: Final = r"(?: (?:page|posts?|entries|articles?|seite|página|pagina|страница|strona))*"
-_NEXT: Final = re.compile(
-    r"(?:go to (?:the )?)?(?:(?:page )?suivante?|next|older|weiter|nächste|siguiente|próxim[ao]|avanti"
-    r"|successiv[ao]|volgende|далее|следующая|вперед|вперёд|następna|dalej|další|sonraki"
-    rf"|下一页|下一頁|次へ|次の(?:ページ|記事)|다음){_PAGES}",
-    re.IGNORECASE,
-)
-_PREVIOUS: Final = re.compile(
-    r"(?:go to (?:the )?)?(?:(?:page )?précédente?|prev(?:ious)?|newer|zurück|vorherige|anterior|precedente"
-    r"|vorige|назад|предыдущая|poprzednia|předchozí|önceki"
-    rf"|上一页|上一頁|前へ|前の(?:ページ|記事)|이전){_PAGES}",
-    re.IGNORECASE,
-)
 _NEXT_ARROWS: Final = frozenset(("\u203a » > >> → \u276f ⟩ ▶ ▸ \u203a\u203a »»").split())  # noqa: SIM905  # short
 _PREVIOUS_ARROWS: Final = frozenset(("\u2039 « < << ← \u276e ⟨ ◀ ◂ \u2039\u2039 ««").split())  # noqa: SIM905  # short
 _ARROWS: Final = " \t\n\r\xa0.|…-\u2013" + "".join(_NEXT_ARROWS | _PREVIOUS_ARROWS)
@@ -71,9 +59,10 @@ class Pagination:
 
 def find_pagination(url: str, *, base: str, links: Sequence[LinkTag], anchors: Anchors) -> Pagination:
     """Decide where the list goes on."""
-    home = host(url)
+    home = host(url).removeprefix("www.")
     following, preceding = _said_by_links(links, base)
     numbered: dict[str, int] = {}
+    more = ""
     for href, label, rel in zip(anchors.hrefs, anchors.texts, anchors.rels, strict=True):
         if len(label) > MAX_LABEL_CHARS and not rel:
             continue
@@ -82,11 +71,13 @@ def find_pagination(url: str, *, base: str, links: Sequence[LinkTag], anchors: A
             continue
         if kind == "next":
             following = following or (target if target != url else "")
+        elif kind == "more":
+            more = more or (target if target != url and _goes_on(url, target) else "")
         elif kind == "previous":
             preceding = preceding or (target if target != url else "")
         else:
             numbered.setdefault(target, int(kind))
-    return _together(url, following, preceding, numbered)
+    return _together(url, following or more, preceding, numbered)
 
 
 def _said_by_links(links: Sequence[LinkTag], base: str) -> tuple[str, str]:
@@ -107,10 +98,12 @@ def _kind_of(label: str, rel: str) -> str:
     """
     said = set(rel.split())
     bare = label.strip(_ARROWS)
-    if "next" in said or label in _NEXT_ARROWS or _NEXT.fullmatch(bare):
+    if "next" in said or label in _NEXT_ARROWS or NEXT.fullmatch(bare):
         return "next"
-    if not said.isdisjoint(("prev", "previous")) or label in _PREVIOUS_ARROWS or _PREVIOUS.fullmatch(bare):
+    if not said.isdisjoint(("prev", "previous")) or label in _PREVIOUS_ARROWS or PREVIOUS.fullmatch(bare):
         return "previous"
+    if MORE.fullmatch(bare):
+        return "more"
     match = _NUMBERED.fullmatch(bare.replace(",", ""))
     return match[1] if match and 0 < int(match[1]) <= MAX_NUMBER else ""
 
@@ -119,7 +112,19 @@ def _on_host(href: str, base: str, home: str) -> str:
     if href.lstrip().startswith(("#", "javascript:")):
         return ""
     target = resolve(href, base)
-    return target if target and host(target) == home else ""
+    return target if target and host(target).removeprefix("www.") == home else ""
+
+
+def _goes_on(url: str, target: str) -> bool:
+    """Say whether a link stays in its list: the same path with another query, or a number below it."""
+    bare = url.partition("?")[0].rstrip("/")
+    there, _, query = target.partition("?")
+    return (bool(query) and there.rstrip("/") == bare) or _BELOW_LIST.fullmatch(
+        there.removeprefix(bare)
+    ) is not None
+
+
+_BELOW_LIST: Final = re.compile(r"/(?:page|p|seite|pagina|página)?[/-]?\d{1,5}/?")
 
 
 def _together(url: str, following: str, preceding: str, numbered: dict[str, int]) -> Pagination:
