@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts.generated.events import PageParsed
-from strider.parser.adapters.lexbor_sites import make_site_reader
+from strider.parser.adapters.lexbor_sites import broken_selectors, make_site_reader
 from strider.parser.adapters.meter import PAGES_READ, ProcessMeter
 from strider.parser.adapters.pages import TOOLS
 from strider.parser.core import PARSER_VERSION, Limits, parse
@@ -50,6 +50,28 @@ class Failing(Shop):
         raise KeyError(url[:4])
 
 
+class Leaving(Shop):
+    """A parser that ends its process."""
+
+    def refine(self, found: Found, url: str) -> Found:
+        """Leave."""
+        raise SystemExit(f"from {url[:4]} with {len(found)}")
+
+
+class Misspelt(Shop):
+    """A parser with a selector that is none."""
+
+    selectors = {"name": Select.text("h1[["), "price": Select.text(".now")}  # noqa: RUF012  # as above
+
+
+class Talkative(Shop):
+    """A parser that says more than may travel."""
+
+    def refine(self, found: Found, url: str) -> Found:
+        """Say much."""
+        return {**found, "notes": [url * 5_000] * 20}
+
+
 def read(parser: SiteParser, body: bytes, **limits: str) -> PageParsed:
     tools = replace(TOOLS, read_site=make_site_reader(choose_parsers([parser])))
     return parse(a_page(body), body, tools=tools, limits=Limits(**{"extraction": "records", **limits}))
@@ -84,6 +106,23 @@ def test_what_a_site_parser_does_not_say_other_sources_may() -> None:
             Shop(), b"<h1>Kettle</h1>", "shop 2.1: incomplete, without price", "incomplete", id="incomplete"
         ),
         pytest.param(Failing(), PAGE, "shop 2.1: failed, KeyError: 'http'", "failed", id="failed"),
+        pytest.param(
+            Leaving(), PAGE, "shop 2.1: failed, SystemExit: from http with 7", "failed", id="ends the process"
+        ),
+        pytest.param(
+            Misspelt(),
+            PAGE,
+            "shop 2.1: failed, BadSelectorError: 'h1[[' is no selector",
+            "failed",
+            id="misspelt",
+        ),
+        pytest.param(
+            Talkative(),
+            PAGE,
+            "shop 2.1: complete, records too long to travel",
+            "complete",
+            id="says too much",
+        ),
     ],
 )
 def test_what_goes_wrong_is_told_and_the_page_is_read_all_the_same(
@@ -125,3 +164,8 @@ def test_who_read_passes_from_a_worker_to_its_parser() -> None:
 
     assert as_reader(write_reader(reader)) == reader
     assert as_reader("") is None
+
+
+def test_selectors_that_are_none_are_named_before_any_page_is_read() -> None:
+    assert broken_selectors(Shop()) == []
+    assert broken_selectors(Misspelt()) == ["shop 2.1: name: 'h1[[' is no selector"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from strider.parser.adapters.lexbor_sites import broken_selectors
 from strider.sites import find_parsers
 
 
@@ -12,6 +13,7 @@ def show_installed() -> int:
     found = find_parsers()
     for parser in found.parsers:
         print(f"{parser.name:<20} {parser.version:<10} {' '.join(parser.domains)}")
-    for fault in found.faults:
+    faults = [*found.faults, *(fault for parser in found.parsers for fault in broken_selectors(parser))]
+    for fault in faults:
         print(f"strider parser: {fault}", file=sys.stderr)
-    return 1 if found.faults else 0
+    return 1 if faults else 0

@@ -39,7 +39,7 @@ def _read(parser: SiteParser, url: str, content: bytes) -> SiteReading:
         found = {str(name): tuple(map(str, said))[:MAX_TEXTS] for name, said in refined.items() if said}
     except (MemoryError, SelectolaxError):
         raise
-    except Exception as failure:  # noqa: BLE001  # others' code: whatever it raises is told of the page
+    except (Exception, SystemExit) as failure:  # noqa: BLE001  # others' code: whatever it raises is told of the page
         return SiteReading(parser.name, parser.version, fault=f"{type(failure).__name__}: {failure}"[:300])
     missing = tuple(name for name in parser.required if not any(found.get(name, ())))
     return SiteReading(parser.name, parser.version, found, missing)
@@ -47,11 +47,43 @@ def _read(parser: SiteParser, url: str, content: bytes) -> SiteReading:
 
 def _texts(root: LexborNode, wanted: Select) -> list[str]:
     for selector in wanted.css:
-        said = (_text(node, wanted.attribute) for node in root.css(selector)[:MAX_TEXTS])
+        said = (_text(node, wanted.attribute) for node in _found(root, selector)[:MAX_TEXTS])
         found = [text for text in said if text]
         if found:
             return found if wanted.is_list else found[:1]
     return []
+
+
+class BadSelectorError(ValueError):
+    """A selector that is none."""
+
+
+def _found(root: LexborNode, selector: str) -> list[LexborNode]:
+    try:
+        return root.css(selector)
+    except SelectolaxError:
+        if is_selector(selector):
+            raise
+        raise BadSelectorError(f"{selector!r} is no selector") from None
+
+
+def is_selector(text: str) -> bool:
+    """Say whether elements can be looked for by this."""
+    try:
+        LexborHTMLParser("<p>").css(text)
+    except SelectolaxError:
+        return False
+    return True
+
+
+def broken_selectors(parser: SiteParser) -> list[str]:
+    """Say which selectors of a parser are none, each with whose it is."""
+    return [
+        f"{parser.name} {parser.version}: {name}: {selector!r} is no selector"
+        for name, wanted in parser.selectors.items()
+        for selector in wanted.css
+        if not is_selector(selector)
+    ]
 
 
 def _text(node: LexborNode, attribute: str) -> str:

@@ -20,7 +20,7 @@ from strider.urls import registrable_domain
 from .metadata import resolve
 from .offers import MAX_TEXT_CHARS, as_gtin, state_named
 from .outcomes import PARSER, PARSER_VERSION
-from .prices import country_of, read_price
+from .prices import as_currency, country_of, read_price
 from .shopwords import rating_in, reviews_in, state_of
 
 MAX_RECORDS_BYTES: Final = 64 * 1024
@@ -57,6 +57,8 @@ class SiteReading:
     def problem(self) -> str:
         """Say in words what is wrong; empty where nothing is."""
         why = self.fault or (f"without {', '.join(self.missing)}" if self.missing else "")
+        if not why and len(_further(self)) > MAX_RECORDS_BYTES:
+            why = "records too long to travel"
         return f"{self.parser} {self.version}: {self.verdict}, {why}" if why else ""
 
 
@@ -74,13 +76,17 @@ def of_site(reading: SiteReading | None) -> dict[str, Any]:
     """Write who read the page, and what was found besides its product."""
     if reading is None or reading.fault:
         return {}
-    further = {name: list(texts) for name, texts in reading.found.items() if name not in ATTRIBUTES}
-    text = json.dumps(further, ensure_ascii=False) if further else ""
+    text = _further(reading)
     return {
         "parser": reading.parser,
         "parser_version": f"{reading.version}+{PARSER_VERSION}",
         "records_json": text if len(text) <= MAX_RECORDS_BYTES else "",
     }
+
+
+def _further(reading: SiteReading) -> str:
+    further = {name: list(texts) for name, texts in reading.found.items() if name not in ATTRIBUTES}
+    return json.dumps(further, ensure_ascii=False) if further else ""
 
 
 def product_of(reading: SiteReading | None, base: str) -> dict[str, Any]:
@@ -95,7 +101,7 @@ def product_of(reading: SiteReading | None, base: str) -> dict[str, Any]:
     attributes = {
         **{name: said.get(name, "")[:MAX_TEXT_CHARS] for name in _AS_THEY_ARE},
         "price": price.amount if price else "",
-        "currency": said.get("currency", "").upper()[:3] or (price.currency if price else ""),
+        "currency": as_currency(said.get("currency", "")) or (price.currency if price else ""),
         "old_price": old.amount if old and price and float(old.amount) > float(price.amount) else "",
         "availability": state_named(state) or state_of(state),
         "rating": rating_in(said.get("rating", "")),
@@ -151,5 +157,5 @@ def as_reader(text: str) -> Reader | None:
 
 
 _FAULT: Final = re.compile(
-    r"(?P<parser>[a-z][a-z0-9-]{1,40}) (?P<version>[\d.]+): (?P<verdict>incomplete|failed), "
+    r"(?P<parser>[a-z][a-z0-9-]{1,40}) (?P<version>[\d.]+): (?P<verdict>complete|incomplete|failed), "
 )
