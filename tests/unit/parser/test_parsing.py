@@ -61,6 +61,7 @@ def test_the_text_hash_does_not_see_what_readers_do_not_see() -> None:
     [
         pytest.param(b"", {}, "empty", "html", "", id="no-body"),
         pytest.param(b" \n ", {}, "empty", "html", "", id="only-spaces"),
+        pytest.param(b"\xef\xbb\xbf\n", {}, "empty", "html", "", id="only-a-mark"),
         pytest.param(b"%PDF-1.4 x", {}, "malformed", "pdf", "malformed", id="pdf"),
         pytest.param(b"\x89PNG\r\n\x1a\n", {}, "unsupported", "image", "unsupported_document", id="picture"),
         pytest.param(b"\0\1\2" * 99, {}, "unsupported", "other", "unsupported_document", id="binary"),

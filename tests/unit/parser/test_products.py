@@ -174,6 +174,36 @@ def test_offers_say_it_in_odd_ways(offer: dict[str, Any], expected: tuple[str, s
     assert (product.price, product.currency, product.availability) == expected
 
 
+def test_sizes_and_texts_of_pictures_are_heard_where_the_page_says_them() -> None:
+    told = json.dumps(
+        {
+            "@graph": [
+                {
+                    "@type": "Product",
+                    "name": "Anvil",
+                    "image": [
+                        {"@type": "ImageObject", "url": "/1.jpg", "width": "800", "height": {"value": 600}},
+                        {"@id": "#second"},
+                        "/3.jpg",
+                    ],
+                },
+                {
+                    "@id": "#second",
+                    "@type": "ImageObject",
+                    "contentUrl": "/2.jpg",
+                    "width": "90 px",
+                    "caption": "Two",
+                },
+            ]
+        }
+    )
+    (product,) = records(f'<script type="application/ld+json">{told}</script>').products
+
+    assert [url.rpartition("/")[2] for url in product.image_urls] == ["1.jpg", "2.jpg", "3.jpg"]
+    assert (product.image_widths, product.image_heights) == ((800, 90, 0), (600, 0, 0))
+    assert (product.image_alts, "images_told" in product.sources) == (("", "Two", ""), False)
+
+
 def test_a_context_may_call_the_vocabulary_by_a_word_of_its_own() -> None:
     told = json.dumps(
         {

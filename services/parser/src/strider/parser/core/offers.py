@@ -13,6 +13,7 @@ from typing import Any, Final
 from strider.contracts.generated.words import Availability
 
 from .metadata import resolve
+from .pictures import NOTHING_TOLD, ToldImage, pixels_in
 from .plaintexts import plain
 from .prices import as_currency, read_currency, read_price
 from .shopwords import is_gtin, state_of
@@ -58,7 +59,8 @@ Known = Mapping[str, dict[str, Any]]
 def read_product(node: dict[str, Any], base: str, known: Known) -> dict[str, Any]:
     """Give the attributes of one product; `base` is what its addresses are resolved against."""
     rating = _object(node.get("aggregateRating"), known)
-    urls = [resolve(text_of(one, "url", "contentUrl"), base) for one in _many(node.get("image"))[:MAX_IMAGES]]
+    images = [_object(one, known) or one for one in _many(node.get("image"))[:MAX_IMAGES]]
+    urls = [resolve(text_of(one, "url", "contentUrl"), base) for one in images]
     number = next(filter(None, (text_of(node.get(name)) for name in _NUMBERS)), "")
     return {
         "name": text_of(node.get("name")),
@@ -72,9 +74,26 @@ def read_product(node: dict[str, Any], base: str, known: Known) -> dict[str, Any
         "rating": _rating(rating),
         "review_count": _count(rating),
         "image_urls": tuple(dict.fromkeys(filter(None, urls))),
+        IMAGES_TOLD: {url: _told_of(one) for url, one in zip(urls, images, strict=True) if url},
         "extra": _further(node, known) or None,
         **_of_offers(list(_offers(node, known, 0))),
     }
+
+
+IMAGES_TOLD: Final = "images_told"
+"""What is said of each picture, by its address: no attribute of its own."""
+
+
+def _told_of(image: Any) -> ToldImage:
+    if not isinstance(image, dict):
+        return NOTHING_TOLD
+    width, height = (_pixels(image.get(name)) for name in ("width", "height"))
+    return ToldImage(width, height, text_of(image.get("caption")) or text_of(image.get("name")))
+
+
+def _pixels(value: Any) -> int:
+    said = value.get("value") if isinstance(value, dict) else value
+    return pixels_in(text_of(said))
 
 
 def _further(node: dict[str, Any], known: Known) -> dict[str, str]:

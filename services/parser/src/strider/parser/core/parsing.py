@@ -90,7 +90,7 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
     content = unpacked.content
     kind = find_kind(content, content_type=page.content_type, kind=page.kind)
     document = _Document(page, content, kind, unpacked.is_whole and not page.truncated, started)
-    if not content.strip():
+    if not content.removeprefix(b"\xef\xbb\xbf").strip():
         return unreadable(page, Unreadable(ParseOutcome.EMPTY), **_known(document, tools))
     return _parse_kind(document, tools=tools, limits=limits)
 

@@ -8,8 +8,8 @@ of others.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from strider.contracts.generated.words import ImageKind
 
@@ -28,8 +28,34 @@ _SIZE: Final = re.compile(
 )
 
 
-def place_pictures(named: Sequence[str], shown: Sequence[Picture], name: str, base: str) -> dict[str, Any]:
-    """Write the pictures of one product as parallel fields."""
+class ToldImage(NamedTuple):
+    """What the page says for machines of one picture."""
+
+    width: int = 0
+    height: int = 0
+    alt: str = ""
+
+
+NOTHING_TOLD: Final = ToldImage()
+MAX_PIXELS: Final = 100_000
+_PIXELS: Final = re.compile(r"\s*(\d{1,6})(?:\.\d*)?\s*(?:px|pixels?)?\s*", re.IGNORECASE)
+
+
+def pixels_in(text: str) -> int:
+    """Read a size; 0 for none, and for one that no picture has."""
+    match = _PIXELS.fullmatch(text)
+    return int(match[1]) if match and int(match[1]) <= MAX_PIXELS else 0
+
+
+def place_pictures(
+    named: Sequence[str],
+    shown: Sequence[Picture],
+    name: str,
+    *,
+    base: str,
+    told: Mapping[str, ToldImage],
+) -> dict[str, Any]:
+    """Write the pictures of one product as parallel fields; what is shown goes before what is told."""
     by_file: dict[str, tuple[str, Picture | None]] = {_file(url): (url, None) for url in named}
     for picture in shown:
         url = resolve(picture.url, base)
@@ -43,13 +69,18 @@ def place_pictures(named: Sequence[str], shown: Sequence[Picture], name: str, ba
             by_file[file] = (url, picture)
     found = list(by_file.values())
     pictures = [picture for _, picture in found]
+    said = [told.get(url, NOTHING_TOLD) for url, _ in found]
+    seen = [
+        ToldImage() if picture is None else ToldImage(picture.width, picture.height, picture.alt)
+        for picture in pictures
+    ]
     return {
         "image_urls": tuple(url for url, _ in found),
         "image_kinds": tuple(_kind(number, picture) for number, picture in enumerate(pictures)),
-        "image_alts": tuple("" if picture is None else picture.alt for picture in pictures),
+        "image_alts": tuple(one.alt or other.alt for one, other in zip(seen, said, strict=True)),
         "image_positions": tuple(range(len(found))),
-        "image_widths": tuple(0 if picture is None else picture.width for picture in pictures),
-        "image_heights": tuple(0 if picture is None else picture.height for picture in pictures),
+        "image_widths": tuple(one.width or other.width for one, other in zip(seen, said, strict=True)),
+        "image_heights": tuple(one.height or other.height for one, other in zip(seen, said, strict=True)),
         "image_bytes": (0,) * len(found),
     }
 

@@ -16,8 +16,8 @@ from strider.contracts.generated.events import Product
 from strider.contracts.generated.words import AttributeSource
 
 from .metadata import Properties, resolve
-from .offers import MAX_TEXT_CHARS, amount_of, as_gtin, read_product, state_named, variants_of
-from .pictures import place_pictures
+from .offers import IMAGES_TOLD, MAX_TEXT_CHARS, amount_of, as_gtin, read_product, state_named, variants_of
+from .pictures import ToldImage, pixels_in, place_pictures
 from .prices import as_currency, country_of
 from .rdfa import resolve_subjects
 from .readings import HtmlReading
@@ -68,7 +68,7 @@ class _Known:
             is_of_price = attribute in {"currency", "price_low", "price_high"} and has_price
             if is_of_price and "price" in said and self.told["price"][0] != said["price"]:
                 continue
-            if value is not None and value not in ("", ()):
+            if value is not None and value not in ("", (), {}):
                 self.told.setdefault(attribute, (value, source))
 
 
@@ -206,6 +206,8 @@ def _of_open_graph(properties: Properties, base: str) -> dict[str, Any]:
         return {}
     before = say("product:original_price:amount", "og:price:standard_amount", "product:price:amount")
     price, old = amount_of(amount), amount_of(before)
+    image = resolve(say("og:image"), base)
+    width, height = (pixels_in(say(f"og:image:{side}")) for side in ("width", "height"))
     return {
         "name": say("og:title"),
         "description": say("og:description")[:MAX_TEXT_CHARS],
@@ -221,7 +223,8 @@ def _of_open_graph(properties: Properties, base: str) -> dict[str, Any]:
         "gtin": as_gtin(say("product:gtin", "product:ean", "product:upc", "product:isbn")),
         "mpn": say("product:mfr_part_no"),
         "condition": say("product:condition"),
-        "image_urls": tuple(filter(None, (resolve(say("og:image"), base),))),
+        "image_urls": (image,) if image else (),
+        IMAGES_TOLD: {image: ToldImage(width, height, say("og:image:alt"))} if image else {},
     }
 
 
@@ -247,8 +250,10 @@ def _of_metas(properties: Properties) -> dict[str, Any]:
 
 
 def _product(known: _Known, reading: HtmlReading, base: str) -> Product:
+    of_images, _ = known.told.pop(IMAGES_TOLD, ({}, None))
     values = {name: value for name, (value, _) in known.told.items()}
-    pictures = place_pictures(values.get("image_urls", ()), reading.shop.pictures, values["name"], base)
+    named, shown = values.get("image_urls", ()), reading.shop.pictures
+    pictures = place_pictures(named, shown, values["name"], base=base, told=of_images)
     told = json.dumps(values, sort_keys=True, default=str, ensure_ascii=False)
     return Product(
         **{**values, **pictures},
