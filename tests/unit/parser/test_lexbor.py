@@ -53,6 +53,25 @@ def test_visible_text(body: str, expected: str) -> None:
     assert read_html(f"<html><head><title>T</title></head><body>{body}".encode()).text == expected
 
 
+@pytest.mark.parametrize(
+    ("anchor", "rel"),
+    [
+        pytest.param("<a href=/2 class='pager-next icon'></a>", " next", id="drawn by a style"),
+        pytest.param(
+            "<a href=/2 class=previous rel=nofollow><i></i></a>", "nofollow prev", id="beside a relation"
+        ),
+        pytest.param("<a href=/2 class=next>Words</a>", "", id="a name of its own"),
+        pytest.param("<a href=/2 class=next title=Words></a>", "", id="a title"),
+        pytest.param("<a href=/2 class='next prev'></a>", "", id="both"),
+        pytest.param("<a href=/2 class=nextcloud></a>", "", id="another word"),
+    ],
+)
+def test_an_anchor_without_a_name_leads_where_its_class_says(anchor: str, rel: str) -> None:
+    (found,) = read_html(f"<body>{anchor}".encode()).anchors
+
+    assert found.rel == rel
+
+
 @pytest.mark.req("S3.9.5")
 def test_anchors_have_words_flags_and_a_region() -> None:
     reading = read_html(

@@ -112,6 +112,7 @@ def test_what_is_no_further_page(anchors: tuple[tuple[str, str], ...]) -> None:
         pytest.param("/?m=201603{:02}", id="days in a parameter"),
         pytest.param("/2016/{:02}/", id="months"),
         pytest.param("/archive?year=2016&month={}", id="months by name"),
+        pytest.param("/day/2016-03-{:02}?page=1", id="days by dates"),
     ],
 )
 def test_a_calendar_is_no_list_of_pages(form: str) -> None:
@@ -160,3 +161,34 @@ def test_a_host_with_and_without_www_is_one() -> None:
     assert (
         found(("Next", "https://www.site.test/news?page=2")).next_url == "https://www.site.test/news?page=2"
     )
+
+
+def test_a_number_that_says_as_well_where_it_leads_is_both() -> None:
+    pages = find_pagination(
+        f"{LIST}/p2",
+        base=f"{LIST}/p2",
+        links=(),
+        anchors=Anchors.of(
+            Anchor(f"{LIST}/p{number}", str(number), rel, ELSEWHERE)
+            for number, rel in ((1, "prev"), (3, "next"), (4, ""))
+        ),
+    )
+
+    assert pages.page_urls == (f"{LIST}/p1", f"{LIST}/p3", f"{LIST}/p4")
+    assert (pages.previous_url, pages.next_url) == (f"{LIST}/p1", f"{LIST}/p3")
+
+
+@pytest.mark.parametrize(
+    ("first", "is_one"),
+    [
+        pytest.param("/news?cat=1", True, id="without its number"),
+        pytest.param("/news?start=0", True, id="from the beginning"),
+        pytest.param("/news?m=20160301", False, id="a day of a calendar"),
+    ],
+)
+def test_the_first_page_asks_for_nothing_else(first: str, is_one: bool) -> None:
+    numbered = ((str(number), f"/news?cat=1&page={number}") for number in (2, 3, 4))
+
+    pages = found(("1", first), *numbered, url=f"{LIST}?cat=1&page=3")
+
+    assert (f"https://site.test{first}" in pages.page_urls) is is_one

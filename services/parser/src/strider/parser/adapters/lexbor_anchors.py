@@ -5,6 +5,7 @@ Decides what an anchor is called and in which region it stands; knows nothing of
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import compress
 from typing import Final
@@ -54,7 +55,14 @@ def read_anchors(walk: Walk, nodes: list[LexborNode]) -> Anchors:
     if max(map(len, texts), default=0) > MAX_ANCHOR_CHARS:
         texts = [text[:MAX_ANCHOR_CHARS] for text in texts]
     rels = [said.get("rel") or "" for said in attributes]
-    return Anchors(hrefs, texts, [rel.lower() for rel in rels] if any(rels) else rels, regions)
+    if any(rels):
+        rels = [rel.lower() for rel in rels]
+    if not all(texts):
+        rels = [
+            rel if text else _with_direction(rel, said)
+            for rel, text, said in zip(rels, texts, attributes, strict=True)
+        ]
+    return Anchors(hrefs, texts, rels, regions)
 
 
 def _regions(walk: Walk, count: int) -> list[int]:
@@ -112,6 +120,15 @@ def _spaced(texts: list[str]) -> list[str]:
     if "\n" in row or not row.isprintable() or "  " in row or "| " in row or " |" in row:
         return [" ".join(text.split()) for text in texts]
     return texts
+
+
+def _with_direction(rel: str, attributes: dict[str, str | None]) -> str:
+    """Say by its class where an anchor leads that has no name at all: arrows are often drawn by a style."""
+    found = {match[0][:4] for match in _DIRECTION.finditer((attributes.get("class") or "").lower())}
+    return f"{rel} {found.pop()}" if len(found) == 1 else rel
+
+
+_DIRECTION: Final = re.compile(r"(?<![a-z])(?:next|prev(?:ious)?)(?![a-z])")
 
 
 def _label(node: LexborNode, attributes: dict[str, str | None]) -> str:

@@ -32,7 +32,7 @@ _NUMBERED: Final = re.compile(r"(?:(?:page|seite|página|страница|go to 
 _NUMBER_IN_URL: Final = re.compile(r"\d+")
 _NO_PLACE: Final = re.compile(
     r"[?&](?:limit|per_?page|page_?size|show|items_per_page|results|rows|count|num|day|month|year)=$"
-    r"|/(?:19|20)\d\d/(?:[01]?\d/)?$",
+    r"|/(?:19|20)\d\d/(?:[01]?\d/)?$|\b(?:19|20)\d\d-[01]\d-$",
     re.IGNORECASE,
 )
 """What stands before a number that says how many, or of which month or day: not from where on."""
@@ -66,17 +66,17 @@ def find_pagination(url: str, *, base: str, links: Sequence[LinkTag], anchors: A
     for href, label, rel in zip(anchors.hrefs, anchors.texts, anchors.rels, strict=True):
         if len(label) > MAX_LABEL_CHARS and not rel:
             continue
-        kind = _kind_of(label, rel)
-        if kind == "" or not (target := _on_host(href, base, home)):
+        direction, number = _meaning_of(label, rel)
+        if not (direction or number) or not (target := _on_host(href, base, home)):
             continue
-        if kind == "next":
+        if direction == "next":
             following = following or (target if target != url else "")
-        elif kind == "more":
+        elif direction == "more":
             more = more or (target if target != url and _goes_on(url, target) else "")
-        elif kind == "previous":
+        elif direction:
             preceding = preceding or (target if target != url else "")
-        else:
-            numbered.setdefault(target, int(kind))
+        if number:
+            numbered.setdefault(target, number)
     return _together(url, following or more, preceding, numbered)
 
 
@@ -91,21 +91,21 @@ def _said_by_links(links: Sequence[LinkTag], base: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=8_192)
-def _kind_of(label: str, rel: str) -> str:
-    """Say what an anchor leads to: next, previous, a number, or nothing of a list.
+def _meaning_of(label: str, rel: str) -> tuple[str, int]:
+    """Say what an anchor leads to: next, previous, a number (which may be said beside), or nothing of a list.
 
     The pages of a site share most of their anchors, so answers are kept.
     """
     said = set(rel.split())
     bare = label.strip(_ARROWS)
-    if "next" in said or label in _NEXT_ARROWS or NEXT.fullmatch(bare):
-        return "next"
-    if not said.isdisjoint(("prev", "previous")) or label in _PREVIOUS_ARROWS or PREVIOUS.fullmatch(bare):
-        return "previous"
-    if MORE.fullmatch(bare):
-        return "more"
     match = _NUMBERED.fullmatch(bare.replace(",", ""))
-    return match[1] if match and 0 < int(match[1]) <= MAX_NUMBER else ""
+    number = int(match[1]) if match else 0
+    number = number if number <= MAX_NUMBER else 0
+    if "next" in said or label in _NEXT_ARROWS or NEXT.fullmatch(bare):
+        return "next", number
+    if not said.isdisjoint(("prev", "previous")) or label in _PREVIOUS_ARROWS or PREVIOUS.fullmatch(bare):
+        return "previous", number
+    return ("more" if MORE.fullmatch(bare) else ""), number
 
 
 def _on_host(href: str, base: str, home: str) -> str:
@@ -163,9 +163,24 @@ def _best_pattern(url: str, numbered: dict[str, int]) -> tuple[str, str, dict[st
     pattern = max(fitting, key=lambda each: (len(fitting[each]) + 3 * _is_related(url, each), -len(each)))
     members = {target: number for target, (number, _) in fitting[pattern].items()}
     for target, number in numbered.items():  # the first page is often addressed without a number
-        if number == 1 and target not in members and target.partition("?")[0].rstrip("/") in pattern:
+        if number == 1 and target not in members and _is_begin(target, pattern):
             members[target] = 1
     return pattern, _style_of(pattern, fitting[pattern]), members
+
+
+def _is_begin(target: str, pattern: str) -> bool:
+    """Say whether a link may be a pattern's first: it asks for nothing that the others do not."""
+    path, _, query = target.partition("?")
+    return path.rstrip("/") in pattern and _asked(query) <= _asked(pattern.partition("?")[2])
+
+
+def _asked(query: str) -> set[str]:
+    """Name what a query asks for, but not where it would have begun anyway."""
+    pairs = (part.partition("=") for part in query.split("&"))
+    return {name for name, _, value in pairs if value not in _BEGINNINGS}
+
+
+_BEGINNINGS: Final = frozenset({"", "0", "1"})
 
 
 def _patterns(target: str, number: int) -> Iterator[tuple[str, int]]:
