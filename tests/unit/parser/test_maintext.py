@@ -37,6 +37,9 @@ def paragraphs(count: int) -> str:
         pytest.param("<header><p>Around</p></header>", id="header of the page"),
         pytest.param("<div class=comments><p>Around</p></div>", id="remarks on an article"),
         pytest.param("<div style='display: none'>Around</div>", id="hidden"),
+        pytest.param(
+            "<div hidden role=dialog aria-labelledby=x>Around</div>", id="a dialog that has a label"
+        ),
         pytest.param("<p><a href=/x>Around and a few more words</a></p>", id="a link between"),
         pytest.param("<form><p>Around</p></form>", id="a form"),
         pytest.param("<figure><figcaption>Around</figcaption></figure>", id="what stands under a picture"),
@@ -76,6 +79,16 @@ def test_what_stands_around_is_left_out(around: str) -> None:
             "".join(f"<div class=comment><p>Part {n}. {LONG}</p></div>" for n in range(3)), id="discussion"
         ),
         pytest.param(f"<div hidden id='S:0'>{paragraphs(3)}</div>", id="streamed"),
+        pytest.param(f"<h2>Head</h2><div role=tabpanel hidden>{paragraphs(3)}</div>", id="a tab"),
+        pytest.param(
+            f"<h3 id=q>Head</h3><div aria-labelledby=q style='display:none'>{paragraphs(3)}</div>",
+            id="what a heading opens",
+        ),
+        pytest.param(f"<h2>Head</h2><div hidden=until-found>{paragraphs(3)}</div>", id="what a search opens"),
+        pytest.param(
+            f"<div class=read-more>{paragraphs(1)}</div>{paragraphs(3)[len(paragraphs(1)) :]}<div></div>",
+            id="the rest of it",
+        ),
         pytest.param(f"<noscript>{paragraphs(3)}</noscript><div>Loading</div>", id="without scripts"),
         pytest.param(
             f"<div>Loading</div><script>x={json.dumps({'cooked': paragraphs(3)})}</script>", id="for scripts"
@@ -138,11 +151,44 @@ def test_a_list_is_not_lost_to_the_words_of_a_dialog() -> None:
 
 
 def test_a_card_that_is_one_link_is_text() -> None:
-    card = f"<p><a href=/x>{LONG}</a></p><p><a href=/y>A short link</a></p>"
+    card = f"<div><p><a href=/x>{LONG}</a></p><p><a href=/y>A short link</a></p></div>"
     page = main_of(f"<div>{paragraphs(4)}{card}</div>")
 
     assert page.main_text.count(LONG.strip()) == 5
     assert "A short link" not in page.main_text
+
+
+def test_links_among_prose_are_its_own() -> None:
+    """A list or a line of links between paragraphs belongs to them; one in a box of its own does not."""
+    own = "<ul><li><a href=/1>One of its own</a></li></ul><p>See: <a href=/2>Another of its own</a></p>"
+    other = "<div><ul><li><a href=/3>One of the others</a></li></ul></div>"
+
+    text = main_of(f"<div>{paragraphs(2)}{own}{paragraphs(1)}{other}</div>").main_text
+
+    assert ("One of its own" in text, "Another of its own" in text, "the others" in text) == (
+        True,
+        True,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        pytest.param(f"<div class=popup>{paragraphs(5)}</div>", id="named so, and larger"),
+        pytest.param(f"<div>{paragraphs(2)}</div>", id="without a name, and smaller"),
+    ],
+)
+def test_what_a_page_says_is_its_main_part_is_believed(beside: str) -> None:
+    page = main_of(f"{beside.replace('Part', 'Beside')}<main>{paragraphs(3)}</main>")
+
+    assert (page.main_text.count("Part "), page.main_text.count("Beside")) == (3, 0)
+
+
+def test_a_main_part_that_is_empty_is_none() -> None:
+    page = main_of(f"<main><a href=/x>Loading</a></main><div class=popup>{paragraphs(3)}</div>")
+
+    assert page.main_text.count("Part ") == 3
 
 
 def test_what_is_said_twice_in_a_row_is_said_once() -> None:

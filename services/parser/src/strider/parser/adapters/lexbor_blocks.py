@@ -264,8 +264,23 @@ def find_hidden(body: LexborNode) -> list[LexborNode]:
     return [node for node in body.css(_MAYBE_HIDDEN) if _is_hidden(node.attributes)]
 
 
+def is_collapsed(node: LexborNode) -> bool:
+    """Say whether what is not shown is a part of the page all the same: a tab, or what a heading opens.
+
+    Dialogs and menus have a label as well, but a role of their own.
+    """
+    said = node.attributes
+    role = said.get("role") or ""
+    return role in _OPENED_ROLES or (not role and bool(said.get("aria-labelledby")))
+
+
+_OPENED_ROLES: Final = frozenset({"tabpanel", "region"})
+
+
 def _is_hidden(attributes: dict[str, str | None]) -> bool:
     if "hidden" in attributes:
+        if (attributes["hidden"] or "").lower() == "until-found":
+            return False
         # Streamed pages are sent in such pieces, which a script shows in their place.
         return not (attributes.get("id") or "").startswith(STREAMED)
     style = (attributes.get("style") or "").lower()

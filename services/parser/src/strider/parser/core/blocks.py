@@ -52,7 +52,6 @@ _MARGINAL_PARTS: Final = (
         "alsolike",
     ),
     *(
-        "readmore",
         "readnext",
         "megamenu",
         "backtotop",

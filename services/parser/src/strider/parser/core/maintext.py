@@ -2,7 +2,8 @@
 
 Takes the blocks of a page and what its places are called. What stands around the text is set aside by
 name, unless most of the page is in it; then the innermost place that holds nearly all of what is left
-is the text's own; then runs of links are taken out where the text is no list of links.
+is the text's own; then links are taken out that do not stand among its prose, where the text is no list of
+links. What a page says is its main part is believed, where there is something in it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ SHARE_OF_PAGE: Final = 0.5
 SHARE_OF_TEXT: Final = 0.85
 """What the text's own place must hold of all that is left."""
 
+SHARE_OF_MAIN: Final = 0.5
+"""And what is enough where the page says that it is the main part."""
+
 LINKED: Final = 0.6
 """More of a block in links makes it a link."""
 
@@ -25,7 +29,7 @@ SHARE_OF_CHARS: Final = 0.6
 """And of all characters, those in links too: in a list the words of a dialog outweigh its links."""
 
 LONG_LINK_CHARS: Final = 80
-"""A link of such length says something: it is what a card is about."""
+"""A link of such length says something: it is what a card is about. So much that is no link is prose."""
 
 LONG_CHARS: Final = 40
 ENOUGH_CHARS: Final = 200
@@ -36,13 +40,14 @@ _PARTS: Final = frozenset({"p", "li", "ul", "ol", "dl", "table", "tbody", "figur
 def main_blocks(page: Blocks) -> list[Block]:
     """Choose."""
     weights = _weights(page)
-    marginal = _marginal(page, weights)
+    mains = _holding_main(page, weights)
+    marginal = _marginal(page, weights, mains)
     kept = [block for block in page.blocks if not marginal[block.place]]
     if sum(len(block.text) for block in kept) < ENOUGH_CHARS:
         kept = list(page.blocks)
         marginal = [False] * len(page.parents)
-    inside = _own_place(page, kept)
-    return _without_echoes(_without_links([block for block in kept if inside[block.place]]))
+    inside = _own_place(page, kept, mains)
+    return _without_echoes(_without_links(page, [block for block in kept if inside[block.place]]))
 
 
 def _weight(block: Block) -> int:
@@ -60,7 +65,18 @@ def _weights(page: Blocks) -> list[int]:
     return weights
 
 
-def _marginal(page: Blocks, weights: Sequence[int]) -> list[bool]:
+def _holding_main(page: Blocks, weights: Sequence[int]) -> list[bool]:
+    """Say of each place whether a main part with something in it is there, or further in."""
+    found = [False] * len(weights)
+    for place, mark in enumerate(page.marks):
+        holder = place if mark & MAIN and weights[place] else -1
+        while holder >= 0 and not found[holder]:
+            found[holder] = True
+            holder = page.parents[holder]
+    return found
+
+
+def _marginal(page: Blocks, weights: Sequence[int], mains: Sequence[bool]) -> list[bool]:
     """Say of each place whether it stands around the text, or within what does."""
     limit = SHARE_OF_PAGE * weights[0]
     around = MARGINAL if _total(page, weights, REMARKS) > limit else MARGINAL | REMARKS
@@ -70,7 +86,9 @@ def _marginal(page: Blocks, weights: Sequence[int]) -> list[bool]:
         parent, mark = page.parents[place], page.marks[place]
         texts[place] = texts[parent] or bool(mark & (MAIN | ARTICLE))
         is_set_aside = mark & around or (mark & HEAD and not texts[parent])
-        found[place] = found[parent] or bool(is_set_aside and weights[place] <= limit)
+        is_beside = mains[0] and not mains[place] and not texts[parent]
+        is_meant = is_beside or weights[place] <= limit  # beside a main part no name is an accident
+        found[place] = found[parent] or bool(is_set_aside and is_meant)
     return found
 
 
@@ -86,7 +104,7 @@ def _total(page: Blocks, weights: Sequence[int], mark: int) -> int:
     return total
 
 
-def _own_place(page: Blocks, kept: Sequence[Block]) -> list[bool]:
+def _own_place(page: Blocks, kept: Sequence[Block], mains: Sequence[bool]) -> list[bool]:
     """Go down from the body as long as one place holds nearly all; say of each place if it is within."""
     parents = page.parents
     weights, chars = [0] * len(parents), [0] * len(parents)
@@ -96,12 +114,14 @@ def _own_place(page: Blocks, kept: Sequence[Block]) -> list[bool]:
     for place in range(len(weights) - 1, 0, -1):
         weights[parents[place]] += weights[place]
         chars[parents[place]] += chars[place]
-    least, fewest = SHARE_OF_TEXT * weights[0], SHARE_OF_CHARS * chars[0]
-    own = 0
+    own = whole = 0
     for place in range(1, len(weights)):
-        is_most = weights[place] > least and chars[place] > fewest
-        if is_most and parents[place] == own and page.tags[place] not in _PARTS:
+        if parents[place] != own or page.tags[place] in _PARTS:
+            continue
+        least, fewest = (SHARE_OF_MAIN,) * 2 if mains[place] else (SHARE_OF_TEXT, SHARE_OF_CHARS)
+        if weights[place] > least * weights[whole] and chars[place] > fewest * chars[whole]:
             own = place
+            whole = own if page.marks[own] & MAIN else whole
     inside = [False] * len(weights)
     inside[own] = True
     for place in range(own + 1, len(weights)):
@@ -109,12 +129,28 @@ def _own_place(page: Blocks, kept: Sequence[Block]) -> list[bool]:
     return inside
 
 
-def _without_links(blocks: Sequence[Block]) -> list[Block]:
+def _without_links(page: Blocks, blocks: Sequence[Block]) -> list[Block]:
+    """Leave out links, but those that say something or stand where prose does: a text has links of its own."""
     linked = [block for block in blocks if block.link_chars > LINKED * len(block.text)]
     total = sum(len(block.text) for block in blocks)
-    if sum(len(block.text) for block in linked) > total // 2:
+    if not linked or sum(len(block.text) for block in linked) > total // 2:
         return list(blocks)
-    return [block for block in blocks if _says_something(block)]
+    spoken = {
+        _holder(page, block) for block in blocks if len(block.text) - block.link_chars >= LONG_LINK_CHARS
+    }
+    return [
+        block
+        for block in blocks
+        if _says_something(block) or (block.kind != "div" and _holder(page, block) in spoken)
+    ]
+
+
+def _holder(page: Blocks, block: Block) -> int:
+    """Find what holds a block, beyond the paragraph, list or table that it is a part of."""
+    place = block.place
+    while page.tags[place] in _PARTS:
+        place = page.parents[place]
+    return place
 
 
 def _says_something(block: Block) -> bool:
