@@ -68,6 +68,10 @@ def test_what_stands_around_is_left_out(around: str) -> None:
             id="page builder",
         ),
         pytest.param(
+            "".join(f"<div class=widget><p>Part {n}. {LONG}</p></div>" for n in range(3)),
+            id="parts of a builder",
+        ),
+        pytest.param(
             "".join(f"<div id=widget_{n} class=row><p>Part {n}. {LONG}</p></div>" for n in range(3)),
             id="numbered by a builder",
         ),
@@ -88,6 +92,10 @@ def test_what_stands_around_is_left_out(around: str) -> None:
         pytest.param(
             f"<div class=read-more>{paragraphs(1)}</div>{paragraphs(3)[len(paragraphs(1)) :]}<div></div>",
             id="the rest of it",
+        ),
+        pytest.param(
+            f"<div>Loading</div><div style='display:none'>{paragraphs(3)}</div>",
+            id="hidden until scripts run",
         ),
         pytest.param(f"<noscript>{paragraphs(3)}</noscript><div>Loading</div>", id="without scripts"),
         pytest.param(
@@ -183,6 +191,23 @@ def test_what_a_page_says_is_its_main_part_is_believed(beside: str) -> None:
     page = main_of(f"{beside.replace('Part', 'Beside')}<main>{paragraphs(3)}</main>")
 
     assert (page.main_text.count("Part "), page.main_text.count("Beside")) == (3, 0)
+
+
+def test_a_heading_stays_with_what_is_short_beside_it() -> None:
+    """Names and prices weigh little; where they are a good part of the page, its heading is theirs."""
+    short = "".join(f"<div>Size {number}, 19.90</div>" for number in range(30))
+    page = main_of(f"<div><div><h1>The thing</h1>{short}</div><div>{paragraphs(4)}</div></div>")
+
+    assert "The thing" in page.main_text
+    assert (page.main_text.count("Size "), page.main_text.count("Part ")) == (30, 4)
+
+
+def test_a_list_behind_the_last_paragraph_is_no_part_of_the_text() -> None:
+    links = "<ul><li><a href=/1>You might like this</a></li></ul>"
+
+    text = main_of(f"<div>{paragraphs(2)}{links}</div>").main_text
+
+    assert "You might like" not in text
 
 
 def test_a_main_part_that_is_empty_is_none() -> None:

@@ -1,7 +1,8 @@
 """Where a page shows nothing without scripts: the text that it carries for them.
 
-Asked only when next to nothing is visible. Looks at what stands in for the page (noscript), and then at
-strings of HTML in the data that its scripts would show; of these the name counts that has most to say.
+Asked only when next to nothing is visible. Looks at what stands in for the page (noscript), at what is
+there but hidden, and then at strings of HTML in the data that its scripts would show; of these the name
+counts that has most to say.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ def read_embedded(
     said = _chars(seen)
     if said >= LITTLE_CHARS:
         return seen
-    instead = read_blocks(body, hidden, with_markdown=with_markdown, with_noscript=True)
-    if _chars(instead) >= max(LITTLE_CHARS, 2 * said):
-        return instead
+    for shown, with_noscript in ((hidden, True), ((), False)):
+        instead = read_blocks(body, shown, with_markdown=with_markdown, with_noscript=with_noscript)
+        if _chars(instead) >= max(LITTLE_CHARS, 2 * said):
+            return instead
     markup = _longest(_data_of(body))
     if not markup:
         return seen

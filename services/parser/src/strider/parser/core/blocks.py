@@ -151,12 +151,7 @@ def mark_of(tag: str, classes: str | None = None, name: str | None = None, role:
     lower = names[:MAX_NAMES_CHARS].lower()
     words = _LETTERS.findall(lower)
     squeezed = _NO_LETTERS.sub("", lower)
-    # A class of that name; page builders call every part of a page "…-widget".
-    if (
-        " widget" in f" {lower[: len(classes or '')]}"
-        or not _MARGINAL_WORDS.isdisjoint(words)
-        or any(part in squeezed for part in _MARGINAL_PARTS)
-    ):
+    if not _MARGINAL_WORDS.isdisjoint(words) or any(part in squeezed for part in _MARGINAL_PARTS):
         return mark | MARGINAL
     if not _REMARKS_WORDS.isdisjoint(words):
         return mark | REMARKS

@@ -8,7 +8,7 @@ links. What a page says is its main part is believed, where there is something i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from .blocks import ARTICLE, HEAD, MAIN, MARGINAL, REMARKS, Block, Blocks
@@ -28,6 +28,9 @@ LINKED: Final = 0.6
 SHARE_OF_CHARS: Final = 0.6
 """And of all characters, those in links too: in a list the words of a dialog outweigh its links."""
 
+SHARE_UNDER_HEADING: Final = 0.75
+"""What a place must hold of the characters around it, to be the text's own without the page's heading."""
+
 LONG_LINK_CHARS: Final = 80
 """A link of such length says something: it is what a card is about. So much that is no link is prose."""
 
@@ -40,12 +43,11 @@ _PARTS: Final = frozenset({"p", "li", "ul", "ol", "dl", "table", "tbody", "figur
 def main_blocks(page: Blocks) -> list[Block]:
     """Choose."""
     weights = _weights(page)
-    mains = _holding_main(page, weights)
+    mains = _holding(page, (at for at, mark in enumerate(page.marks) if mark & MAIN and weights[at]))
     marginal = _marginal(page, weights, mains)
     kept = [block for block in page.blocks if not marginal[block.place]]
     if sum(len(block.text) for block in kept) < ENOUGH_CHARS:
         kept = list(page.blocks)
-        marginal = [False] * len(page.parents)
     inside = _own_place(page, kept, mains)
     return _without_echoes(_without_links(page, [block for block in kept if inside[block.place]]))
 
@@ -65,11 +67,11 @@ def _weights(page: Blocks) -> list[int]:
     return weights
 
 
-def _holding_main(page: Blocks, weights: Sequence[int]) -> list[bool]:
-    """Say of each place whether a main part with something in it is there, or further in."""
-    found = [False] * len(weights)
-    for place, mark in enumerate(page.marks):
-        holder = place if mark & MAIN and weights[place] else -1
+def _holding(page: Blocks, places: Iterable[int]) -> list[bool]:
+    """Say of each place whether it is one of these, or holds one."""
+    found = [False] * len(page.parents)
+    for place in places:
+        holder = place
         while holder >= 0 and not found[holder]:
             found[holder] = True
             holder = page.parents[holder]
@@ -108,6 +110,7 @@ def _own_place(page: Blocks, kept: Sequence[Block], mains: Sequence[bool]) -> li
     """Go down from the body as long as one place holds nearly all; say of each place if it is within."""
     parents = page.parents
     weights, chars = [0] * len(parents), [0] * len(parents)
+    headed = _holding(page, (block.place for block in kept if block.kind == "h1"))
     for block in kept:
         weights[block.place] += _weight(block)
         chars[block.place] += len(block.text)
@@ -120,6 +123,8 @@ def _own_place(page: Blocks, kept: Sequence[Block], mains: Sequence[bool]) -> li
             continue
         least, fewest = (SHARE_OF_MAIN,) * 2 if mains[place] else (SHARE_OF_TEXT, SHARE_OF_CHARS)
         if weights[place] > least * weights[whole] and chars[place] > fewest * chars[whole]:
+            if headed[own] and not headed[place] and chars[place] < SHARE_UNDER_HEADING * chars[own]:
+                break
             own = place
             whole = own if page.marks[own] & MAIN else whole
     inside = [False] * len(weights)
@@ -130,18 +135,16 @@ def _own_place(page: Blocks, kept: Sequence[Block], mains: Sequence[bool]) -> li
 
 
 def _without_links(page: Blocks, blocks: Sequence[Block]) -> list[Block]:
-    """Leave out links, but those that say something or stand where prose does: a text has links of its own."""
+    """Leave out links, but those that say something or have prose beside and behind them: a text's own."""
     linked = [block for block in blocks if block.link_chars > LINKED * len(block.text)]
     total = sum(len(block.text) for block in blocks)
     if not linked or sum(len(block.text) for block in linked) > total // 2:
         return list(blocks)
-    spoken = {
-        _holder(page, block) for block in blocks if len(block.text) - block.link_chars >= LONG_LINK_CHARS
-    }
+    last = {_holder(page, block): at for at, block in enumerate(blocks) if _is_prose(block)}
     return [
         block
-        for block in blocks
-        if _says_something(block) or (block.kind != "div" and _holder(page, block) in spoken)
+        for at, block in enumerate(blocks)
+        if _says_something(block) or (block.kind != "div" and at < last.get(_holder(page, block), 0))
     ]
 
 
@@ -151,6 +154,10 @@ def _holder(page: Blocks, block: Block) -> int:
     while page.tags[place] in _PARTS:
         place = page.parents[place]
     return place
+
+
+def _is_prose(block: Block) -> bool:
+    return len(block.text) - block.link_chars >= LONG_LINK_CHARS
 
 
 def _says_something(block: Block) -> bool:
