@@ -37,6 +37,8 @@ async def test_a_crawl_goes_by_way_of_its_proxy_and_judges_as_it_is_told(
     ("name", "value"),
     [
         pytest.param("FETCHER_CONNECT_TIMEOUT", "never", id="fetcher"),
+        pytest.param("FETCHER_CA_FILE", __file__, id="authorities"),
+        pytest.param("CRAWLER_PROXIES_ENABLED", "true", id="proxies"),
         pytest.param("PARSER_SITE_PARSERS", "nobody", id="parser"),
         pytest.param("VALIDATOR_MIN_LINKS", "-1", id="validator"),
     ],

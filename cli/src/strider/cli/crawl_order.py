@@ -15,6 +15,7 @@ from typing import Final
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.words import ExtractionLevel
 from strider.contracts.ranges import range_fault
+from strider.fetcher.adapters.encryption import context_of
 from strider.fetcher.settings import FetcherSettings
 from strider.parser.adapters.orders import check_site_parsers
 from strider.parser.settings import ParserSettings
@@ -156,17 +157,18 @@ def _settings(asked: Asked) -> CrawlSettings:
 def _manners(asked: Asked, crawl: CrawlSettings) -> Manners:
     """Add what the environment says of the services that a crawl in one process is made of."""
     try:
-        parser = load(ParserSettings, os.environ).settings
-        check_site_parsers(parser.site_parsers)
-        return Manners(
-            crawl,
+        fetcher, parser = (
             load(FetcherSettings, os.environ).settings,
-            parser,
-            load(ValidatorSettings, os.environ).settings,
-            concurrency=asked.concurrency,
+            load(ParserSettings, os.environ).settings,
         )
+        validator = load(ValidatorSettings, os.environ).settings
+        context_of(fetcher.ca_file, is_verified=True)
+        check_site_parsers(parser.site_parsers)
     except (SettingsError, StartRefused) as failure:
         raise BadWish(str(failure)) from failure
+    if fetcher.proxies_enabled and not fetcher.proxy_urls:
+        raise BadWish("CRAWLER_PROXIES_ENABLED is set, and CRAWLER_PROXY_URLS names no proxy")
+    return Manners(crawl, fetcher, parser, validator, concurrency=asked.concurrency)
 
 
 def _seeds(urls: Sequence[str], from_file: Path | None) -> Iterator[str]:
