@@ -193,6 +193,28 @@ def test_what_a_page_says_is_its_main_part_is_believed(beside: str) -> None:
     assert (page.main_text.count("Part "), page.main_text.count("Beside")) == (3, 0)
 
 
+def test_an_article_that_is_most_of_the_page_is_its_text() -> None:
+    beside = f"<div><h3>The firm</h3>{paragraphs(2).replace('Part', 'Beside')}</div>"
+    page = main_of(f"<div><article>{paragraphs(3)}</article>{beside}</div>")
+
+    assert (page.main_text.count("Part "), page.main_text.count("Beside")) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_article"),
+    [
+        pytest.param(f"<article>{paragraphs(3)}</article>", True, id="on an article"),
+        pytest.param(f"<div>{paragraphs(3)}</div>", False, id="among what opens a discussion"),
+    ],
+)
+def test_remarks_are_left_out_however_many_where_they_are_on_an_article(text: str, is_article: bool) -> None:
+    remarks = "".join(f"<div class=comment><p>Remark {number}. {LONG}</p></div>" for number in range(6))
+    page = main_of(f"{text}<div class=comments>{remarks}</div>")
+
+    assert page.main_text.count("Part ") == 3
+    assert page.main_text.count("Remark ") == (0 if is_article else 6)
+
+
 def test_a_heading_stays_with_what_is_short_beside_it() -> None:
     """Names and prices weigh little; where they are a good part of the page, its heading is theirs."""
     short = "".join(f"<div>Size {number}, 19.90</div>" for number in range(30))

@@ -9,6 +9,7 @@ links. What a page says is its main part is believed, where there is something i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from .blocks import ARTICLE, HEAD, MAIN, MARGINAL, REMARKS, Block, Blocks
@@ -20,7 +21,10 @@ SHARE_OF_TEXT: Final = 0.85
 """What the text's own place must hold of all that is left."""
 
 SHARE_OF_MAIN: Final = 0.5
-"""And what is enough where the page says that it is the main part."""
+"""And what is enough where the page says that it is the main part, or an article."""
+
+SHARE_OF_ARTICLE: Final = 0.2
+"""An article of such a part of the page is what the remarks beside it are about."""
 
 LINKED: Final = 0.6
 """More of a block in links makes it a link."""
@@ -42,28 +46,25 @@ _PARTS: Final = frozenset({"p", "li", "ul", "ol", "dl", "table", "tbody", "figur
 
 def main_blocks(page: Blocks) -> list[Block]:
     """Choose."""
-    weights = _weights(page)
-    mains = _holding(page, (at for at, mark in enumerate(page.marks) if mark & MAIN and weights[at]))
-    marginal = _marginal(page, weights, mains)
+    weights = _weights(page.blocks, page.parents)
+    mains = [place for place in _outermost(page, MAIN) if weights[place]]
+    marginal = _marginal(page, weights, _holding(page, mains))
     kept = [block for block in page.blocks if not marginal[block.place]]
     if sum(len(block.text) for block in kept) < ENOUGH_CHARS:
         kept = list(page.blocks)
-    inside = _own_place(page, kept, mains)
+    articles = (place for place in _outermost(page, ARTICLE) if weights[place] > SHARE_OF_MAIN * weights[0])
+    inside = _own_place(page, kept, {*mains, *articles})
     return _without_echoes(_without_links(page, [block for block in kept if inside[block.place]]))
 
 
-def _weight(block: Block) -> int:
-    chars = len(block.text) - block.link_chars
-    return chars if chars >= LONG_CHARS else chars // 4
-
-
-def _weights(page: Blocks) -> list[int]:
-    """Weigh the text of each place, with all that is in it."""
-    weights = [0] * len(page.parents)
-    for block in page.blocks:
-        weights[block.place] += _weight(block)
+def _weights(blocks: Sequence[Block], parents: Sequence[int]) -> list[int]:
+    """Weigh the text of each place, with all that is in it: short texts little, links not at all."""
+    weights = [0] * len(parents)
+    for text, _, link_chars, place, _, _ in blocks:  # cheaper than by name
+        chars = len(text) - link_chars
+        weights[place] += chars if chars >= LONG_CHARS else chars // 4
     for place in range(len(weights) - 1, 0, -1):
-        weights[page.parents[place]] += weights[place]
+        weights[parents[place]] += weights[place]
     return weights
 
 
@@ -81,7 +82,7 @@ def _holding(page: Blocks, places: Iterable[int]) -> list[bool]:
 def _marginal(page: Blocks, weights: Sequence[int], mains: Sequence[bool]) -> list[bool]:
     """Say of each place whether it stands around the text, or within what does."""
     limit = SHARE_OF_PAGE * weights[0]
-    around = MARGINAL if _total(page, weights, REMARKS) > limit else MARGINAL | REMARKS
+    around = MARGINAL if _is_discussion(page, weights) else MARGINAL | REMARKS
     found = [False] * len(weights)
     texts = [False] * len(weights)
     for place in range(1, len(weights)):
@@ -94,28 +95,41 @@ def _marginal(page: Blocks, weights: Sequence[int], mains: Sequence[bool]) -> li
     return found
 
 
-def _total(page: Blocks, weights: Sequence[int], mark: int) -> int:
-    """Weigh all places that are called so; those within others count once."""
-    total = 0
-    within = [False] * len(weights)
-    for place in range(1, len(weights)):
-        is_called = bool(page.marks[place] & mark)
-        within[place] = within[page.parents[place]] or is_called
-        if is_called and not within[page.parents[place]]:
-            total += weights[place]
-    return total
+def _is_discussion(page: Blocks, weights: Sequence[int]) -> bool:
+    """Say whether remarks are most of the page, and on no article of its own."""
+    remarks = _outermost(page, REMARKS)
+    if sum(weights[place] for place in remarks) <= SHARE_OF_PAGE * weights[0]:
+        return False
+    discussed = _holding(page, remarks)
+    articles = [place for place in _outermost(page, ARTICLE, REMARKS | MARGINAL) if not discussed[place]]
+    return sum(weights[place] for place in articles) < SHARE_OF_ARTICLE * weights[0]
 
 
-def _own_place(page: Blocks, kept: Sequence[Block], mains: Sequence[bool]) -> list[bool]:
+def _outermost(page: Blocks, mark: int, closed: int = 0) -> list[int]:
+    """Find the places that are called so and stand in no other such place, nor in one that is closed."""
+    found = []
+    is_free = {0: True}
+    for place, own in enumerate(page.marks):
+        if own & mark and not own & closed:  # few are
+            passed, holder = [], page.parents[place]
+            while holder not in is_free and not page.marks[holder] & (mark | closed):
+                passed.append(holder)
+                holder = page.parents[holder]
+            is_free.update(dict.fromkeys(passed, is_free.get(holder, False)))
+            if is_free.get(holder, False):
+                found.append(place)
+    return found
+
+
+def _own_place(page: Blocks, kept: Sequence[Block], said: AbstractSet[int]) -> list[bool]:
     """Go down from the body as long as one place holds nearly all; say of each place if it is within."""
     parents = page.parents
-    weights, chars = [0] * len(parents), [0] * len(parents)
-    headed = _holding(page, (block.place for block in kept if block.kind == "h1"))
-    for block in kept:
-        weights[block.place] += _weight(block)
-        chars[block.place] += len(block.text)
+    weights, chars = _weights(kept, parents), [0] * len(parents)
+    mains = _holding(page, said)
+    headed = _holding(page, [block.place for block in kept if block.kind == "h1"])
+    for text, _, _, place, _, _ in kept:
+        chars[place] += len(text)
     for place in range(len(weights) - 1, 0, -1):
-        weights[parents[place]] += weights[place]
         chars[parents[place]] += chars[place]
     own = whole = 0
     for place in range(1, len(weights)):
@@ -126,7 +140,7 @@ def _own_place(page: Blocks, kept: Sequence[Block], mains: Sequence[bool]) -> li
             if headed[own] and not headed[place] and chars[place] < SHARE_UNDER_HEADING * chars[own]:
                 break
             own = place
-            whole = own if page.marks[own] & MAIN else whole
+            whole = own if own in said else whole
     inside = [False] * len(weights)
     inside[own] = True
     for place in range(own + 1, len(weights)):
@@ -136,16 +150,16 @@ def _own_place(page: Blocks, kept: Sequence[Block], mains: Sequence[bool]) -> li
 
 def _without_links(page: Blocks, blocks: Sequence[Block]) -> list[Block]:
     """Leave out links, but those that say something or have prose beside and behind them: a text's own."""
-    linked = [block for block in blocks if block.link_chars > LINKED * len(block.text)]
+    linked = [at for at, block in enumerate(blocks) if block.link_chars > LINKED * len(block.text)]
     total = sum(len(block.text) for block in blocks)
-    if not linked or sum(len(block.text) for block in linked) > total // 2:
+    if not linked or sum(len(blocks[at].text) for at in linked) > total // 2:
         return list(blocks)
-    last = {_holder(page, block): at for at, block in enumerate(blocks) if _is_prose(block)}
-    return [
-        block
-        for at, block in enumerate(blocks)
-        if _says_something(block) or (block.kind != "div" and at < last.get(_holder(page, block), 0))
-    ]
+    mute = {at for at in linked if len(blocks[at].text) < LONG_LINK_CHARS and blocks[at].kind[0] != "h"}
+    parts = {at for at in mute if blocks[at].kind != "div"}
+    if parts:
+        last = {_holder(page, block): at for at, block in enumerate(blocks) if _is_prose(block)}
+        mute -= {at for at in parts if at < last.get(_holder(page, blocks[at]), 0)}
+    return [block for at, block in enumerate(blocks) if at not in mute]
 
 
 def _holder(page: Blocks, block: Block) -> int:
@@ -158,11 +172,6 @@ def _holder(page: Blocks, block: Block) -> int:
 
 def _is_prose(block: Block) -> bool:
     return len(block.text) - block.link_chars >= LONG_LINK_CHARS
-
-
-def _says_something(block: Block) -> bool:
-    chars = len(block.text)
-    return block.link_chars <= LINKED * chars or chars >= LONG_LINK_CHARS or block.kind[0] == "h"
 
 
 def _without_echoes(blocks: Sequence[Block]) -> list[Block]:
