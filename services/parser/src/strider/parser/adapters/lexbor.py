@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from strider.parser.core.readings import BASIC_ONLY, Depth, HtmlReading, LinkTag, MetaTag
 
 from .lexbor_anchors import ANCHOR_NAMES, MAX_ANCHORS, read_anchors
-from .lexbor_blocks import find_hidden, is_collapsed, read_blocks
+from .lexbor_blocks import find_hidden, find_unsaid, read_blocks
 from .lexbor_embedded import read_embedded
 from .lexbor_limits import find_limit
 from .lexbor_records import read_records
@@ -76,7 +76,7 @@ def _deeper(
     content: bytes,
 ) -> dict[str, Any]:
     """Read what the main text and its like are decided by."""
-    hidden = [node for node in hidden if not is_collapsed(node)]
+    hidden = find_unsaid(body, hidden)
     seen = read_blocks(body, hidden, with_markdown=depth.with_markdown)
     scripts = [
         node

@@ -264,7 +264,16 @@ def find_hidden(body: LexborNode) -> list[LexborNode]:
     return [node for node in body.css(_MAYBE_HIDDEN) if _is_hidden(node.attributes)]
 
 
-def is_collapsed(node: LexborNode) -> bool:
+def find_unsaid(body: LexborNode, hidden: Iterable[LexborNode]) -> list[LexborNode]:
+    """Find what is no part of the text: what is hidden and never opened, and what only eyes are told."""
+    return [*(node for node in hidden if not _is_collapsed(node)), *body.css(_FOR_EYES)]
+
+
+_FOR_EYES: Final = 'span[aria-hidden="true"]'
+"""Within a line: an ornament, or what is said beside it in other words (prices, formulas). Boxes are more."""
+
+
+def _is_collapsed(node: LexborNode) -> bool:
     """Say whether what is not shown is a part of the page all the same: a tab, or what a heading opens.
 
     Dialogs and menus have a label as well, but a role of their own.
