@@ -56,9 +56,11 @@ def test_visible_text(body: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("anchor", "rel"),
     [
-        pytest.param("<a href=/2 class='pager-next icon'></a>", " next", id="drawn by a style"),
+        pytest.param("<a href=/2 class='pager-next icon'></a>", " class:next", id="drawn by a style"),
         pytest.param(
-            "<a href=/2 class=previous rel=nofollow><i></i></a>", "nofollow prev", id="beside a relation"
+            "<a href=/2 class=previous rel=nofollow><i></i></a>",
+            "nofollow class:prev",
+            id="beside a relation",
         ),
         pytest.param("<a href=/2 class=next>Words</a>", "", id="a name of its own"),
         pytest.param("<a href=/2 class=next title=Words></a>", "", id="a title"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from strider.contracts.generated.words import PaginationStyle
+from strider.contracts.generated.words import ExtractionLevel, PaginationStyle
+from strider.parser.core import Limits
 from strider.parser.core.pagination import Pagination, find_pagination
 from strider.parser.core.readings import ELSEWHERE, Anchor, Anchors, LinkTag
+
+from .pages import read
 
 LIST = "https://site.test/news"
 
@@ -83,6 +86,17 @@ def test_what_an_anchor_is_called(label: str, direction: str) -> None:
 
     expected = {"next": ("https://site.test/other/2", ""), "previous": ("", "https://site.test/other/2")}
     assert (pages.next_url, pages.previous_url) == expected.get(direction, ("", ""))
+
+
+def test_an_arrow_that_is_drawn_by_a_style_leads_on_and_is_no_relation_of_the_page() -> None:
+    page = read(
+        "<body><a class=pager-prev href=/news/1></a><a class=pager-next href=/news/3></a>",
+        limits=Limits(extraction=ExtractionLevel.MAIN),
+        url="https://site.test/news/2",
+    )
+
+    assert (page.previous_url, page.next_url) == ("https://site.test/news/1", "https://site.test/news/3")
+    assert not any(page.link_rels)
 
 
 def test_what_the_page_says_of_itself_comes_first() -> None:

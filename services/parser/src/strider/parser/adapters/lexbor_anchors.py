@@ -123,9 +123,12 @@ def _spaced(texts: list[str]) -> list[str]:
 
 
 def _with_direction(rel: str, attributes: dict[str, str | None]) -> str:
-    """Say by its class where an anchor leads that has no name at all: arrows are often drawn by a style."""
+    """Say by its class where an anchor leads that has no name at all: arrows are often drawn by a style.
+
+    In words of ours: what travels as the page's relations is what the page says.
+    """
     found = {match[0][:4] for match in _DIRECTION.finditer((attributes.get("class") or "").lower())}
-    return f"{rel} {found.pop()}" if len(found) == 1 else rel
+    return f"{rel} class:{found.pop()}" if len(found) == 1 else rel
 
 
 _DIRECTION: Final = re.compile(r"(?<![a-z])(?:next|prev(?:ious)?)(?![a-z])")

@@ -28,6 +28,8 @@ MAX_LABEL_CHARS: Final = 40
 _NEXT_ARROWS: Final = frozenset(("\u203a » > >> → \u276f ⟩ ▶ ▸ \u203a\u203a »»").split())  # noqa: SIM905  # short
 _PREVIOUS_ARROWS: Final = frozenset(("\u2039 « < << ← \u276e ⟨ ◀ ◂ \u2039\u2039 ««").split())  # noqa: SIM905  # short
 _ARROWS: Final = " \t\n\r\xa0.|…-\u2013" + "".join(_NEXT_ARROWS | _PREVIOUS_ARROWS)
+_NEXT_RELS: Final = ("next", "class:next")
+_PREVIOUS_RELS: Final = ("prev", "previous", "class:prev")
 _NUMBERED: Final = re.compile(r"(?:(?:page|seite|página|страница|go to page) )?(\d{1,5})", re.IGNORECASE)
 _NUMBER_IN_URL: Final = re.compile(r"\d+")
 _NO_PLACE: Final = re.compile(
@@ -101,9 +103,9 @@ def _meaning_of(label: str, rel: str) -> tuple[str, int]:
     match = _NUMBERED.fullmatch(bare.replace(",", ""))
     number = int(match[1]) if match else 0
     number = number if number <= MAX_NUMBER else 0
-    if "next" in said or label in _NEXT_ARROWS or NEXT.fullmatch(bare):
+    if not said.isdisjoint(_NEXT_RELS) or label in _NEXT_ARROWS or NEXT.fullmatch(bare):
         return "next", number
-    if not said.isdisjoint(("prev", "previous")) or label in _PREVIOUS_ARROWS or PREVIOUS.fullmatch(bare):
+    if not said.isdisjoint(_PREVIOUS_RELS) or label in _PREVIOUS_ARROWS or PREVIOUS.fullmatch(bare):
         return "previous", number
     return ("more" if MORE.fullmatch(bare) else ""), number
 

@@ -28,6 +28,7 @@ class Anchor(NamedTuple):
     href: str
     text: str
     rel: str
+    """In lower case; behind it, where an anchor has no name, what its class says (`class:next`)."""
     region: int
     """Where on the page it stands, in the numbers of the contract."""
 
