@@ -157,17 +157,19 @@ def _without_links(page: Blocks, blocks: Sequence[Block]) -> list[Block]:
     mute = {at for at in linked if len(blocks[at].text) < LONG_LINK_CHARS and blocks[at].kind[0] != "h"}
     parts = {at for at in mute if blocks[at].kind != "div"}
     if parts:
-        last = {_holder(page, block): at for at, block in enumerate(blocks) if _is_prose(block)}
-        mute -= {at for at in parts if at < last.get(_holder(page, blocks[at]), 0)}
+        holders = _holders(page)
+        last = {holders[block.place]: at for at, block in enumerate(blocks) if _is_prose(block)}
+        mute -= {at for at in parts if at < last.get(holders[blocks[at].place], 0)}
     return [block for at, block in enumerate(blocks) if at not in mute]
 
 
-def _holder(page: Blocks, block: Block) -> int:
-    """Find what holds a block, beyond the paragraph, list or table that it is a part of."""
-    place = block.place
-    while page.tags[place] in _PARTS:
-        place = page.parents[place]
-    return place
+def _holders(page: Blocks) -> list[int]:
+    """Find what holds each place, beyond the paragraph, list or table that it is a part of."""
+    found = list(range(len(page.parents)))
+    for place in range(1, len(found)):
+        if page.tags[place] in _PARTS:
+            found[place] = found[page.parents[place]]
+    return found
 
 
 def _is_prose(block: Block) -> bool:
