@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -10,6 +11,8 @@ from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.words import ExtractionLevel, PageKind
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.core import Limits
+from strider.parser.core.blocks import Block
+from strider.parser.core.maintext import as_text
 from strider.parser.core.readings import Depth
 
 from .pages import read
@@ -129,6 +132,18 @@ def test_markdown_keeps_what_structure_says() -> None:
     prose = f"{LONG}**bold** and `x()`"
     listed = "- one\n- two\n\n```\na\n  b\n```"
     assert page.markdown == f"## Head\n\n{prose}\n\n{listed}\n\n{table}"
+
+
+def test_a_row_may_be_as_long_as_it_likes() -> None:
+    """Cells are joined once, at the end: one by one they would cost the square of their number."""
+    blocks = [Block(f"{at:08}", "td", 0, 0, 1) for at in range(200_000)]
+    started = time.process_time()
+
+    text = as_text([Block("before", "p", 0, 0, 0), *blocks, Block("behind", "td", 0, 0, 2)])
+
+    assert text.startswith("before\n00000000 | 00000001 | ")
+    assert text.endswith(" | 00199999\nbehind")
+    assert time.process_time() - started < 2
 
 
 def test_depth_is_no_matter() -> None:

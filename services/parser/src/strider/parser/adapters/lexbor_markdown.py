@@ -55,10 +55,11 @@ class Pen:
 
     def text(self, text: str) -> None:
         """Write on."""
-        names = [frame[0] for frame in self._frames]
+        frames = self._frames
+        names = [frame[0] for frame in frames] if len(frames) > 1 else ()
         if "`" not in names:
             text = escaped_label(text) if "a" in names else escaped(text)
-        self._frames[-1][2].append(text)
+        frames[-1][2].append(text)
 
     def break_line(self) -> None:
         """End a line within a block."""
@@ -100,6 +101,8 @@ class Pen:
 
     def take(self) -> str:
         """Give what was written since; what is open goes on in the next block."""
+        if not any(parts for _, _, parts in self._frames):
+            return ""
         text = ""
         for mark, target, parts in reversed(self._frames):
             text = _wrapped(mark, target, "".join(parts) + text)

@@ -201,12 +201,15 @@ _EACH_ITS_OWN: Final = frozenset({"td", "th", "pre"})
 
 def as_text(blocks: Sequence[Block]) -> str:
     """Write blocks as lines; the cells of a row share one."""
-    lines: list[str] = []
+    pieces: list[str] = []
     row = -1
     for block in blocks:
-        if block.kind in {"td", "th"} and block.row == row and lines:
-            lines[-1] += f" | {block.text}"
-        else:
-            lines.append(block.text)
-        row = block.row if block.kind in {"td", "th"} else -1
-    return "\n".join(lines)
+        is_cell = block.kind in _CELLS
+        if pieces:
+            pieces.append(" | " if is_cell and block.row == row else "\n")
+        pieces.append(block.text)
+        row = block.row if is_cell else -1
+    return "".join(pieces)
+
+
+_CELLS: Final = frozenset({"td", "th"})
