@@ -334,3 +334,28 @@ def test_a_button_of_any_make_sells(button: str) -> None:
     html = f"<body class=single-product><h1>Tea Kettle</h1><p class=price>$12.50</p>{button}"
 
     assert read(html, limits=Limits(extraction="records")).products[0].availability == "in_stock"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("Was £100.00 Now £80.00", ("80.00", "100.00", "", ""), id="before and now in one text"),
+        pytest.param("Jetzt 80,00 € statt 100,00 €", ("80.00", "100.00", "", ""), id="the other way round"),
+        pytest.param(
+            "ab 19,99 € bis 29,99 €", ("19.99", "", "19.99", "29.99"), id="a range with money twice"
+        ),
+        pytest.param("-20% €80,00", ("80.00", "", "", ""), id="a share before it"),
+        pytest.param("12.50 EUR incl. VAT 19%", ("12.50", "", "", ""), id="a share behind it"),
+        pytest.param("Save 20%", ("", "", "", ""), id="a share alone"),
+        pytest.param("€10 / month", ("", "", "", ""), id="a part of it"),
+    ],
+)
+def test_prices_as_shops_word_them(text: str, expected: tuple[str, str, str, str]) -> None:
+    page = read(
+        f"<title>Kettle</title><body><h1>Kettle</h1><p class=price>{text}</p><button>Add to cart</button>",
+        url="https://shop.test/products/x",
+        limits=Limits(extraction="records"),
+    )
+    said = [(one.price, one.old_price, one.price_low, one.price_high) for one in page.products]
+
+    assert (said or [("", "", "", "")]) == [expected]

@@ -48,7 +48,8 @@ _NO_PRICE: Final = re.compile(
 )
 _NO_PRICE_TEXT: Final = re.compile(
     r"\b(?:save|saving|you save|off|shipping|delivery|versand|/ ?mo\b|per month|monthly|a month|payments? of"
-    r"|interest|sparen|points|orders over|unit price)\b|%|/ ?(?:kg|100|l\b|oz|lb|ea\b|month)",
+    r"|interest|sparen|points|orders over|unit price|apr|financ\w*|cashback)\b"
+    r"|/ ?(?:kg|100|l\b|oz|lb|ea\b|month)",
     re.IGNORECASE,
 )
 _BEFORE_TEXT: Final = re.compile(
@@ -56,8 +57,15 @@ _BEFORE_TEXT: Final = re.compile(
     r"|prezzo consigliato)\b",
     re.IGNORECASE,
 )
+_NOW_TEXT: Final = re.compile(
+    r"\b(?:now|sale price|special price|our price|jetzt|aktionspreis|maintenant|ahora|agora|adesso|nu)\b",
+    re.IGNORECASE,
+)
+_SHARE: Final = re.compile(r"[-\u2212]?\s?\d{1,3}(?:[.,]\d+)?\s?%(?:\s*off\b)?", re.IGNORECASE)
 _FROM: Final = re.compile(r"\b(?:from|ab|à partir|desde|da|starting|fra|vanaf|от)\b", re.IGNORECASE)
-_RANGE: Final = re.compile(r"\d\s*(?:[-\u2013\u2014~]|to|bis|à)\s*[^\d\s]{0,4}\s*\d", re.IGNORECASE)
+_RANGE: Final = re.compile(
+    r"\d\s*(?:[^\d\s]{1,4}\s+)?(?:[-\u2013\u2014~]|to|bis|à)\s*[^\d\s]{0,4}\s*\d", re.IGNORECASE
+)
 _PAGE: Final = re.compile(
     r"product-(?:page|template|detail|view)|single-product|template-product|catalog-product|pdp"
 )
@@ -127,7 +135,12 @@ def _below_heading(front: Front) -> tuple[str, list[Sign]]:
 
 
 def _prices(signs: Sequence[Sign], front: Front) -> dict[str, str]:
-    amounts = [(at, sign, price) for at, sign in enumerate(signs) if (price := _price(sign, front.country))]
+    amounts = [
+        (at, part, price)
+        for at, sign in enumerate(signs)
+        for part in _parted(sign)
+        if (price := _price(part, front.country))
+    ]
     now = [found for found in amounts if not _is_old(found[1])]
     now = now or [found for found in amounts if not found[1].is_struck]
     if not now:
@@ -147,6 +160,18 @@ def _prices(signs: Sequence[Sign], front: Front) -> dict[str, str]:
     return found
 
 
+def _parted(sign: Sign) -> tuple[Sign, ...]:
+    """Part what says in one text what it cost and what it costs: `Was £100 Now £80`."""
+    before, now = _BEFORE_TEXT.search(sign.text), _NOW_TEXT.search(sign.text)
+    if before is None or now is None:
+        return (sign,)
+    at = max(before.start(), now.start())
+    one, other = sign.text[:at], sign.text[at:]
+    if read_price(one) is None or read_price(other) is None:
+        return (sign,)
+    return sign._replace(text=one), sign._replace(text=other)
+
+
 def _nearness(at: int, buttons: Sequence[int]) -> float:
     """Weigh a place: the first ones below the heading count most, and those beside the way to buy."""
     is_near = any(abs(button - at) <= WINDOW for button in buttons[:FEW])
@@ -154,10 +179,14 @@ def _nearness(at: int, buttons: Sequence[int]) -> float:
 
 
 def _price(sign: Sign, country: str) -> Price | None:
-    if sign.kind != AMOUNT or _NO_PRICE.search(sign.words) or _NO_PRICE_TEXT.search(sign.text):
+    if sign.kind != AMOUNT or _NO_PRICE.search(sign.words):
         return None
-    price = read_price(sign.text, country=country)
-    return None if price is None or not float(price.amount) else price
+    bare = _SHARE.sub(" ", sign.text)
+    if "%" in bare or _NO_PRICE_TEXT.search(bare):
+        return None
+    price = read_price(bare, country=country)
+    is_sure = price is not None and (bare == sign.text or bool(price.currency))  # beside a share: money only
+    return price if price is not None and is_sure and float(price.amount) else None
 
 
 def _is_old(sign: Sign) -> bool:
@@ -184,7 +213,13 @@ def _price_of_text(name: str, front: Front) -> dict[str, str]:
     _, found, rest = front.text.partition(f"\n{name}\n") if name else ("", "", "")
     for line in rest[:3_000].split("\n")[:40] if found else ():
         price = read_price(line, country=front.country) if len(line) <= 24 else None  # noqa: PLR2004  # a price's length
-        if price and price.currency and not _NO_PRICE_TEXT.search(line) and float(price.amount):
+        if (
+            price
+            and price.currency
+            and "%" not in line
+            and not _NO_PRICE_TEXT.search(line)
+            and float(price.amount)
+        ):
             return {"price": price.amount, "currency": price.currency}
     return {}
 
