@@ -60,7 +60,7 @@ def main_blocks(page: Blocks) -> list[Block]:
 def _weights(blocks: Sequence[Block], parents: Sequence[int]) -> list[int]:
     """Weigh the text of each place, with all that is in it: short texts little, links not at all."""
     weights = [0] * len(parents)
-    for text, _, link_chars, place, _, _ in blocks:  # cheaper than by name
+    for text, _, link_chars, place, _, _, _ in blocks:  # cheaper than by name
         chars = len(text) - link_chars
         weights[place] += chars if chars >= LONG_CHARS else chars // 4
     for place in range(len(weights) - 1, 0, -1):
@@ -127,7 +127,7 @@ def _own_place(page: Blocks, kept: Sequence[Block], said: AbstractSet[int]) -> l
     weights, chars = _weights(kept, parents), [0] * len(parents)
     mains = _holding(page, said)
     headed = _holding(page, [block.place for block in kept if block.kind == "h1"])
-    for text, _, _, place, _, _ in kept:
+    for text, _, _, place, _, _, _ in kept:
         chars[place] += len(text)
     for place in range(len(weights) - 1, 0, -1):
         chars[parents[place]] += chars[place]
