@@ -40,6 +40,11 @@ def test_a_page_is_settled_with_what_recrawling_is_decided_by() -> None:
         no_results=True,
         noindex=True,
         text_chars=120,
+        status=203,
+        etag='"e"',
+        last_modified="yesterday",
+        total_us=1_500,
+        body_bytes=99,
     )
 
     assert settle(page, LinkCounts(found=9, taken=1, seen=5, refused=3), now_ms=77) == PageSettled(
@@ -65,6 +70,11 @@ def test_a_page_is_settled_with_what_recrawling_is_decided_by() -> None:
         no_results=True,
         noindex=True,
         text_chars=120,
+        status=203,
+        etag='"e"',
+        last_modified="yesterday",
+        total_us=1_500,
+        body_bytes=99,
     )
 
 

@@ -154,7 +154,7 @@ class Ring:
         self.lost += is_lost
         if is_page and not (is_lost and self.random.random() < 0.5):
             self._unpassed.add(self.begun)
-            self.spawn(self._go_round(request, answer.links, number=self.begun))
+            self.spawn(self._go_round(request, answer, number=self.begun))
             self.begun += 1
         if is_lost:
             return Effects(outcome="died")
@@ -167,17 +167,17 @@ class Ring:
         """How many pages have gone round, or vanished, without one before them being on its way."""
         return min(self._unpassed, default=self.begun)
 
-    async def _go_round(self, request: FetchRequested, links: Sequence[str], *, number: int) -> None:
+    async def _go_round(self, request: FetchRequested, answer: Answer, *, number: int) -> None:
         """Be the rest of the ring: links first, then the settlement; often faster than the outcome."""
         await self.clock.sleep(self.random.uniform(0, self.round_seconds) * self.haste)
         await self.goes_on.wait()
         time, self._times[request.url] = self._times[request.url], self._times[request.url] + 1
         if not self.swallows(request.url, time):
-            await self._settle(request, links)
+            await self._settle(request, answer)
         self._unpassed.remove(number)
 
-    async def _settle(self, request: FetchRequested, links: Sequence[str]) -> None:
-        await self.discover(links, page=request.url)
+    async def _settle(self, request: FetchRequested, answer: Answer) -> None:
+        await self.discover(answer.links, page=request.url)
         settled = PageSettled(
             url_key=request.url_key,
             group=request.group,
@@ -188,6 +188,9 @@ class Ring:
             settled_at_ms=1,
             url=request.url,
             text_hash="t",
+            status=answer.status,
+            total_us=round(answer.seconds * 1_000_000),
+            body_bytes=answer.size,
         )
         await self._speak([Say(PAGES_SETTLED, settled)])
 

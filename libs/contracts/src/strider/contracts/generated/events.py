@@ -2381,7 +2381,7 @@ class PageRejected:
     """A page that is no content, and why. Also spoken by a ring service that gives up on a page, from what
     stands in the message's headers; fields that it cannot know are empty then."""
 
-    SCHEMA_NAME: ClassVar[str] = "page-rejected.v1"
+    SCHEMA_NAME: ClassVar[str] = "page-rejected.v2"
     url_key: str
     """SHA-256, in lower-case hex, of the URL's normal form."""
     group: str
@@ -2466,6 +2466,12 @@ class PageRejected:
     """SimHash bits that differ; -1 for none."""
     rendered: bool = False
     """Whether a browser ran the page."""
+    etag: str = ""
+    """ETag of the answer."""
+    last_modified: str = ""
+    """Last-Modified of the answer, as text."""
+    total_us: int = 0
+    """How long the fetch took, in microseconds; 0 where unknown."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""
@@ -2512,6 +2518,9 @@ class PageRejected:
             "near_duplicate_of": self.near_duplicate_of,
             "near_duplicate_distance": self.near_duplicate_distance,
             "rendered": self.rendered,
+            "etag": self.etag,
+            "last_modified": self.last_modified,
+            "total_us": self.total_us,
         }
 
     @classmethod
@@ -2560,6 +2569,9 @@ class PageRejected:
             record["near_duplicate_of"],
             record["near_duplicate_distance"],
             record["rendered"],
+            record["etag"],
+            record["last_modified"],
+            record["total_us"],
         )
 
 
@@ -2568,7 +2580,7 @@ class PageSettled:
     """A page has gone round: its links are with the broker. Closes the entry of the same execution and
     fetch sequence, and carries what recrawling is decided by."""
 
-    SCHEMA_NAME: ClassVar[str] = "page-settled.v1"
+    SCHEMA_NAME: ClassVar[str] = "page-settled.v2"
     url_key: str
     """SHA-256, in lower-case hex, of the URL's normal form."""
     group: str
@@ -2623,6 +2635,16 @@ class PageSettled:
     """Whether the page asks not to be stored."""
     text_chars: int = 0
     """Length of the visible text."""
+    status: int = 0
+    """HTTP status of the answer; 0 where unknown."""
+    etag: str = ""
+    """ETag of the answer."""
+    last_modified: str = ""
+    """Last-Modified of the answer, as text."""
+    total_us: int = 0
+    """How long the fetch took, in microseconds; 0 where nothing is known of the answer."""
+    body_bytes: int = 0
+    """Size of the body as sent."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""
@@ -2654,6 +2676,11 @@ class PageSettled:
             "no_results": self.no_results,
             "noindex": self.noindex,
             "text_chars": self.text_chars,
+            "status": self.status,
+            "etag": self.etag,
+            "last_modified": self.last_modified,
+            "total_us": self.total_us,
+            "body_bytes": self.body_bytes,
         }
 
     @classmethod
@@ -2687,6 +2714,11 @@ class PageSettled:
             record["no_results"],
             record["noindex"],
             record["text_chars"],
+            record["status"],
+            record["etag"],
+            record["last_modified"],
+            record["total_us"],
+            record["body_bytes"],
         )
 
 
@@ -3231,8 +3263,8 @@ EVENTS: Final[Mapping[str, type[Any]]] = {
     "links-discovered.v1": LinksDiscovered,
     "page-fetched.v1": PageFetched,
     "page-parsed.v1": PageParsed,
-    "page-rejected.v1": PageRejected,
-    "page-settled.v1": PageSettled,
+    "page-rejected.v2": PageRejected,
+    "page-settled.v2": PageSettled,
     "page-validated.v1": PageValidated,
     "schema-declared.v1": SchemaDeclared,
     "seed-submitted.v2": SeedSubmitted,

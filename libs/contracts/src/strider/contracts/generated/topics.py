@@ -854,7 +854,7 @@ compares."""
 PAGES_REJECTED: Final[Topic[PageRejected]] = Topic(
     name="pages-rejected",
     value=PageRejected,
-    schema_name="page-rejected.v1",
+    schema_name="page-rejected.v2",
     description="Pages that are no content, and why. A ring service that gives up on a page speaks here too.",
     partitioner="shard",
     cleanup="delete",
@@ -894,7 +894,7 @@ PAGES_REJECTED: Final[Topic[PageRejected]] = Topic(
 PAGES_SETTLED: Final[Topic[PageSettled]] = Topic(
     name="pages-settled",
     value=PageSettled,
-    schema_name="page-settled.v1",
+    schema_name="page-settled.v2",
     description="Pages that have gone round. Closes their entries.",
     partitioner="shard",
     cleanup="delete",

@@ -1,7 +1,8 @@
 """When a page has gone round, what is said of it?
 
-The verdict, and the facts that recrawling is decided by. A page that cannot be read is settled from
-what stands in its message's headers, so that its entry is closed and nobody waits for it.
+The verdict, the facts that recrawling is decided by, and those of its answer: its outcome may be read
+later than this, or never. A page that cannot be read is settled from what stands in its message's
+headers, so that its entry is closed and nobody waits for it.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ def settle(page: PageParsed, counts: LinkCounts, *, now_ms: int) -> PageSettled:
         no_results=page.no_results,
         noindex=page.noindex,
         text_chars=page.text_chars,
+        status=page.status,
+        etag=page.etag,
+        last_modified=page.last_modified,
+        total_us=page.total_us,
+        body_bytes=page.body_bytes,
     )
 
 
@@ -92,6 +98,11 @@ def settle_rejected(page: PageRejected, *, now_ms: int) -> PageSettled:
         kind=page.kind,
         is_start=page.is_start,
         text_chars=page.text_chars,
+        status=page.status,
+        etag=page.etag,
+        last_modified=page.last_modified,
+        total_us=page.total_us,
+        body_bytes=page.body_bytes,
     )
 
 

@@ -120,9 +120,9 @@ def fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> En
     )
 
 
-def busy_ms(outcome: FetchCompleted) -> int:
-    """Say how long a request took: never nothing, so that a record shows that its outcome was counted."""
-    return max(1, -(-outcome.total_us // 1000))
+def busy_ms(answer: FetchCompleted | PageSettled) -> int:
+    """Say how long a request took: never nothing, so that a record shows that its answer was counted."""
+    return max(1, -(-answer.total_us // 1000))
 
 
 def waiting(entry: EntryRecorded, reason: str, *, due_at_ms: int, now_ms: int) -> EntryRecorded:
@@ -145,17 +145,45 @@ def settled(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryRec
     """Close an entry whose page has gone round."""
     state, reason = _SETTLED.get(page.verdict, (EntryState.COMPLETED, EntryReason.SETTLED))
     return changed(
-        entry,
+        _answered(entry, page, now_ms=now_ms),
         state=state,
         reason=reason,
         fetch_sequence=page.fetch_sequence,
         updated_at_ms=now_ms,
         closed_at_ms=now_ms,
-        fetched_at_ms=entry.fetched_at_ms or now_ms,
         losses=0,
         raw_hash=page.raw_hash or entry.raw_hash,
         text_hash=page.text_hash or entry.text_hash,
     )
+
+
+def _answered(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryRecorded:
+    """Take from a settlement what its outcome would have told, where that was not read before it.
+
+    What an earlier try has left would stand there else, and the validators of an older page beside the
+    hashes of this one.
+    """
+    if entry.state == EntryState.IN_PROGRESS and entry.fetch_sequence == page.fetch_sequence:
+        return entry
+    if not is_told(page):
+        return changed(entry, fetched_at_ms=entry.fetched_at_ms or now_ms)
+    return changed(
+        entry,
+        fetched_at_ms=now_ms,
+        body_bytes=entry.body_bytes + page.body_bytes,
+        busy_ms=entry.busy_ms + busy_ms(page),
+        status=page.status,
+        etag=page.etag or (entry.etag if page.not_modified else ""),
+        last_modified=page.last_modified or (entry.last_modified if page.not_modified else ""),
+        tries=0,
+        error_count=0,
+        error_class="",
+    )
+
+
+def is_told(page: PageSettled) -> bool:
+    """Say whether a settlement knows of the answer; of a page that nobody could read it does not."""
+    return page.total_us > 0
 
 
 _SETTLED: Final[Mapping[str, tuple[EntryState, EntryReason]]] = {

@@ -11,7 +11,8 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.contracts.generated.words import EntryState
 from strider.contracts.identity import entry_id
 from strider.runtime.effects import NOTHING, Effects
-from strider.scheduler.core import Budgets, Fetch, settle
+from strider.scheduler.core import Amount, Budgets, Fetch, settle
+from strider.scheduler.core.entries import busy_ms, is_told
 from strider.stores.frontier.ports import Known
 from strider.urls import host
 
@@ -80,9 +81,9 @@ class Settling:
             limits,
             sequence=page.fetch_sequence,
             has_page=True,
-            cost=limits.request,
+            cost=Amount(0, page.body_bytes, busy_ms(page)) if is_told(page) else limits.request,
             lease_id=str(page.fetch_sequence),
-            is_guess=True,
+            is_guess=not is_told(page),
         )
         self._budgets.settle(shard.number, fetch, now=shard.time.monotonic())
 

@@ -140,8 +140,8 @@ def entry_of(remnant: Remnant) -> EntryRecorded:
 def fetch_of(entry: EntryRecorded, limits: Allowance) -> Fetch:
     """Read from a record what was spent on its entry.
 
-    A page that was settled before its outcome was read has no cost in its record: it counts as the largest,
-    until that outcome is read.
+    A page that was given up unread before its outcome was read has no cost in its record: it counts as the
+    largest, until that outcome is read.
     """
     has_page = entry.reason in _PAGE_CAME
     is_unknown = has_page and not entry.busy_ms

@@ -66,4 +66,7 @@ def rejection_of(page: PageParsed, judgement: Judgement, *, rules_version: str, 
         text_hash=page.text_hash,
         simhash=page.simhash,
         rendered=page.rendered,
+        etag=page.etag,
+        last_modified=page.last_modified,
+        total_us=page.total_us,
     )
