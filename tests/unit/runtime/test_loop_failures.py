@@ -303,6 +303,43 @@ def test_a_flood_of_bad_messages_stops_the_loop_and_loses_none() -> None:
     simulate(scenario())
 
 
+def test_what_strangers_send_stops_nobody_at_a_door() -> None:
+    """Else a hundred bad seeds of one client would shut out everybody's, until a person has looked."""
+
+    async def scenario() -> None:
+        world = World(partitions=1, settings=LoopSettings(flood=FloodLimits(consecutive=5)))
+        await world.write(*notes(1), *[b"bad"] * 500, *notes(1))
+        loop = world.loop(Reads(NOTES, _echo, is_door=True))
+        task = world.start(loop)
+        await world.drained()
+        reasons = loop.paused_reasons
+        await world.stop(loop, task)
+
+        assert reasons == {}
+        assert len(world.letters()) == 500
+        assert len(world.texts()) == 2
+
+    simulate(scenario())
+
+
+def test_a_door_stops_where_the_fault_is_ours() -> None:
+    async def scenario() -> None:
+        world = World(partitions=1, settings=LoopSettings(flood=FloodLimits(consecutive=5)))
+        await world.write(*notes(20))
+        loop = world.loop(Reads(NOTES, _crash, is_door=True))
+        task = world.start(loop)
+        await world.until(lambda: "flood" in loop.paused_reasons)
+        await world.stop(loop, task)
+
+        assert len(world.letters()) == 4
+
+    simulate(scenario())
+
+
+async def _crash(_note: Note, _record: object) -> Effects:
+    raise ValueError
+
+
 def _anything(_topic: object, value: bytes, _headers: object, **_only: object) -> Note:
     return Note("k", value.decode())
 

@@ -90,3 +90,6 @@ class Reads:
     fields: tuple[str, ...] = ()
     """What the handler mostly looks at, fields within a field by a dot: the others are read, and judged,
     once it asks for one. Empty means that all are read at once."""
+    is_door: bool = False
+    """Whether strangers write here: bytes that are no event then speak of whoever sent them, and of nothing
+    here, so that no number of them stops the others' messages."""

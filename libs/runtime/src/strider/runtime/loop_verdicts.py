@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from strider.contracts import UnknownSchema
+from strider.contracts import DecodeError, UnknownSchema
 
 from .deadletters import reason_of, repr_of
 from .effects import NOTHING, Effects
@@ -116,7 +116,8 @@ class Verdicts:
     def _give_up(self, unit: Unit, failure: Exception) -> None:
         record = unit.record
         where = f"{record.topic}[{record.partition}]@{record.offset}"
-        if not self._breaker.bad(self._ports.clock.monotonic()):
+        is_strangers = unit.partition.reads.is_door and isinstance(failure, DecodeError)
+        if not is_strangers and not self._breaker.bad(self._ports.clock.monotonic()):
             why = f"{self._breaker.reason}, the last one {where}: {repr_of(failure):.200}"
             self._pauses.state(FLOOD, why, gates=True)
             self._held.append(unit)

@@ -139,7 +139,7 @@ class SeedIntake:
 
     def reads(self) -> tuple[Reads, ...]:
         """Say which topic goes to which method."""
-        return (Reads(SEEDS_SUBMITTED, batch=self.on_seeds),)
+        return (Reads(SEEDS_SUBMITTED, batch=self.on_seeds, is_door=True),)
 
     async def on_seeds(self, seeds: Sequence[tuple[SeedSubmitted, Record]]) -> Effects:
         """Sow what one poll has brought. Specs are spoken before the links that name them."""
