@@ -155,7 +155,10 @@ def test_who_names_no_contact_is_told_what_is_crawled(place: Path) -> None:
     """Said by the command that starts the services: else a first crawl is refused and nobody knows why."""
     command = Command(place, {"STRIDER_CONTACT": ""})
     wish = ("up", "--only", "redis", "--scale", "fetcher=1", "--no-wait")
-    line = "only loopback is crawled, as STRIDER_CONTACT is not set: whom may sites write to?\n"
+    line = (
+        "STRIDER_CONTACT is not set (whom may sites write to?): nothing but loopback is crawled, "
+        "and that where STRIDER_ALLOW_PRIVATE=true\n"
+    )
     try:
         assert command.must(*wish).endswith(line)
         assert line not in command.must(*wish)

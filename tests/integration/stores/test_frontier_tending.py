@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from typer.testing import CliRunner
@@ -74,11 +75,15 @@ async def test_the_command_line_says_how_shards_stand(
     listed = await _invoke("list", "--shard", str(SHARD))
     late = await _invoke("rebuild", "--shard", str(SHARD), "--wait", "1s")
     missing = await _invoke("list", "--shard", "99")
+    told = await _invoke("list", "--shard", str(SHARD), "--json")
+    absent = await _invoke("rebuild", "--shards", "99", "--shard", "77", "--wait", "0")
 
     assert listed[0] == 0
     assert f"shard {SHARD}: ready, 0 queued, 0 in the ring, epoch {EPOCH:x}" in listed[1]
     assert late[0] == 1  # nobody owns it
     assert missing[0] == 2
+    assert [(state["shard"], state["epoch"]) for state in json.loads(told[1])] == [(SHARD, EPOCH)]
+    assert (absent[0], "shards 77 have no working set yet" in absent[1]) == (1, True)
 
 
 async def _invoke(*words: str) -> tuple[int, str]:

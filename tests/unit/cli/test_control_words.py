@@ -29,6 +29,14 @@ def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             ["hosts", "block", "a/b", "--bootstrap", "127.0.0.1:1"], "'a/b' is no host", id="no host"
         ),
         pytest.param(["hosts", "block", "a.test", "--for", "soon"], "--for soon: give a time", id="no time"),
+        pytest.param(
+            ["explain", "https://a.test/", "--from", "nowhere"], "--from: 'nowhere' is no URL", id="no page"
+        ),
+        pytest.param(
+            ["frontier", "recover", "--older-than", "nan"], "--older-than nan: must be a", id="no age"
+        ),
+        pytest.param(["crawls", "cancel", "adhoc"], "those to come as well", id="the front door, for good"),
+        pytest.param(["crawls", "drop", "adhoc"], "those to come as well", id="all that came in by it"),
         pytest.param(["hosts", "block", "a.test", "--for", "0s"], "more than nothing", id="no time at all"),
     ],
 )

@@ -48,3 +48,4 @@ def test_a_job_has_all_lines_and_a_run_its_own(run_id: str, job_id: str, is_told
 
 def test_a_run_that_the_frontier_has_forgotten_is_looked_for_by_its_name() -> None:
     assert beginnings("my-news-20261119-44136fa355b3") == ["my-news-20261119", "my-news", "my"]
+    assert beginnings("--") == []

@@ -1,12 +1,14 @@
-"""Verdicts about a URL that nothing is known of yet."""
+"""Verdicts about a URL: what speaks for and against it, whatever stands in the log."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from strider.cli.explain_verdicts import Evidence, verdicts
-from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.scheduler.core import Orders
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, JobEvent
+from strider.scheduler.core import Orders, Standing
 from strider.urls import origin
 
 
@@ -44,3 +46,37 @@ def test_an_address_is_judged_whether_or_not_a_spec_is_known(
     assert found["address"].word == word
     assert says in found["address"].says
     assert (found["scope"].word == "unknown") == (spec is None)
+
+
+ENTRY = EntryRecorded("job", "k", "https://example.org/", "example.org", "pending", "run", "s", 0, 0)
+
+
+@pytest.mark.parametrize("standing", Standing)
+def test_whatever_is_wished_of_a_run_is_told(standing: Standing) -> None:
+    orders = Orders()
+    if standing is Standing.SPENT:
+        orders.spend("run", "pages")
+    else:
+        orders.take(JobEvent("1", _WISHES[standing], True, 0, "", job_id="job"))
+    known = replace(evidence(ENTRY.url), entry=ENTRY, orders=orders)
+
+    found = {each.step: each for each in verdicts(known)}
+
+    words = {Standing.RUNS: ("yes", "run run runs"), Standing.PAUSED: ("waits", "run run is paused")}
+    assert (found["wish"].word, found["wish"].says.partition(":")[0]) == words.get(
+        standing, ("no", f"run run is {standing.value}")
+    )
+
+
+_WISHES = {
+    Standing.RUNS: "resume",
+    Standing.PAUSED: "pause",
+    Standing.CANCELLED: "cancel",
+    Standing.DROPPED: "drop",
+}
+
+
+def test_a_crawl_spec_that_nobody_knows_is_named() -> None:
+    found = {each.step: each for each in verdicts(replace(evidence(ENTRY.url), wanted_spec="nosuch"))}
+
+    assert found["scope"].says == "no crawl spec nosuch is known"

@@ -14,12 +14,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from strider.contracts.generated.words import JobEvent as What
+from strider.contracts.identity import ADHOC
 from strider.scheduler.core import Orders, Standing
 from strider.stores.frontier.redis_glance import Glance, RunGlance
 
 from .control_asking import open_frontier
 from .crawls_logs import show_log
 from .crawls_tasks import count_tasks
+from .explain_verdicts import standing_text
 from .options import AsJson, AsJsonLines, Bootstrap
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, run_on_broker
 
@@ -122,13 +124,16 @@ def drop(run_id: Job, reason: Reason = "", bootstrap: Bootstrap = "", as_json: A
 
 
 def _wish(what: What, run_id: str, reason: str, bootstrap: str, *, as_json: bool) -> None:
+    if run_id == ADHOC and _AFTER[what] in _UNDONE_BY:
+        fail(f"{ADHOC} has all seeds without a job, those to come as well: name one of its runs", EXIT_USAGE)
     said = run_on_broker(bootstrap, lambda target: _say(target, what, run_id, reason))
     if as_json:
         print(json.dumps(said))
         return
     for each in said:
         is_new = "" if each["is_new"] else " already"
-        print(f"{each['id']} is {each['state']}{is_new}; it has {each['open']} entries open")
+        stands = standing_text(Standing(each["state"]))
+        print(f"{each['id']} {stands}{is_new}; it has {each['open']} entries open")
 
 
 async def _say(target: Target, what: What, run_id: str, reason: str) -> list[dict[str, Any]]:

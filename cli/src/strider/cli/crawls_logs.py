@@ -14,6 +14,7 @@ from typing import Any, Final
 from strider.runtime.clocks import SystemClock
 from strider.stores.frontier.redis_glance import RedisGlance
 from strider.stores.joblogs import BEGINNING, KEPT_LINES, RedisJobLogs, StoredLine
+from strider.stores.keys import is_fit
 from strider.stores.redis import Redis
 
 from .topics_broker import EXIT_FOUND, Target, fail
@@ -45,9 +46,9 @@ class Log:
 
     async def lines(self, run_id: str, *, most: int, follow: bool) -> AsyncIterator[str]:
         """Give lines as JSON. Raises Unavailable; ends the command where nothing is kept."""
-        job_id, kept = await self._found(run_id)
-        if not kept and not follow:
-            fail(f"no line of a run or job {run_id} is kept; lines are kept for a week", EXIT_FOUND)
+        job_id, kept = await self._found(run_id) if is_fit(run_id) else ("", [])
+        if not job_id or not (kept or follow):
+            fail(f"no line of a run or job {run_id!r} is kept; lines are kept for a week", EXIT_FOUND)
         own: deque[str] = deque(maxlen=most)
         own.extend(each.line.text for each in kept if is_of(each, run_id, job_id))
         for text in own:
@@ -75,7 +76,7 @@ class Log:
 def beginnings(run_id: str) -> list[str]:
     """Give the jobs that a run may be of by its name, the longest first."""
     parts = run_id.split("-")
-    return ["-".join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
+    return ["-".join(parts[:count]) for count in range(len(parts) - 1, 0, -1) if any(parts[:count])]
 
 
 def is_of(stored: StoredLine, run_id: str, job_id: str) -> bool:

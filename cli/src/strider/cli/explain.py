@@ -22,7 +22,7 @@ from .control_asking import Frontier, open_frontier
 from .explain_verdicts import Evidence, Verdict, verdicts
 from .hosts import group_named, of_group
 from .options import AsJson, Bootstrap
-from .topics_broker import EXIT_FOUND, Target, run_on_broker
+from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, run_on_broker
 from .why_story import Subject, subject_of
 
 app = typer.Typer(add_completion=False)
@@ -41,8 +41,8 @@ def explain(  # noqa: PLR0917  # typer names the options, nobody counts them
     subject = subject_of(url)
     told = [_normalised(subject)]
     jobs: dict[str, list[Verdict]] = {}
+    page = _page(from_url)
     if not subject.refusal:
-        page = subject_of(from_url).url if from_url else ""
         jobs = run_on_broker(bootstrap, lambda target: _ask(target, subject, job, spec, page))
     if as_json:
         by_job = {name: [asdict(each) for each in found] for name, found in jobs.items()}
@@ -51,6 +51,15 @@ def explain(  # noqa: PLR0917  # typer names the options, nobody counts them
         _tell(told, jobs)
     if subject.refusal:
         raise typer.Exit(EXIT_FOUND)
+
+
+def _page(from_url: str) -> str:
+    if not from_url:
+        return ""
+    page = subject_of(from_url)
+    if page.refusal:
+        fail(f"--from: {page.refusal}", EXIT_USAGE)
+    return page.url
 
 
 async def _ask(
@@ -82,6 +91,7 @@ async def _ask(
                 allow_private=target.allows_private,
                 now_ms=now_ms,
                 heeds_robots=crawl.respect_robots,
+                wanted_spec=spec_id,
             )
             told[entry.job_id if entry is not None else job or "?"] = list(verdicts(evidence))
         return told

@@ -53,6 +53,8 @@ class Evidence:
     allow_private: bool
     now_ms: int
     heeds_robots: bool = True
+    wanted_spec: str = ""
+    """The crawl spec that was asked for by name."""
 
 
 _NO_SPEC: Final = CrawlSpecDeclared(crawl_spec_id="")
@@ -72,7 +74,9 @@ def _rules(known: Evidence) -> Iterator[Verdict]:
     place = place_refusal(known.url, spec or _NO_SPEC, allow_private=known.allow_private)
     yield _word("address", place.reason.value if place else "", place.detail if place else "")
     if spec is None:
-        yield Verdict("scope", "unknown", "no crawl spec is known for it: name one with --spec")
+        named = f"no crawl spec {known.wanted_spec} is known"
+        unnamed = "no crawl spec is known for it: name one with --spec"
+        yield Verdict("scope", "unknown", named if known.wanted_spec else unnamed)
         return
     grounds = Grounds(allow_private=known.allow_private)
     [judged] = grounds.of(known.from_url or known.url, link_rules_of(spec)).judge_found([known.url])
@@ -90,10 +94,15 @@ def _frontier(known: Evidence) -> Iterator[Verdict]:
     is_closed = entry.closed_at_ms > 0
     yield Verdict("frontier", "no" if is_closed else "yes", entry_fact(entry).says)
     order = known.orders.of(entry.job_id, entry.execution_id)
-    words = {Standing.RUNS: "yes", Standing.PAUSED: "waits", Standing.CANCELLED: "no"}
+    word = {Standing.RUNS: "yes", Standing.PAUSED: "waits"}.get(order.standing, "no")
     why = f", by {order.by}" if order.by else ""
     why += f": {order.reason}" if order.reason else ""
-    yield Verdict("wish", words[order.standing], f"run {entry.execution_id} is {order.standing.value}{why}")
+    yield Verdict("wish", word, f"run {entry.execution_id} {standing_text(order.standing)}{why}")
+
+
+def standing_text(standing: Standing) -> str:
+    """Put a standing behind the name of a run."""
+    return "runs" if standing is Standing.RUNS else f"is {standing.value}"
 
 
 def _robots(known: Evidence) -> Verdict:

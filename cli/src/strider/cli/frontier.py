@@ -7,8 +7,10 @@ become ready in time, 2 wrong usage, 3 the working set does not answer.
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
 from typing import Annotated, Final, TypeVar
 
 import typer
@@ -18,8 +20,9 @@ from rich.progress import Progress
 from strider.runtime.clocks import SystemClock
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.runtime.settings_types import parse_duration
-from strider.stores.frontier.redis_tending import READY, RedisTending, ShardState
+from strider.stores.frontier.redis_tending import ABSENT, READY, RedisTending, ShardState
 
+from .options import AsJson
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, fail
 from .working_set import open_working_set, working_set_url
 
@@ -39,9 +42,13 @@ Shards = Annotated[
 
 
 @app.command("list")
-def list_shards(shard: Shard = None, shards: Shards = 12) -> None:
+def list_shards(shard: Shard = None, shards: Shards = 12, as_json: AsJson = False) -> None:
     """Show how each shard stands."""
-    for state in _run(lambda tending: _states(tending, _chosen(shard, shards))):
+    states = _run(lambda tending: _states(tending, _chosen(shard, shards)))
+    if as_json:
+        print(json.dumps([asdict(state) for state in states]))
+        return
+    for state in states:
         far = "" if state.state == READY else f", {state.share:.0%}"
         print(
             f"shard {state.shard}: {state.state}{far}, {state.queued} queued, {state.in_ring} in the ring, "
@@ -56,7 +63,7 @@ def rebuild(
     wait: Annotated[str, typer.Option("--wait", help="How long to wait for it, like 90s or 15m.")] = "15m",
 ) -> None:
     """Drop the working set and put it back from the log; nothing is released of a shard meanwhile."""
-    seconds, chosen = _seconds(wait), _chosen(shard, shards)
+    seconds, chosen = _seconds("--wait", wait), _chosen(shard, shards)
     late = _run(lambda tending: _rebuild(tending, chosen, seconds=seconds))
     if late:
         fail(f"not ready yet: shards {', '.join(map(str, late))}; is a scheduler running?", EXIT_FOUND)
@@ -70,7 +77,8 @@ def recover(
     older_than: Annotated[str, typer.Option("--older-than", help="Like 90s or 5m.")] = "5m",
 ) -> None:
     """Give requests back that no fetcher has begun for so long. What was begun ends by its own deadline."""
-    milliseconds, chosen = round(_seconds(older_than) * 1000), _chosen(shard, shards)
+    milliseconds = round(_seconds("--older-than", older_than) * 1000)
+    chosen = _chosen(shard, shards)
     ended = _run(lambda tending: _recover(tending, chosen, older_than_ms=milliseconds))
     print(f"given back: {ended}")
 
@@ -84,6 +92,14 @@ async def _recover(tending: RedisTending, shards: Sequence[int], *, older_than_m
 
 
 async def _rebuild(tending: RedisTending, shards: Sequence[int], *, seconds: float) -> list[int]:
+    absent = [state.shard for state in await _states(tending, shards) if state.state == ABSENT]
+    if absent:
+        which = ", ".join(map(str, absent))
+        print(
+            f"shards {which} have no working set yet, and get one from the scheduler that has them; "
+            "is --shards (STRIDER_SHARDS) right?",
+            file=sys.stderr,
+        )
     for number in shards:
         await tending.void(number)
     clock = SystemClock()
@@ -106,11 +122,11 @@ def _chosen(shard: Sequence[int] | None, shards: int) -> list[int]:
     return chosen
 
 
-def _seconds(text: str) -> float:
+def _seconds(option: str, text: str) -> float:
     try:
         return float(parse_duration(text))
     except ValueError as error:
-        fail(str(error), EXIT_USAGE)
+        fail(f"{option} {text}: {error}", EXIT_USAGE)
 
 
 def _run(work: Callable[[RedisTending], Awaitable[T]]) -> T:

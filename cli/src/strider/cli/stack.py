@@ -96,7 +96,10 @@ def up(  # noqa: PLR0917  # typer reads the options from here
     else:
         _note("starting; see: strider status")
     if not raised.has_contact and raised.wish.copies("fetcher", example=False):
-        _note("only loopback is crawled, as STRIDER_CONTACT is not set: whom may sites write to?")
+        _note(
+            "STRIDER_CONTACT is not set (whom may sites write to?): nothing but loopback is crawled, "
+            "and that where STRIDER_ALLOW_PRIVATE=true"
+        )
     if attach:
         _attach(home)
 

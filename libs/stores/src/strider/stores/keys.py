@@ -18,6 +18,11 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _UNFIT: Final = re.compile(r"[{}\s\x00-\x1f\x7f]")
 
 
+def is_fit(value: str) -> bool:
+    """Say whether a value may stand in a key: no blank, no brace, and not empty."""
+    return bool(value) and not _UNFIT.search(value)
+
+
 @dataclass(frozen=True, slots=True)
 class KeyFamily:
     """Keys of one kind. Call it with an id, and with the further parts that it declares."""
@@ -46,7 +51,7 @@ class KeyFamily:
             raise ValueError(f"{self.pattern} takes {len(self.parts)} parts after the id, not {len(parts)}")
         values = [str(value) for value in (entity_id, *parts)]
         for value in values:
-            if not value or _UNFIT.search(value):
+            if not is_fit(value):
                 raise ValueError(f"does not fit into a key: {value!r}")
         tail = "".join(f":{value}" for value in values[1:])
         return f"strider:{self.entity}:{{{values[0]}}}:{self.attribute}{tail}"

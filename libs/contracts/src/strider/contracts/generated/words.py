@@ -60,7 +60,7 @@ class BlockReason(StrEnum):
     RETRY_AFTER = "retry_after"
     """It named a time."""
     FORBIDDEN = "forbidden"
-    """It answered 403 too often."""
+    """It answered 403 or 429 too often."""
     HARD_REJECTION = "hard_rejection"
     """Its pages say that access is denied."""
     BREAKER = "breaker"

@@ -14,7 +14,9 @@ from strider.stores.redis import Redis
 from .redis_scripts import frontier_script
 from .rules import DEFAULT_DELAY_MS, VISITED_TTL_MS
 
-READY = "ready"
+READY: Final = "ready"
+ABSENT: Final = "absent"
+"""That is, nobody has taken it since Redis was empty."""
 
 _QUEUED: Final = slice(16, 22)
 _IN_RING: Final = slice(22, 28)
@@ -49,7 +51,7 @@ class RedisTending:
             "HMGET", FRONTIER_HEADER(shard), "epoch", "state", "share", "figures", "offset"
         )
         epoch, state, share, figures, offset = told
-        word = state.decode() if state else "absent"
+        word = state.decode() if state else ABSENT
         return ShardState(
             shard,
             int(epoch or 0),
