@@ -8,6 +8,7 @@ import random
 import pytest
 
 from strider.runtime.inprocess import simulate
+from strider.scheduler.topology import Scheduler
 
 from .checks import begun, check_politeness, kill_one, see_through
 from .seeds import seeds
@@ -70,6 +71,33 @@ def test_answers_of_the_working_set_may_be_overtaken(seed: int) -> None:
         await see_through(world, world.start())
 
     simulate(scenario())
+
+
+def test_shards_may_come_and_go_while_runs_are_counted() -> None:
+    """The count is asked for in one shard after the other; a process that died of it had to take all anew."""
+
+    async def scenario() -> None:
+        world = await begun(1, latency_seconds=1.0)
+        scheduler = world.start()
+        counting = asyncio.create_task(count_for_ever(scheduler.scheduler))
+        for _ in range(3):
+            other = world.start()
+            await asyncio.sleep(20)
+            await other.stop()
+            await asyncio.sleep(20)
+        is_counting = not counting.done()
+        counting.cancel()
+        await see_through(world, scheduler)
+
+        assert is_counting
+
+    simulate(scenario())
+
+
+async def count_for_ever(scheduler: Scheduler) -> None:
+    while True:
+        await asyncio.gather(scheduler.runs(), scheduler.counts("run"))
+        await asyncio.sleep(0.1)
 
 
 @seeds(2, of=4)

@@ -84,6 +84,9 @@ class DistantFrontier(MemoryFrontier):
     async def accept(self, *args: Any, **settings: Any) -> Any:
         return await self._late(super().accept(*args, **settings))
 
+    async def counts(self, *args: Any) -> Any:
+        return await self._late(super().counts(*args))
+
     async def _late(self, answering: Awaitable[Any]) -> Any:
         answer = await answering
         await asyncio.sleep(self._chance.uniform(0, self._seconds))

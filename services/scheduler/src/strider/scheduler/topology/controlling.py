@@ -72,7 +72,8 @@ class Controlling:
         spent = [run for run in parts if self._spend(run)]
         changed = [event for event in events if self._orders.take(event)]
         for event in changed:
-            _log.info("Wish Heard", what=event.what, run=event.execution_id, group=event.group, by=event.by)
+            about = {"job": event.job_id, "run": event.execution_id, "group": event.group}
+            _log.info("Wish Heard", what=event.what, by=event.by, **about)
         groups = {event.group for event in changed if event.group}
         for shard in list(self._held.values()):
             if spent or len(groups) < len(changed):

@@ -226,11 +226,11 @@ class Scheduler:
 
     async def counts(self, execution_id: str) -> Mapping[int, ShardCount]:
         """Count an execution's entries in each shard in hand; a shard that is not ready cannot say."""
-        return {number: await _count(shard, execution_id) for number, (shard, _) in self._shards.items()}
+        return {shard.number: await _count(shard, execution_id) for shard in self._in_hand()}
 
     async def runs(self) -> Sequence[Mapping[str, Counts] | None]:
         """Count every run in each shard in hand; None for one that cannot say."""
-        return [await _counts(shard) for shard, _ in self._shards.values()]
+        return [await _counts(shard) for shard in self._in_hand()]
 
     async def _by_shard(
         self,
@@ -245,6 +245,7 @@ class Scheduler:
         return together(parts)
 
     def _in_hand(self) -> list[Shard]:
+        """Give the shards as they are now: others come and go while one is waited for."""
         return [shard for shard, _ in self._shards.values()]
 
     def _held(self, number: int) -> Shard:
