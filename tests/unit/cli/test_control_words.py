@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from strider.cli.hosts import unblocked_text
 from strider.cli.words import app
+from strider.contracts.generated.events import HostRecorded
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +55,25 @@ def test_what_is_no_url_is_explained_without_asking_anybody() -> None:
 
     assert told.exit_code == 1
     assert told.stdout.startswith("normalise   no ")
+
+
+@pytest.mark.parametrize(
+    ("is_barred", "until_ms", "says"),
+    [
+        pytest.param(True, 0, "a.test is asked again", id="blocked"),
+        pytest.param(False, 0, "nobody had blocked a.test", id="not-blocked"),
+        pytest.param(True, 5_000, "a.test is asked again", id="has-rested"),
+        pytest.param(
+            True,
+            61_000,
+            "a.test is asked again; it rests until 1970-01-01 00:01:01 all the same: rate_limited",
+            id="rests",
+        ),
+    ],
+)
+def test_a_person_is_told_that_a_host_rests_by_its_own_wish(
+    is_barred: bool, until_ms: int, says: str
+) -> None:
+    record = HostRecorded("group", "a.test", 1, blocked_until_ms=until_ms, block_reason="rate_limited")
+
+    assert unblocked_text("a.test", record, is_barred=is_barred, now_ms=9_000) == says

@@ -293,6 +293,19 @@ def test_how_its_host_stands_is_told(fields: dict[str, Any], says: str) -> None:
     assert ("Left alone" in fact.says) is (fields.get("is_active") is False)
 
 
+def test_what_is_over_is_told_as_such() -> None:
+    """Its record stays as it is until something else is to be said of the host."""
+    record = HostRecorded(
+        "group", "www.example.org", AT_MS, blocked_until_ms=AT_MS, block_reason="rate_limited",
+        is_active=False, barred_until_ms=AT_MS,
+    )  # fmt: skip
+
+    says = host_fact(record, now_ms=AT_MS).says
+
+    assert "Was blocked until 2026-11-18 12:00:01" in says
+    assert "Was left alone until 2026-11-18 12:00:01" in says
+
+
 def test_the_story_is_told_in_order_of_time() -> None:
     """Whoever was asked first; what is known of the host stands apart."""
     late, early = (

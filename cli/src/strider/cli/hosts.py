@@ -20,6 +20,7 @@ from strider.contracts.generated.words import JobEvent as What
 from strider.contracts.partitioning import shard_of_host
 from strider.runtime.settings_types import parse_duration
 from strider.scheduler.core import Orders
+from strider.scheduler.core.orders import NO_BAR
 from strider.stores.frontier.redis_glance import GroupGlance
 from strider.urls import Refused, as_found, host, registrable_domain
 
@@ -42,8 +43,9 @@ def list_hosts(bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
     if as_json:
         print(json.dumps([record.to_record() for record in records]))
         return
+    now_ms = round(time.time() * 1000)
     for record in records:
-        print(host_fact(record).says)
+        print(host_fact(record, now_ms=now_ms).says)
     recorded = {record.group for record in records}
     for group in sorted(
         group for group, bar in orders.bars.items() if bar.until_ms and group not in recorded
@@ -62,7 +64,7 @@ def show(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None
         print(json.dumps({"group": group, "records": told, "live": asdict(live) if live else None}))
     else:
         for record in records:
-            print(host_fact(record).says)
+            print(host_fact(record, now_ms=round(time.time() * 1000)).says)
         print(_live(live))
     if not records and (live is None or not (live.queued or live.next_request_ms)):
         fail(f"nothing is known of {group}", EXIT_FOUND)
@@ -83,8 +85,24 @@ def block(
 
 @app.command()
 def unblock(name: Host, bootstrap: Bootstrap = "", as_json: AsJson = False) -> None:
-    """Have a host asked again."""
-    _wish(What.UNBLOCK_HOST, name, bootstrap, as_json=as_json)
+    """Have a host asked again that somebody had blocked; a rest that it wants itself goes on."""
+    now_ms = round(time.time() * 1000)
+    group, is_barred, record = run_on_broker(bootstrap, lambda target: _unblock(target, name, now_ms))
+    if as_json:
+        rests_until_ms = record.blocked_until_ms if record is not None else 0
+        told = {"was_blocked": is_barred, "rests_until_ms": rests_until_ms}
+        print(json.dumps({"group": group, "wish": What.UNBLOCK_HOST.value, **told}))
+    else:
+        print(unblocked_text(group, record, is_barred=is_barred, now_ms=now_ms))
+
+
+def unblocked_text(group: str, record: HostRecorded | None, *, is_barred: bool, now_ms: int) -> str:
+    """Say what follows from an unblocking; nobody's wish shortens the rest that a host asked for."""
+    says = f"{group} is asked again" if is_barred else f"nobody had blocked {group}"
+    if record is None or record.blocked_until_ms <= now_ms:
+        return says
+    until = moment_text(moment(record.blocked_until_ms))
+    return f"{says}; it rests until {until} all the same: {record.block_reason}"
 
 
 def _wish(what: What, name: str, bootstrap: str, *, as_json: bool, **about: Any) -> None:
@@ -92,10 +110,8 @@ def _wish(what: What, name: str, bootstrap: str, *, as_json: bool, **about: Any)
     until = moment_text(moment(about["until_ms"])) if about.get("until_ms") else "it is unblocked"
     if as_json:
         print(json.dumps({"group": group, "wish": what.value, **about}))
-    elif what is What.BLOCK_HOST:
-        print(f"{group} is left alone until {until}")
     else:
-        print(f"{group} is asked again")
+        print(f"{group} is left alone until {until}")
 
 
 async def _say(target: Target, what: What, name: str, **about: Any) -> str:
@@ -103,6 +119,16 @@ async def _say(target: Target, what: What, name: str, **about: Any) -> str:
     async with open_frontier(target) as frontier:
         await frontier.wish(what, group=group, **about)
     return group
+
+
+async def _unblock(target: Target, name: str, now_ms: int) -> tuple[str, bool, HostRecorded | None]:
+    group = group_named(target, name)
+    async with open_frontier(target) as frontier:
+        is_barred = (await frontier.orders()).bars.get(group, NO_BAR).until_ms > now_ms
+        records = await frontier.latest(HOSTS, [shard_of_host(group, frontier.shards)])
+        await frontier.wish(What.UNBLOCK_HOST, group=group)
+    known = (each for each in records if each.group == group and each.kind == HostRecordKind.GROUP)
+    return group, is_barred, next(known, None)
 
 
 async def _all(target: Target) -> tuple[list[HostRecorded], Orders]:

@@ -7,6 +7,7 @@ may concern it is decoded. What is no URL has no key; it is looked for as it is 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -200,9 +201,10 @@ class Log:
         entries = await self._latest(FRONTIER, known.host, ends=(f"/{known.key}".encode(),))
         names = {known.origin.encode(), known.host.encode(), known.domain.encode()}
         hosts = await self._latest(HOSTS, known.host, ends=tuple(names))
+        now_ms = round(time.time() * 1000)
         return [
             *(entry_fact(entry) for entry in entries.values() if not job or entry.job_id == job),
-            *(host_fact(host) for name, host in hosts.items() if name in names),
+            *(host_fact(host, now_ms=now_ms) for name, host in hosts.items() if name in names),
         ]
 
     async def _lost_seeds(self, known: Known) -> list[DeadLetter]:

@@ -120,9 +120,9 @@ def entry_fact(entry: EntryRecorded) -> Fact:
     )
 
 
-def host_fact(host: HostRecorded) -> Fact:
-    """Tell how its host, or its origin's robots.txt, stands."""
-    says = _robots_says(host) if host.kind == HostRecordKind.ROBOTS else _group_says(host)
+def host_fact(host: HostRecorded, *, now_ms: int = 0) -> Fact:
+    """Tell how its host, or its origin's robots.txt, stands; what is over by now is told as such."""
+    says = _robots_says(host) if host.kind == HostRecordKind.ROBOTS else _group_says(host, now_ms)
     return Fact(moment(host.updated_at_ms), "scheduler", says, "host", details=host.to_record())
 
 
@@ -164,19 +164,23 @@ def _robots_says(host: HostRecorded) -> str:
     return says + (_also("asked", moment_text(asked)) if asked else "")
 
 
-def _group_says(host: HostRecorded) -> str:
+def _group_says(host: HostRecorded, now_ms: int) -> str:
     says = f"requests to {host.group} keep {host.delay_seconds:g} s apart, breaker {host.breaker}."
     if host.block_reason:
-        says += f" Blocked until {moment_text(moment(host.blocked_until_ms))}: {host.block_reason}."
+        blocked = "Blocked" if host.blocked_until_ms > now_ms else "Was blocked"
+        says += f" {blocked} until {moment_text(moment(host.blocked_until_ms))}: {host.block_reason}."
         says += _meaning(BlockReason, host.block_reason)
-    return says + ("" if host.is_active else _bar_says(host))
+    return says + ("" if host.is_active else _bar_says(host, now_ms))
 
 
-def _bar_says(host: HostRecorded) -> str:
+def _bar_says(host: HostRecorded, now_ms: int) -> str:
     is_for_ever = not host.barred_until_ms or host.barred_until_ms >= FOR_EVER_MS
     until = "it is unblocked" if is_for_ever else moment_text(moment(host.barred_until_ms))
+    left = "Left" if is_for_ever or host.barred_until_ms > now_ms else "Was left"
     return (
-        f" Left alone until {until}." + _also("wished by", host.blocked_by) + _also("why", host.block_detail)
+        f" {left} alone until {until}."
+        + _also("wished by", host.blocked_by)
+        + _also("why", host.block_detail)
     )
 
 
