@@ -20,6 +20,8 @@ from strider.cli.why_facts import (
     host_fact,
     letter_fact,
     line_fact,
+    moment,
+    moment_text,
     page_fact,
 )
 from strider.cli.why_story import Subject, as_json, subject_of, tell
@@ -304,6 +306,11 @@ def test_what_is_over_is_told_as_such() -> None:
 
     assert "Was blocked until 2026-11-18 12:00:01" in says
     assert "Was left alone until 2026-11-18 12:00:01" in says
+
+
+@pytest.mark.parametrize("milliseconds", [0, -1, 10**18, (1 << 48) - 1 << 16])
+def test_a_time_beyond_all_years_is_none_that_is_known(milliseconds: int) -> None:
+    assert moment_text(moment(milliseconds)) == "?"
 
 
 def test_the_story_is_told_in_order_of_time() -> None:

@@ -160,6 +160,29 @@ def test_a_flood_of_endless_urls_is_told_in_little() -> None:
     assert told <= 10_000 * 600
 
 
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"delay_seconds": 1e12}, "delay_seconds is 1000000000000.0, wanted is 0 to 86400"),
+        ({"delay_seconds": -1.0}, "delay_seconds is -1.0, wanted is 0 to 86400"),
+        ({"delay_seconds": nan}, "delay_seconds is nan, wanted is 0 to 86400"),
+        ({"max_hops": -1}, "max_hops is -1, wanted is 0 to 100"),
+        ({"host_patience_seconds": -5}, "host_patience_seconds is -5, wanted is 0 to 1000000000"),
+        ({"max_in_flight_per_group": 0}, "max_in_flight_per_group is 0, wanted is 1 to 10000"),
+    ],
+)
+def test_nobody_crawls_by_numbers_that_make_no_sense(fields: dict[str, Any], says: str) -> None:
+    """Its delay would hold for whoever crawls that host, for ever."""
+    spec = a_spec(**fields)
+    seed = SeedSubmitted(url="https://a.test/x", crawl_spec_id=spec.crawl_spec_id)
+    known = {spec.crawl_spec_id: spec}
+
+    answer = sow(seed, PLACE, timestamp_ms=0, known=known, allow_private=False)
+
+    assert isinstance(answer, RefusedSeed)
+    assert (answer.reason, answer.detail) == ("unknown_spec", f"the crawl spec cannot be used: {says}")
+
+
 def test_an_undeclared_spec_is_a_refusal() -> None:
     """Crawling by other settings than those that were meant would be worse than not crawling."""
     assert sown(crawl_spec_id="feed", job_id="j1") == RefusedSeed(

@@ -28,6 +28,7 @@ from strider.contracts.generated.words import (
     HostRecordKind,
     RobotsState,
 )
+from strider.contracts.ranges import RANGES
 from strider.scheduler.core import FOR_EVER_MS
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -138,8 +139,10 @@ def line_fact(line: Mapping[str, Any]) -> Fact:
 
 
 def moment(milliseconds: int) -> datetime | None:
-    """Turn milliseconds since 1970 into a moment; 0 means that it is not known."""
-    return _EPOCH + timedelta(milliseconds=milliseconds) if milliseconds > 0 else None
+    """Turn milliseconds since 1970 into a moment; what is not known is 0, or beyond all years."""
+    if not 0 < milliseconds <= RANGES["submitted_at_ms"][1]:
+        return None
+    return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def moment_text(at: datetime | None) -> str:

@@ -1,4 +1,4 @@
-"""Which numbers a seed may say, and with what sentence another one is refused.
+"""Which numbers a seed may say, or a crawl spec, and with what sentence another one is refused.
 
 Declared once for every way in: the JSON door, Avro seeds, and the options of commands. Pure.
 """
@@ -36,6 +36,31 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = {
 
 A delay is a day at most, a run lasts some thirty years, a time ends with the year 9999.
 """
+
+
+SPEC_RANGES: Final[Mapping[str, tuple[int, int]]] = {
+    "priority": (0, 3),
+    "max_depth": (0, MAX_DEPTH),
+    "max_hops": (0, 100),
+    "delay_seconds": (0, 86_400),
+    "max_in_flight_per_group": (1, 10_000),
+    "request_timeout_seconds": (0, 86_400),
+    "host_patience_seconds": (0, 10**9),
+    "max_tries": (0, 1_000),
+    "max_body_bytes": (1, 10**12),
+    "recrawl_seconds": (0, 10**9),
+    "recrawl_cap_seconds": (0, 10**9),
+}
+"""The same of a crawl spec. Its delay holds for whoever crawls a host: one of a million years, too."""
+
+
+def spec_fault(spec: object) -> str:
+    """Say what is wrong with a crawl spec's numbers; empty where nothing is."""
+    for name, (least, most) in SPEC_RANGES.items():
+        value = getattr(spec, name)
+        if value is not None and not least <= value <= most:
+            return f"{name} is {value}, wanted is {least} to {most}"
+    return ""
 
 
 def range_fault(name: str, value: float, *, called: str = "") -> str:

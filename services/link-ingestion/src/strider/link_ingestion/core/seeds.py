@@ -15,7 +15,7 @@ from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.words import DecisionReason, LinkVia, RequestKind
-from strider.contracts.ranges import RANGES, range_fault
+from strider.contracts.ranges import RANGES, range_fault, spec_fault
 from strider.contracts.specs import execution_of, job_of, spec_of_seed
 from strider.urls import (
     BadPattern,
@@ -71,6 +71,8 @@ def sow(
     named = seed.crawl_spec_id
     if named and named not in known:
         return _refuse(seed, found, DecisionReason.UNKNOWN_SPEC, f"no crawl spec {named} was declared")
+    if named and (fault := spec_fault(known[named])):
+        return _refuse(seed, found, DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}")
     if isinstance(found, Refused):
         return _refuse(seed, found, found.reason, _detail_of(found, seed.url))
     url_host = host(found)
