@@ -352,7 +352,7 @@ async def _counts(shard: Shard) -> Mapping[str, Counts] | None:
     try:
         with shard.ready():
             return await shard.working_set.counts(shard.number, shard.epoch)
-    except (Unavailable, NotReady):
+    except (Unavailable, NotReady, Fenced):  # of a shard that somebody else has by now, others tell
         return None
 
 
