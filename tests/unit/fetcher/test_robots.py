@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from strider.fetcher.core import Answer, robots_text
-from strider.fetcher.core.robots import Wishes, wishes_of
+from strider.fetcher.core.robots import MOST_MEMBERS, Wishes, wishes_of
 
 from .values import answer, head
 
@@ -67,6 +67,13 @@ def _packed(text: bytes, *, window: int) -> bytes:
             "a\nb\n",
             False,
             id="two-members",
+        ),
+        pytest.param(answer(b"", content_encoding="gzip"), "", False, id="nothing-packed"),
+        pytest.param(
+            answer(gzip.compress(b"a") * 20_000, content_encoding="gzip"),
+            "a" * MOST_MEMBERS,
+            True,
+            id="members",
         ),
         pytest.param(
             answer(gzip.compress(b"a\n") + bytes(512), content_encoding="gzip"), "a\n", False, id="padded"

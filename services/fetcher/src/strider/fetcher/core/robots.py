@@ -21,6 +21,8 @@ from .reading import ROBOTS_BYTES, encodings
 LONGEST_READ: Final = 100 * 1024
 """Characters: longer ones are not parsed here, since that holds up everybody else."""
 MOST_SITEMAPS: Final = 50
+MOST_MEMBERS: Final = 100
+"""Of one gzip file: with thousands of empty ones somebody would have us busy."""
 
 _GZIP: Final = 31
 _ZLIB: Final = 15
@@ -90,38 +92,21 @@ def _unfolded(encoding: str, content: bytes) -> tuple[bytes, bool]:
 
 def _inflated(content: bytes, window: int) -> tuple[bytes, bool]:
     """Undo one encoding; gzip may have several members, and all of their rules bind."""
-    text, rest = b"", content
-    while rest:
+    if not content:
+        return content, False
+    text, at = b"", 0
+    for _ in range(MOST_MEMBERS):
         inflater = zlib.decompressobj(window)
-        try:
-            text, rest = _member(inflater, rest, text)
-        except _BrokenError as broken:
-            # What was never packed, whatever its label says, are the rules themselves.
-            return (broken.text, True) if broken.text else (content, False)
-        if not inflater.eof or len(text) > ROBOTS_BYTES:
-            return text, True
-        if not rest.startswith(_GZIP_MAGIC):
-            break
-    return text, False
-
-
-def _member(inflater: zlib._Decompress, packed: bytes, text: bytes) -> tuple[bytes, bytes]:
-    """Add what comes out of one member; gives what stands behind it, too."""
-    for start in range(0, len(packed), _SLICE_BYTES):
-        try:
-            room = ROBOTS_BYTES + 1 - len(text)
-            text += inflater.decompress(packed[start : start + _SLICE_BYTES], room)
-        except zlib.error:
-            raise _BrokenError(text) from None
-        if inflater.eof or len(text) > ROBOTS_BYTES:
-            return text, inflater.unused_data + packed[start + _SLICE_BYTES :]
-    return text, b""
-
-
-class _BrokenError(Exception):
-    """A packed text that is wrong from some point on."""
-
-    def __init__(self, text: bytes) -> None:
-        super().__init__()
-        self.text = text
-        """What came before."""
+        while not inflater.eof:
+            packed = content[at : at + _SLICE_BYTES]
+            try:
+                text += inflater.decompress(packed, ROBOTS_BYTES + 1 - len(text))
+            except zlib.error:
+                # What was never packed, whatever its label says, are the rules themselves.
+                return (text, True) if text else (content, False)
+            if not packed or len(text) > ROBOTS_BYTES:
+                return text, True
+            at += len(packed) - len(inflater.unused_data)
+        if not content.startswith(_GZIP_MAGIC, at):
+            return text, False  # what stands behind the end is padding
+    return text, True
