@@ -137,6 +137,8 @@ async def _fetched(proxy: Proxy, url: str) -> dict[str, Any]:
         told = (await fetches.fetch(found, Wanted(follows=False)))[-1].told
     finally:
         await fetches.close()
+    if told.outcome == FetchOutcome.POLICY_BLOCKED:
+        raise BadAsking(f"{url} may not be asked: {told.error_message}")  # no proxy has been asked yet
     works = told.status > 0 and told.outcome != FetchOutcome.PROXY_FAILED
     return {
         "works": works,
