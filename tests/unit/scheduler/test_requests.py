@@ -69,9 +69,9 @@ def test_credentials_go_to_the_sites_that_they_are_for(
     entry: EntryRecorded, scope: str, is_told: bool
 ) -> None:
     """A crawl without bounds follows anybody's link: whoever is linked to must not learn a password."""
-    headers = {"Authorization": "Bearer x", "cookie": "a=b", "X-A": "1"}
+    headers = {"Authorization": "Bearer x", "cookie": "a=b", "X-Api-Key": "k", "X-A": "1"}
     spec = a_spec(scope=scope, headers=headers, hosts=("listed.test",), domains=("mine.test",))
 
     names = fetch_request(entry, spec, LICENCE).header_names
 
-    assert names == (("Authorization", "cookie", "X-A") if is_told else ("X-A",))
+    assert names == (("Authorization", "cookie", "X-Api-Key", "X-A") if is_told else ("X-A",))

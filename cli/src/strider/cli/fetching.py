@@ -17,6 +17,7 @@ from strider.contracts.generated.words import DecisionReason, ErrorClass, FetchO
 from strider.fetcher.adapters import open_asker, rules_of
 from strider.fetcher.core import Answer, Failed, Head, Making, Proxy, RedirectRules, Standing, interpret
 from strider.fetcher.settings import FetcherSettings
+from strider.politeness import is_personal
 from strider.runtime.ports import Clock
 from strider.runtime.settings_sources import SettingsError, load
 from strider.stores.frontier.values import Mark, Marked
@@ -209,4 +210,4 @@ def _request(url: str, wanted: Wanted, *, chain: tuple[str, ...], number: int) -
 
 def _impersonal(headers: Mapping[str, str]) -> Mapping[str, str]:
     """Leave out what is meant for one origin alone."""
-    return {name: value for name, value in headers.items() if name.lower() not in {"authorization", "cookie"}}
+    return {name: value for name, value in headers.items() if not is_personal(name)}

@@ -1,7 +1,8 @@
-"""When a host may be asked: robots rules, delays, breakers, retry ladders. Pure."""
+"""When a host may be asked, and what it may be told: robots rules, delays, breakers, retry ladders. Pure."""
 
 from .backoff import BackOff
 from .breaker import Breaker, Signal
+from .credentials import is_personal
 from .ladder import DB_WRITE, FETCH, INFRASTRUCTURE, REDIS_OP, ROBOTS, RetryLadder
 from .robots import MAX_CRAWL_DELAY_SECONDS, MAX_ROBOTS_BYTES, Robots, product_token
 from .robots_state import Answer, Asked, OriginRobots, Standing, answer_of, answered
@@ -25,5 +26,6 @@ __all__ = [
     "Standing",
     "answer_of",
     "answered",
+    "is_personal",
     "product_token",
 ]

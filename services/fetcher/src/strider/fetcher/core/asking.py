@@ -15,6 +15,7 @@ from zlib import crc32
 
 from strider.contracts.generated.events import FetchRequested
 from strider.contracts.generated.words import ErrorClass, RequestKind
+from strider.politeness import is_personal
 from strider.urls import host
 
 from .answers import Failed
@@ -41,9 +42,6 @@ _OURS: Final = frozenset(
     }
 )
 """Names that a run may not set."""
-
-_PERSONAL: Final = frozenset({"authorization", "cookie"})
-"""What is meant for one origin and must not reach another."""
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNFIT: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -146,7 +144,7 @@ def _add(headers: Headers, request: FetchRequested, *, is_foreign: bool) -> None
         lower = name.lower()
         if lower in _OURS or not _NAME.fullmatch(name) or _UNFIT.search(value):
             continue
-        if is_foreign and lower in _PERSONAL:
+        if is_foreign and is_personal(name):
             continue
         if lower == "accept":
             headers[1] = (name, value)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchRequested
 from strider.contracts.generated.words import RequestKind, Scope
 from strider.contracts.making import swift
+from strider.politeness import is_personal
 from strider.urls import host, origin, registrable_domain
 
 from .allowance import NOTHING, Amount
 from .robots import JOB
-
-_PERSONAL: Final = frozenset({"authorization", "cookie"})
-"""Headers that were meant for the site of the seed."""
 
 
 @swift(frozen=True, slots=True)
@@ -72,7 +68,7 @@ def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, licence: Licenc
 def _header_names(entry: EntryRecorded, spec: CrawlSpecDeclared) -> tuple[str, ...]:
     if is_at_home(entry, spec):
         return tuple(spec.headers)
-    return tuple(name for name in spec.headers if name.lower() not in _PERSONAL)
+    return tuple(name for name in spec.headers if not is_personal(name))
 
 
 def is_at_home(entry: EntryRecorded, spec: CrawlSpecDeclared) -> bool:
