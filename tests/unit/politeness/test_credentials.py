@@ -7,8 +7,8 @@ import pytest
 from strider.politeness import is_personal
 
 PERSONAL = (
-    "Authorization cookie X-Api-Key apikey X-Auth Private-Token X-Access-Token X-Amz-Security-Token X-CSRF-Token "
-    "Ocp-Apim-Subscription-Key X-Session-Id X-Secret X-Password X-Signature api_key"
+    "Authorization cookie X-Api-Key apikey X-Auth Private-Token X-Access-Token X-Amz-Security-Token "
+    "X-CSRF-Token Ocp-Apim-Subscription-Key X-Session-Id X-Secret X-Password X-Signature api_key"
 )
 IMPERSONAL = "Accept Accept-Language DNT Referer Cache-Control X-Requested-With X-Keyword Sec-Fetch-Mode"
 
