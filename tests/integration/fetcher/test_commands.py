@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from strider.fetcher.core import MOST_FAILURES
 from strider.testing.hostile import FAILING, FINE, PAGE, answer, redirect, running, says
 
 
@@ -113,6 +114,28 @@ async def test_what_cannot_be_meant_is_told_before_anything_is_asked(
 
     assert (code, told, server.asked) == (2, [], [])
     assert why in said
+
+
+async def test_what_lacks_here_is_told_of_each_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service would wait until a proxy is back; a person is told."""
+    monkeypatch.setenv("CRAWLER_PROXIES_ENABLED", "true")
+    monkeypatch.setenv("CRAWLER_PROXY_URLS", "http://127.0.0.1:9")
+    urls = [f"http://127.0.0.1:1/{number}" for number in range(MOST_FAILURES + 2)]
+
+    code, told, said = await _strider("fetch", *urls, "--allow-private", "--delay", "0")
+
+    assert (code, said.count("Traceback")) == (1, 0)
+    assert [each["reason"] for each in told] == ["proxy_unreachable"] * len(urls)
+    assert (told[-1]["message"], told[-1]["before_connect"]) == ("none of 1 proxies is in use", True)
+
+
+async def test_authorities_that_are_none_are_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FETCHER_CA_FILE", __file__)
+
+    code, told, said = await _strider("fetch", "http://127.0.0.1:1/", "--allow-private")
+
+    assert (code, told, said.count("\n")) == (2, [], 1)
+    assert "FETCHER_CA_FILE" in said
 
 
 async def test_a_private_address_is_refused_with_the_option_that_allows_it() -> None:

@@ -14,10 +14,11 @@ from typing import Final
 
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.contracts.generated.words import DecisionReason, ErrorClass, FetchOutcome, RequestKind
-from strider.fetcher.adapters import open_asker, rules_of
+from strider.fetcher.adapters import open_asker, rotation, rules_of, uplink
 from strider.fetcher.core import Answer, Failed, Head, Making, Proxy, RedirectRules, Standing, interpret
 from strider.fetcher.settings import FetcherSettings
 from strider.politeness import is_personal
+from strider.runtime.errors import StartRefused, Unavailable
 from strider.runtime.ports import Clock
 from strider.runtime.settings_sources import SettingsError, load
 from strider.stores.frontier.values import Mark, Marked
@@ -65,11 +66,14 @@ class SingleFetches:
         self._settings = settings
         self._rules = rules_of(settings)
         self._clock = clock
-        self._asker = open_asker(settings, _EveryLease(clock), clock=clock, name="strider-fetch")
-        rotation = self._asker.proxies
-        if rotation is not None and proxy is not None:
-            rotation.set([(proxy, Standing())])
-        if rotation is not None and not rotation.seats:
+        try:
+            self._asker = open_asker(settings, _EveryLease(clock), clock=clock, name="strider-fetch")
+        except StartRefused as refused:
+            raise BadAsking(str(refused)) from refused
+        proxies = self._asker.proxies
+        if proxies is not None and proxy is not None:
+            proxies.set([(proxy, Standing())])
+        if proxies is not None and not proxies.seats:
             raise BadAsking("CRAWLER_PROXIES_ENABLED is set, and CRAWLER_PROXY_URLS names no proxy")
         self._number = 0
         self._ended_at: dict[str, float] = {}
@@ -103,7 +107,10 @@ class SingleFetches:
         await self._wait_for(host(url))
         self._number += 1
         request = _request(url, wanted, chain=chain, number=self._number)
-        done = await self._asker.ask(request)
+        try:
+            done = await self._asker.ask(request)
+        except Unavailable as failure:
+            return _unasked(request, failure, clock=self._clock)
         assert done is not None, "every lease is ours"
         self._ended_at[host(url)] = self._clock.monotonic()
         done.holding.release()
@@ -162,12 +169,26 @@ def read_url(text: str, settings: FetcherSettings) -> str | Refused:
 
 def refusal(text: str, refused: Refused, wanted: Wanted, *, clock: Clock) -> Attempt:
     """Say of a text that nothing can be asked by it, as the fetcher says it of such a URL."""
-    now_us = round(clock.now().timestamp() * 1_000_000)
     is_scheme = refused.reason == DecisionReason.REFUSED_SCHEME
     failed = Failed(ErrorClass.REFUSED_SCHEME if is_scheme else ErrorClass.BAD_URL, _words(refused))
     request = replace(_request("http://localhost/", wanted, chain=(), number=0), url=text[:2048], origin="")
+    return _not_made(request, failed, clock=clock)
+
+
+def _unasked(request: FetchRequested, failure: Unavailable, *, clock: Clock) -> Attempt:
+    """Say of a request why it could not be made now; the service would wait, as long as it takes."""
+    error = _LACKS.get(failure.part, ErrorClass.INTERNAL)
+    return _not_made(request, Failed(error, failure.detail), clock=clock)
+
+
+def _not_made(request: FetchRequested, failed: Failed, *, clock: Clock) -> Attempt:
+    now_us = round(clock.now().timestamp() * 1_000_000)
     made = Making(now_us, now_us, is_before_connect=True)
     return Attempt(interpret(request, failed, made=made, rules=RedirectRules()).completed, NO_HEAD, b"")
+
+
+_LACKS: Final = {uplink.PART: ErrorClass.OFFLINE, rotation.PART: ErrorClass.PROXY_UNREACHABLE}
+"""By the part that is unavailable."""
 
 
 def _words(refused: Refused) -> str:
