@@ -107,6 +107,7 @@ async def _fetch(
 
     from . import fetch_lines, fetching  # noqa: PLC0415
 
+    fetching.quiet_logs()
     settings, clock = fetching.settings_of(chosen), SystemClock()
     found = [(text, fetching.read_url(text, settings)) for text in texts]
     fetches = fetching.SingleFetches(settings, clock=clock)

@@ -8,6 +8,7 @@ two of them. Says nothing to anybody: how it is shown is `fetch_lines`' and `rob
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -19,6 +20,7 @@ from strider.fetcher.core import Answer, Failed, Head, Making, Proxy, RedirectRu
 from strider.fetcher.settings import FetcherSettings
 from strider.politeness import is_personal
 from strider.runtime.errors import StartRefused, Unavailable
+from strider.runtime.logs import configure_logs
 from strider.runtime.ports import Clock
 from strider.runtime.settings_sources import SettingsError, load
 from strider.stores.frontier.values import Mark, Marked
@@ -139,6 +141,11 @@ class _EveryLease:
         del nonce, deadline_ms
         now_us = round(self._clock.now().timestamp() * 1_000_000)
         return [Mark(Marked.STARTED, now_us) for _ in leases]
+
+
+def quiet_logs() -> None:
+    """Have logs go where answers do not: what they say stands in the answers as well."""
+    configure_logs("strider", stream=sys.stderr, level="error", console=True)
 
 
 def settings_of(chosen: Mapping[str, object]) -> FetcherSettings:

@@ -25,7 +25,7 @@ from strider.stores.postgres import Postgres, PostgresOptions
 from strider.stores.proxies import ProxyRow, ProxyTable
 from strider.stores.sealing import Seals, Unsealable
 
-from .fetching import BadAsking, SingleFetches, Wanted, read_url, settings_of
+from .fetching import BadAsking, SingleFetches, Wanted, quiet_logs, read_url, settings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class Known:
 
 async def known(dsn: str) -> list[Known]:
     """List proxies: the settings', else the table's."""
+    quiet_logs()
     settings = settings_of({})
     if settings.proxy_urls:
         proxies = [proxy_of(url.get_secret_value()) for url in settings.proxy_urls]

@@ -16,7 +16,7 @@ from strider.runtime.clocks import SystemClock
 from strider.runtime.settings_crawl import user_agent_of
 from strider.urls import Refused, origin
 
-from .fetching import SingleFetches, Wanted, read_url, settings_of
+from .fetching import SingleFetches, Wanted, quiet_logs, read_url, settings_of
 from .manners import chosen_manners
 from .robots_report import UNREACHABLE, parsed, report, token_of
 
@@ -30,6 +30,7 @@ async def reports_from_sites(
     texts: Sequence[str], *, agent: str, contact: str, allow_private: bool
 ) -> list[dict[str, Any]]:
     """Ask each origin once, and judge the URLs in their order; raises ValueError for wrong usage."""
+    quiet_logs()
     chosen = chosen_manners(contact=contact, user_agent="", allow_private=allow_private, delay_seconds=None)
     settings = settings_of(chosen)
     token = token_of(agent or user_agent_of(settings.crawl))
