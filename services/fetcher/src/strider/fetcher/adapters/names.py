@@ -186,9 +186,10 @@ class Names(AbstractResolver):
     async def _ask(self, host: str) -> _Known:
         if is_loopback_name(host):
             return self._keep(host, LOOPBACK)
+        domain = registrable_domain(host)
         try:
             async with asyncio.timeout(self._options.timeout_seconds):
-                addresses = await self._looked_up(host)
+                addresses = await self._looked_up(host, domain)
         except TimeoutError:
             return self._keep_failure(host, ErrorClass.DNS_TIMEOUT, "the name servers did not answer")
         except (OSError, UnicodeError) as error:
@@ -197,12 +198,12 @@ class Names(AbstractResolver):
             return self._keep_failure(host, ErrorClass.DNS_EMPTY, "the name has no address")
         return self._keep(host, tuple(dict.fromkeys(addresses))[:MAX_ADDRESSES])
 
-    async def _looked_up(self, host: str) -> Sequence[str]:
+    async def _looked_up(self, host: str, domain: str) -> Sequence[str]:
         """Ask in a thread, when the domain has one to spare: name servers that hang hold up no other domain.
 
         A thread is busy until the system gives up, however soon nobody waits for it any more.
         """
-        domain, loop = registrable_domain(host), asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         share = self._shares.setdefault(domain, _Share(asyncio.Semaphore(self._most_of_a_domain)))
         share.users += 1
         try:

@@ -35,8 +35,8 @@ from .listening import MAX_HEADERS, MAX_LINE_BYTES, READ_BYTES, Wire
 _NO_TIMER: Final = TimerNoop()
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
-_SAID: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR | select.POLLIN
-"""What the system tells of a connection on which the other side has spoken, or has closed it."""
+_HUNG_UP: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
+"""What the system tells of a connection that the other side has closed."""
 
 
 class GoneError(Exception):
@@ -197,8 +197,10 @@ def _has_spoken(transport: asyncio.BaseTransport | None) -> bool:
     known = None if transport is None else transport.get_extra_info("socket")
     if known is None or (place := known.fileno()) < 0:
         return True
+    # With TLS there is more to say than answers: tickets for the next handshake come when a server likes.
+    is_plain = transport is not None and transport.get_extra_info("ssl_object") is None
     look = select.poll()
-    look.register(place, _SAID)
+    look.register(place, _HUNG_UP | select.POLLIN if is_plain else _HUNG_UP)
     return bool(look.poll(0))
 
 
