@@ -3,6 +3,8 @@
 interface  httpx, in the one module that imports it
 transport  httpx's transport over the engine
 engine     connections (aiohttp)
+talking    what is asked on one
+listening  what comes on one, up to the parser
 names      resolver and the guard of addresses
 exchange   notes of one request, by the engine's hooks
 rotation   which proxy is next
