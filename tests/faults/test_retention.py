@@ -11,6 +11,8 @@ from .scene import Scene
 
 REQUESTS = 60
 GONE = 25
+MOST_TIMES = 3
+"""That a loss may be told on a machine on which a consumer that was frozen comes back to a rebalance."""
 
 
 @pytest.mark.parametrize(
@@ -60,13 +62,14 @@ async def test_a_loss_is_named_exactly_and_reading_goes_on_behind_it(
     )
     assert (lost["topic"], lost["partition"], lost["level"]) == (ECHO_REQUESTS.name, partition, "error")
     assert (lost["lost_from"], lost["lost_to"], lost["messages"]) == (first, first + GONE - 1, GONE)
-    assert [(each.reason, each.category) for each in letters] == [("retention_loss", "retention")], letters
-    [letter] = letters
-    assert (letter.topic, letter.partition, letter.offset) == (ECHO_REQUESTS.name, partition, first)
-    assert (letter.lost_from, letter.lost_to) == (first, first + GONE - 1)
+    # A rebalance between the letter and the commit behind it has the same be said again, word for word.
+    told = {(each.reason, each.category, each.topic, each.partition, each.offset) for each in letters}
+    assert told == {("retention_loss", "retention", ECHO_REQUESTS.name, partition, first)}
+    assert {(each.lost_from, each.lost_to) for each in letters} == {(first, first + GONE - 1)}
+    assert len(letters) <= MOST_TIMES
     assert answered == {*asked[GONE:], *others}
-    assert unread == GONE
-    assert await echo.metric("strider_loss_events_total", topic=ECHO_REQUESTS.name) == 1
+    assert unread == GONE * len(letters)
+    assert await echo.metric("strider_loss_events_total", topic=ECHO_REQUESTS.name) == len(letters)
     await echo.until_ready()
 
 

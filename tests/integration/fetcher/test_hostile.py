@@ -104,5 +104,6 @@ async def test_a_hundred_misdeeds_at_once_end_within_one_deadline(server: Hostil
     )
 
     assert {meaning.completed.has_page for meaning in meanings} == {False}
-    assert time.monotonic() - began < 3 * DEADLINE_MS / 1000
+    # One after the other they would take a hundred deadlines; a busy machine takes a few.
+    assert time.monotonic() - began < 10 * DEADLINE_MS / 1000
     assert asker.budget.held_bytes == 0

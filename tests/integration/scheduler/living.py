@@ -39,6 +39,7 @@ from strider.stores.redis import RedisOptions, connect
 from tests.unit.scheduler.ring import Ring
 from tests.unit.scheduler.web import Web, a_web
 
+DELAY_SECONDS = 0.3
 SHARDS = 12
 DEADLINE_SECONDS = 240.0
 
@@ -103,7 +104,7 @@ class Place:
             crawl_spec_id=f"spec-{self.name}",
             scope="any",
             max_depth=100,
-            delay_seconds=0.2,
+            delay_seconds=DELAY_SECONDS,
             host_patience_seconds=12,  # longer than the seven seconds that its hosts ask for
             request_timeout_seconds=3.0,
         )

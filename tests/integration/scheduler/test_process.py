@@ -15,10 +15,10 @@ import pytest
 
 from strider.stores.frontier.redis_glance import RedisGlance, RunGlance
 
-from .living import SHARDS, Place, Process
+from .living import DELAY_SECONDS, SHARDS, Place, Process
 
-TOLERANCE_SECONDS = 0.05
-"""The test's clock starts a little after the mark that the delay is counted from."""
+TOLERANCE_SECONDS = 0.15
+"""The test's clock starts after the mark that the delay is counted from; on a busy machine not a little."""
 
 Start = Callable[[], Process]
 
@@ -50,7 +50,7 @@ def check(place: Place) -> None:
         for before, after in pairwise(visits):
             assert after.began >= before.ended - TOLERANCE_SECONDS
             if host.robots != "gone":
-                assert after.began - before.began >= 0.2 - TOLERANCE_SECONDS
+                assert after.began - before.began >= DELAY_SECONDS - TOLERANCE_SECONDS
 
 
 async def until_asked(place: Place, number: int) -> None:
