@@ -94,6 +94,7 @@ async def _asked(url: str, *, at_a_time: int) -> dict[str, float]:
         lookup=lookup_of(large_localhost=["127.0.0.1"]),
         options=RequestOptions(max_deadline_seconds=MOST_SECONDS),
         budget_bytes=BUDGET_MB * MIB,
+        connections=at_a_time,
     ) as asker:
         wanted = request(url, deadline_ms=round(MOST_SECONDS * 1000), max_body_bytes=PAGE_BYTES)
         began = time.process_time()

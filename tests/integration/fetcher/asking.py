@@ -19,6 +19,7 @@ from strider.fetcher.adapters import (
     RequestOptions,
     Requests,
     Started,
+    receive_bytes,
 )
 from strider.fetcher.adapters.names import Lookup
 from strider.fetcher.core import Meaning, Network, Places, RedirectRules, identity_of, interpret, proxy_of
@@ -89,13 +90,19 @@ async def asking(
     networks: tuple[Network, ...] = (),
     ports: frozenset[int] = frozenset(),
     must_tunnel: bool = False,
+    connections: int = 256,
 ) -> AsyncIterator[Asking]:
     """Open what asks, and close it again."""
     clock = SystemClock()
     places = Places(allow_private=allow_private, networks=networks, ports=ports)
     guard = Guard(places)
     resolver = Names(guard, clock=clock, lookup=lookup, options=names)
-    kept = EngineOptions(ca_file=ca_file, max_idle=max_idle, must_tunnel=must_tunnel)
+    kept = EngineOptions(
+        ca_file=ca_file,
+        max_idle=max_idle,
+        must_tunnel=must_tunnel,
+        receive_bytes=receive_bytes(budget_bytes, connections=connections),
+    )
     engine = Engine(resolver, guard, options=kept)
     transport = EngineTransport(engine)
     rules = RedirectRules(places)

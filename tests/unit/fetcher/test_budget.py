@@ -16,7 +16,7 @@ async def _settle() -> None:
 
 
 async def test_who_goes_over_waits_until_others_are_done() -> None:
-    budget = Budget(100)
+    budget = Budget(100, bytes_a_reader=0)
     first, second = budget.hold(), budget.hold()
     assert first.add(80) is None
 
@@ -32,7 +32,7 @@ async def test_who_goes_over_waits_until_others_are_done() -> None:
 
 
 async def test_some_is_kept_for_what_comes_before_everybody_has_stopped() -> None:
-    budget = Budget(800)
+    budget = Budget(800, bytes_a_reader=0)
     first, second = budget.hold(), budget.hold()
 
     assert first.add(700) is None
@@ -45,9 +45,28 @@ async def test_some_is_kept_for_what_comes_before_everybody_has_stopped() -> Non
     await asyncio.wait_for(waiting, 1)
 
 
+def test_the_more_bodies_come_the_sooner_they_stop() -> None:
+    """Each of those that are being read may still get a little; so much is kept free, up to a half."""
+    budget = Budget(800, bytes_a_reader=50)
+
+    few, many = [budget.hold() for _ in range(4)], [budget.hold() for _ in range(20)]
+    for each in few:
+        budget.grow(each, 140)
+    is_over_with_few = budget.is_over
+    for each in few:
+        each.release()
+    for each in many:
+        budget.grow(each, 20)
+
+    assert not is_over_with_few, "560 of the 600 that are for four"
+    assert not budget.is_over, "400 of the 400 that are for however many"
+    budget.grow(many[0], 1)
+    assert budget.is_over
+
+
 async def test_the_oldest_goes_on_whatever_is_in_hand() -> None:
     """If everybody waited for room, nobody would ever make some."""
-    budget = Budget(100)
+    budget = Budget(100, bytes_a_reader=0)
     first, second = budget.hold(), budget.hold()
     assert first.add(60) is None
     late, oldest = second.add(60), first.add(60)
@@ -78,7 +97,7 @@ async def test_nothing_is_begun_while_there_is_no_room() -> None:
 
 async def test_what_is_forgotten_is_given_back() -> None:
     """A message whose partition goes to somebody else is dropped, with all that it holds."""
-    budget = Budget(100)
+    budget = Budget(100, bytes_a_reader=0)
     holding = budget.hold()
     holding.add(60)
 
@@ -88,7 +107,7 @@ async def test_what_is_forgotten_is_given_back() -> None:
 
 
 def test_giving_back_twice_gives_back_once() -> None:
-    budget = Budget(100)
+    budget = Budget(100, bytes_a_reader=0)
     first, second = budget.hold(), budget.hold()
     first.add(10)
     second.add(5)

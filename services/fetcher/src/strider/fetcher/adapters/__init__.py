@@ -30,7 +30,7 @@ its own module: a crawl in one process needs no library of servers.
 from .asker import Asker, open_asker, rules_of
 from .budget import Budget, Holding
 from .course import RequestOptions
-from .engine import Engine, EngineOptions
+from .engine import Engine, EngineOptions, receive_bytes
 from .exchange import Exchange
 from .failures import Failure
 from .files import allow_connections
@@ -67,5 +67,6 @@ __all__ = [
     "UplinkOptions",
     "allow_connections",
     "open_asker",
+    "receive_bytes",
     "rules_of",
 ]

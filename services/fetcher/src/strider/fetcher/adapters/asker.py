@@ -31,7 +31,7 @@ from strider.urls import domain, host
 
 from .budget import Budget
 from .course import RequestOptions
-from .engine import Engine, EngineOptions
+from .engine import Engine, EngineOptions, receive_bytes
 from .jars import Jars, JarStore, MemoryJars
 from .leases import Leases
 from .names import Guard, NameOptions, Names
@@ -194,6 +194,7 @@ def _engine_options(settings: FetcherSettings) -> EngineOptions:
         max_idle=settings.max_idle_connections,
         ca_file=settings.ca_file,
         must_tunnel=settings.proxy_must_tunnel,
+        receive_bytes=receive_bytes(settings.in_flight_mb * MIB, connections=settings.concurrency),
     )
 
 

@@ -15,8 +15,11 @@ from strider.runtime.errors import Unavailable
 
 PART = "memory"
 """The name under which readiness shows that too many bodies are in hand."""
-_KEPT_FREE: Final = 8
-"""This part of the budget is for what comes between the look at it and the moment that all have stopped."""
+LEAST_KEPT_FREE: Final = 8
+MOST_KEPT_FREE: Final = 2
+"""So large a part of the budget, at least and at most, is for what comes while readers are stopping."""
+BYTES_A_READER: Final = 128 * 1024
+"""What comes of one body between the look at the budget and the moment that its reader has stopped."""
 
 
 class Holding:
@@ -49,8 +52,11 @@ class Holding:
 class Budget:
     """The bodies in hand of one process."""
 
-    def __init__(self, total_bytes: int, *, patience_seconds: float = 20.0) -> None:
-        self._stops_at = total_bytes - total_bytes // _KEPT_FREE
+    def __init__(
+        self, total_bytes: int, *, patience_seconds: float = 20.0, bytes_a_reader: int = BYTES_A_READER
+    ) -> None:
+        self._total_bytes = total_bytes
+        self._bytes_a_reader = bytes_a_reader
         self._patience_seconds = patience_seconds
         self._held = 0
         self._holders: dict[int, None] = {}
@@ -64,8 +70,10 @@ class Budget:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is more in hand than there should be."""
-        return self._held > self._stops_at
+        """Whether there is more in hand than there should be: all who read now may still get a little."""
+        total = self._total_bytes
+        kept_free = max(total // LEAST_KEPT_FREE, len(self._holders) * self._bytes_a_reader)
+        return self._held > total - min(kept_free, total // MOST_KEPT_FREE)
 
     def hold(self) -> Holding:
         """Begin with a body."""

@@ -30,13 +30,16 @@ from .names import Guard, Names
 from .talking import Asked, GoneError, Reply, reply_to
 from .tunnels import Lines, Tunnels
 
-RECEIVE_BYTES: Final = 128 * 1024
+MOST_RECEIVED: Final = 128 * 1024
 """What the system may keep of an answer that is not read yet, for one connection; it takes twice that in all.
 
 Left to itself it keeps ever more for who reads quickly, 32 MB in the end: a thousand large pages that wait
 for room would fill the memory that all connections of the machine share, and none of them would go on.
 A site 100 ms away still sends a megabyte a second.
 """
+LEAST_RECEIVED: Final = 32 * 1024
+A_SHARE: Final = 4
+"""All connections together are given so many times less than there may be of bodies in hand."""
 
 
 _NOBODY_THERE: Final = frozenset(
@@ -59,6 +62,12 @@ class EngineOptions:
     """Authorities to trust (PEM); the system's where empty."""
     must_tunnel: bool = False
     """Whether no proxy is given a URL, of which it would resolve the name itself."""
+    receive_bytes: int = MOST_RECEIVED
+
+
+def receive_bytes(budget_bytes: int, *, connections: int) -> int:
+    """Say how much one connection of so many may be given: what has come is read at once, whatever it is."""
+    return min(max(budget_bytes // (A_SHARE * connections), LEAST_RECEIVED), MOST_RECEIVED)
 
 
 class Engine:
@@ -170,7 +179,8 @@ class Engine:
         if exchange is not None:
             exchange.on_socket()
         made = socket.socket(family=family, type=kind, proto=protocol)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)  # before it is connected
+        # Before it is connected: the window is told then.
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._options.receive_bytes)
         self._sockets.add(made)
         return made
 
