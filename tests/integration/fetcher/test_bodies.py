@@ -9,7 +9,7 @@ import pytest
 
 from strider.fetcher.adapters import RequestOptions
 from strider.fetcher.adapters.course import UNREAD_BYTES
-from strider.fetcher.adapters.engine import RECEIVE_BYTES
+from strider.fetcher.adapters.engine import LEAST_RECEIVED, MOST_RECEIVED, receive_bytes
 from strider.testing.hostile import Reader, Writer, answer, running, says
 from strider.testing.hostile.server import CHUNKED, chunked
 from tests.integration.fetcher.asking import asking, request
@@ -105,4 +105,17 @@ async def test_the_system_keeps_little_of_what_nobody_has_read() -> None:
         (made,) = asker.transport._engine._sockets
 
         kept = made.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
-    assert kept <= 2 * RECEIVE_BYTES, "it says twice what was wished, for what it needs itself"
+    assert kept <= 2 * MOST_RECEIVED, "it says twice what was wished, for what it needs itself"
+
+
+@pytest.mark.parametrize(
+    ("connections", "each"),
+    [
+        pytest.param(64, MOST_RECEIVED, id="few"),
+        pytest.param(1_000, 256 * 1024**2 // 4_000, id="many"),
+        pytest.param(4_096, LEAST_RECEIVED, id="as-many-as-may-be"),
+    ],
+)
+def test_the_system_keeps_less_of_each_where_there_are_many(connections: int, each: int) -> None:
+    """All that it keeps is a part of what may be in hand."""
+    assert receive_bytes(256 * 1024**2, connections=connections) == each
