@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 import pytest
 
-from strider.testing.places import own_directory
-
-from .ring import Ring, Servers
+from .ring import Ring, running_ring
 
 
 @pytest.fixture(scope="package")
 def ring() -> Iterator[Ring]:
-    with own_directory() as place:
-        servers = Servers.start(place)
-        (place / "logs").mkdir()
-        ring = Ring(servers, place / "logs")
-        try:
-            asyncio.run(ring.start_all())
-            yield ring
-        finally:
-            ring.close()
-            servers.close()
+    with running_ring() as ring:
+        yield ring

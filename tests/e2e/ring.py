@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from strider.runtime.topics import apply_topics
 from strider.stores.migrations import upgrade
 from strider.stores.redis import RedisOptions, connect
 from strider.testing.cluster import KafkaCluster, start_cluster
+from strider.testing.places import own_directory
 from strider.testing.site import EXCLUDED, Site
 from strider.testing.stack import RunningPart, create_database, start_kafka, start_postgres, start_valkey
 from tests.faults.services import Service, Yard
@@ -261,3 +263,18 @@ class Ring:
             return await connection.fetch(statement, *arguments)
         finally:
             await connection.close()
+
+
+@contextmanager
+def running_ring(*, counts_statements: bool = True, nodes: int = 1) -> Iterator[Ring]:
+    """Start servers and all services, and end them."""
+    with own_directory() as place:
+        servers = Servers.start(place, counts_statements=counts_statements, nodes=nodes)
+        (place / "logs").mkdir()
+        ring = Ring(servers, place / "logs")
+        try:
+            asyncio.run(ring.start_all())
+            yield ring
+        finally:
+            ring.close()
+            servers.close()

@@ -12,12 +12,11 @@ import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.testing.cluster import KafkaCluster
-from strider.testing.places import own_directory
 from strider.testing.site import EXCLUDED, Shape, Site, serve_site
 from tests.faults.waiting import until_whole
 
 from .checks import asked_too_often, assert_only_known_urls_were_asked, assert_polite
-from .ring import DELAY_SECONDS, Ring, Servers
+from .ring import DELAY_SECONDS, Ring, running_ring
 
 NODES = 3
 JOB = "clustered"
@@ -30,16 +29,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 @pytest.fixture
 def wide_ring() -> Iterator[Ring]:
-    with own_directory() as place:
-        servers = Servers.start(place, counts_statements=False, nodes=NODES)
-        (place / "logs").mkdir()
-        ring = Ring(servers, place / "logs")
-        try:
-            asyncio.run(ring.start_all())
-            yield ring
-        finally:
-            ring.close()
-            servers.close()
+    with running_ring(counts_statements=False, nodes=NODES) as ring:
+        yield ring
 
 
 @pytest.fixture
