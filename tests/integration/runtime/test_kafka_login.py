@@ -106,7 +106,7 @@ def guarded() -> Iterator[GuardedBroker]:
             fast_start=True,
             extra=extra,
         )
-        running = RunningPart("kafka", part.address, probe=part.probe, part=part)
+        running = RunningPart.of(part)
         try:
             running.start()
             create_scram_user(part.address)

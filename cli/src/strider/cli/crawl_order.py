@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,7 @@ from strider.fetcher.settings import FetcherSettings
 from strider.parser.adapters.orders import check_site_parsers
 from strider.parser.settings import ParserSettings
 from strider.runtime.errors import StartRefused
-from strider.runtime.settings import CrawlSettings, ServiceSettings
+from strider.runtime.settings import CrawlSettings
 from strider.runtime.settings_sources import SettingsError, load
 from strider.validator.settings import ValidatorSettings
 
@@ -28,7 +28,7 @@ from .embedded.members import Manners
 from .embedded.running import Order, run_crawl
 from .embedded.showing import needs_contact, say
 from .embedded.wish import BadWish, make_wish, read_listed, read_seed
-from .manners import BadManners, chosen_manners, with_manners
+from .manners import NO_PROXY, BadManners, chosen_manners, with_manners
 
 EXIT_USAGE: Final = 2
 MAX_HEADER_BYTES: Final = 8 * 1024
@@ -92,7 +92,8 @@ def carry_out(asked: Asked) -> int:
 
 def order_of(asked: Asked) -> Order:
     """Read the options; raises BadWish for what cannot be done."""
-    settings = _settings(asked)
+    services = _services(asked)
+    settings = _settings(asked, services.crawl)
     wish = make_wish(_seeds(asked.urls, asked.from_file), _spec(asked, settings))
     if needs_contact(wish, settings):
         raise BadWish(
@@ -101,7 +102,7 @@ def order_of(asked: Asked) -> Order:
         )
     return Order(
         wish,
-        _manners(asked, settings),
+        replace(services, crawl=settings),
         output=asked.output,
         form=asked.form,
         resume=asked.resume,
@@ -136,12 +137,8 @@ def _spec(asked: Asked, settings: CrawlSettings) -> CrawlSpecDeclared:
     )
 
 
-def _settings(asked: Asked) -> CrawlSettings:
+def _settings(asked: Asked, crawl: CrawlSettings) -> CrawlSettings:
     """Take what the environment says, and what was said here instead."""
-    try:
-        crawl = load(ServiceSettings, os.environ).settings.crawl
-    except SettingsError as failure:
-        raise BadWish(str(failure)) from failure
     chosen = chosen_manners(
         contact=asked.contact,
         user_agent=asked.user_agent,
@@ -154,21 +151,20 @@ def _settings(asked: Asked) -> CrawlSettings:
         raise BadWish(str(failure)) from failure
 
 
-def _manners(asked: Asked, crawl: CrawlSettings) -> Manners:
-    """Add what the environment says of the services that a crawl in one process is made of."""
+def _services(asked: Asked) -> Manners:
+    """Take what the environment says of the services that a crawl in one process is made of."""
     try:
-        fetcher, parser = (
-            load(FetcherSettings, os.environ).settings,
-            load(ParserSettings, os.environ).settings,
-        )
+        fetcher = load(FetcherSettings, os.environ).settings
+        parser = load(ParserSettings, os.environ).settings
         validator = load(ValidatorSettings, os.environ).settings
-        context_of(fetcher.ca_file, is_verified=True)
+        if fetcher.ca_file:
+            context_of(fetcher.ca_file, is_verified=True)
         check_site_parsers(parser.site_parsers)
     except (SettingsError, StartRefused) as failure:
         raise BadWish(str(failure)) from failure
     if fetcher.proxies_enabled and not fetcher.proxy_urls:
-        raise BadWish("CRAWLER_PROXIES_ENABLED is set, and CRAWLER_PROXY_URLS names no proxy")
-    return Manners(crawl, fetcher, parser, validator, concurrency=asked.concurrency)
+        raise BadWish(NO_PROXY)
+    return Manners(fetcher.crawl, fetcher, parser, validator, concurrency=asked.concurrency)
 
 
 def _seeds(urls: Sequence[str], from_file: Path | None) -> Iterator[str]:

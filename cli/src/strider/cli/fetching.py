@@ -27,7 +27,7 @@ from strider.stores.frontier.values import Mark, Marked
 from strider.urls import METADATA, PRIVATE, Refused, as_found, host, host_kind, key_of, origin, url_hash
 
 from .embedded.showing import is_loopback
-from .manners import BadManners, with_manners
+from .manners import NO_PROXY, BadManners, with_manners
 from .typed import whole_url
 
 NO_HEAD: Final = Head(0, http_version="")
@@ -76,7 +76,7 @@ class SingleFetches:
         if proxies is not None and proxy is not None:
             proxies.set([(proxy, Standing())])
         if proxies is not None and not proxies.seats:
-            raise BadAsking("CRAWLER_PROXIES_ENABLED is set, and CRAWLER_PROXY_URLS names no proxy")
+            raise BadAsking(NO_PROXY)
         self._number = 0
         self._ended_at: dict[str, float] = {}
         """By host: when its latest answer was over."""

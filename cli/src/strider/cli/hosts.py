@@ -80,7 +80,13 @@ def block(
 ) -> None:
     """Have a host left alone: for a time, or until it is unblocked."""
     until_ms = round((time.time() + _seconds(duration)) * 1000) if duration else 0
-    _wish(What.BLOCK_HOST, name, bootstrap, as_json=as_json, until_ms=until_ms, reason=reason)
+    about: dict[str, Any] = {"until_ms": until_ms, "reason": reason}
+    group = run_on_broker(bootstrap, lambda target: _block(target, name, **about))
+    if as_json:
+        print(json.dumps({"group": group, "wish": What.BLOCK_HOST.value, **about}))
+    else:
+        until = moment_text(moment(until_ms)) if until_ms else "it is unblocked"
+        print(f"{group} is left alone until {until}")
 
 
 @app.command()
@@ -105,19 +111,10 @@ def unblocked_text(group: str, record: HostRecorded | None, *, is_barred: bool, 
     return f"{says}; it rests until {until} all the same: {record.block_reason}"
 
 
-def _wish(what: What, name: str, bootstrap: str, *, as_json: bool, **about: Any) -> None:
-    group = run_on_broker(bootstrap, lambda target: _say(target, what, name, **about))
-    until = moment_text(moment(about["until_ms"])) if about.get("until_ms") else "it is unblocked"
-    if as_json:
-        print(json.dumps({"group": group, "wish": what.value, **about}))
-    else:
-        print(f"{group} is left alone until {until}")
-
-
-async def _say(target: Target, what: What, name: str, **about: Any) -> str:
+async def _block(target: Target, name: str, **about: Any) -> str:
     group = group_named(target, name)
     async with open_frontier(target) as frontier:
-        await frontier.wish(what, group=group, **about)
+        await frontier.wish(What.BLOCK_HOST, group=group, **about)
     return group
 
 

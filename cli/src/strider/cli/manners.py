@@ -13,6 +13,8 @@ from pydantic import ValidationError
 from strider.runtime.faulttexts import fault_text
 from strider.runtime.settings import CrawlSettings
 
+NO_PROXY: Final = "CRAWLER_PROXIES_ENABLED is set, and CRAWLER_PROXY_URLS names no proxy"
+
 
 class BadManners(ValueError):
     """Manners that cannot be; the message is one line that names the option."""

@@ -17,10 +17,12 @@ USUAL_DEPTH: Final = 5
 MAX_DEPTH: Final = 10
 """Deeper than that, a crawl meets traps and little else: more is refused, nothing means without end."""
 
+_DELAY: Final = (0, 86_400)
+_EITHER_WAY: Final = {"priority": (0, 3), "max_depth": (0, MAX_DEPTH)}
+
 RANGES: Final[Mapping[str, tuple[int, int]]] = {
-    "priority": (0, 3),
-    "max_depth": (0, MAX_DEPTH),
-    "delay": (0, 86_400),
+    **_EITHER_WAY,
+    "delay": _DELAY,
     "max_pages": (0, 10**12),
     "max_bytes": (0, 10**18),
     "max_seconds": (0, 10**9),
@@ -39,10 +41,9 @@ A delay is a day at most, a run lasts some thirty years, a time ends with the ye
 
 
 SPEC_RANGES: Final[Mapping[str, tuple[int, int]]] = {
-    "priority": (0, 3),
-    "max_depth": (0, MAX_DEPTH),
+    **_EITHER_WAY,
     "max_hops": (0, 100),
-    "delay_seconds": (0, 86_400),
+    "delay_seconds": _DELAY,
     "max_in_flight_per_group": (1, 10_000),
     "request_timeout_seconds": (0, 86_400),
     "host_patience_seconds": (0, 10**9),
@@ -56,16 +57,16 @@ SPEC_RANGES: Final[Mapping[str, tuple[int, int]]] = {
 
 def spec_fault(spec: object) -> str:
     """Say what is wrong with a crawl spec's numbers; empty where nothing is."""
-    for name, (least, most) in SPEC_RANGES.items():
-        value = getattr(spec, name)
-        if value is not None and not least <= value <= most:
-            return f"{name} is {value}, wanted is {least} to {most}"
-    return ""
+    values = ((name, bounds, getattr(spec, name)) for name, bounds in SPEC_RANGES.items())
+    faults = (_fault(name, value, bounds) for name, bounds, value in values if value is not None)
+    return next(filter(None, faults), "")
 
 
 def range_fault(name: str, value: float, *, called: str = "") -> str:
     """Say what is wrong with a number, by the name that its sender knows; empty where nothing is."""
-    if name not in RANGES or RANGES[name][0] <= value <= RANGES[name][1]:
-        return ""
-    least, most = RANGES[name]
-    return f"{called or name} is {value}, wanted is {least} to {most}"
+    return _fault(called or name, value, RANGES[name]) if name in RANGES else ""
+
+
+def _fault(called: str, value: float, bounds: tuple[int, int]) -> str:
+    least, most = bounds
+    return "" if least <= value <= most else f"{called} is {value}, wanted is {least} to {most}"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from strider.localstack.addresses import LOOPBACK, choose_ports
 from strider.localstack.building import PORT_NAMES, build_kafka
-from strider.localstack.parts.kafka import KafkaPart, new_cluster
+from strider.localstack.parts.kafka import new_cluster
 
 from .stack import RunningPart
 
@@ -62,17 +62,13 @@ def start_cluster(directory: Path, *, nodes: int = 3) -> KafkaCluster:
         )
         for number, (home, each) in enumerate(zip(homes, ports, strict=True), start=1)
     ]
-    running = KafkaCluster([_at_rest(part) for part in parts])
+    running = KafkaCluster([RunningPart.of(part) for part in parts])
     try:
         running.start()
     except BaseException:
         running.close()
         raise
     return running
-
-
-def _at_rest(part: KafkaPart) -> RunningPart:
-    return RunningPart(part.name, part.address, probe=part.probe, part=part)
 
 
 def _settings(number: int, *, voters: str, copies: int) -> dict[str, str]:

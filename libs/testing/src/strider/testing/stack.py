@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -45,6 +45,11 @@ class RunningPart:
         self._probe = probe
         self._part = part
         self._child: Child | None = None
+
+    @classmethod
+    def of(cls, part: Part) -> Self:
+        """Make one of a part that is put together and does not run yet."""
+        return cls(part.name, part.address, probe=part.probe, part=part)
 
     @property
     def is_ours(self) -> bool:
@@ -234,7 +239,7 @@ async def _flush(url: str) -> None:
 
 
 def _started(part: Part) -> RunningPart:
-    running = RunningPart(part.name, part.address, probe=part.probe, part=part)
+    running = RunningPart.of(part)
     try:
         running.start()
     except BaseException:

@@ -122,9 +122,8 @@ class Wire(ResponseHandler):
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
         """Note that the connection has failed; whoever reads a body of it must hear so too."""
         if cause and isinstance(cause[0], Exception):
-            exc.__cause__ = cause[
-                0
-            ]  # it tells more; the library only has it told to whoever waits for a head
+            # It tells more; the library only has it told to whoever waits for a head.
+            exc.__cause__ = cause[0]
         super().set_exception(exc, *cause)
         body = self._body
         if body is not None and not body.is_eof() and body.exception() is None:
