@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
 
 from strider.contracts.generated.words import ExtractionLevel
-from strider.parser.adapters.lexbor import read_html
 from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits
 from strider.parser.core.fingerprints import simhash
-from strider.parser.core.readings import Depth
 from strider.testing.site.prose import sentences
 from tests.unit.parser.pages import a_page
 
 from .measure import Row, interleaved
+from .parsing_rivals import against_scrapy, bare, words_apart
 
 LINKS: Final = 80
 PARAGRAPHS: Final = 40
@@ -46,16 +46,31 @@ def real_pages() -> list[bytes]:
     return [page for page in pages if len(page) in REAL_BYTES]
 
 
-def _reading_all(pages: list[bytes]) -> Callable[[], object]:
-    readings = [_reading(page, ExtractionLevel.BASIC) for page in pages]
-    return lambda: [reading() for reading in readings]
+def _each(pages: Sequence[bytes], make: Callable[[bytes], Callable[[], object]]) -> Callable[[], object]:
+    parts = [make(page) for page in pages]
+    return lambda: [part() for part in parts]
 
 
-def _real_row(pages: list[bytes], *, rounds: int) -> Row:
-    parts = {"real": _reading_all(pages)}
-    median = interleaved(parts, rounds=rounds, times=5)["real"].median * 1e6 / len(pages)
-    kilobytes = sum(map(len, pages)) / len(pages) / 1024
-    return Row(f"parse `basic`, real documents of {kilobytes:.0f} KB", median, "µs CPU", 700)
+def _real_rows(pages: list[bytes], *, rounds: int) -> list[Row]:
+    parts: dict[str, Callable[[], object]] = {
+        "bare": _each(pages, lambda page: partial(bare, page)),
+        "basic": _each(pages, lambda page: _reading(page, ExtractionLevel.BASIC)),
+        "main": _each(pages, lambda page: _reading(page, ExtractionLevel.MAIN)),
+        "records": _each(pages, lambda page: _reading(page, ExtractionLevel.RECORDS)),
+    }
+    spreads = interleaved(parts, rounds=rounds, times=3)
+    found = {name: spread.median / len(pages) for name, spread in spreads.items()}
+    what = f"real documents of {sum(map(len, pages)) / len(pages) / 1024:.0f} KB"
+    return [
+        Row(f"parse `basic`, {what}", found["basic"] * 1e6, "µs CPU", 700, detail=_over(found)),
+        against_scrapy(pages, found["basic"], what="real documents", times=rounds),
+        Row(f"parse `main`, {what}", found["main"] * 1e6, "µs CPU", 2_500),
+        Row(f"parse `records`, {what}", found["records"] * 1e6, "µs CPU", None),
+    ]
+
+
+def _over(found: Mapping[str, float]) -> str:
+    return f"{found['basic'] / found['bare']:.1f} × Lexbor bare, {found['bare'] * 1e6:.0f} µs"
 
 
 def _reading(content: bytes, level: str) -> Callable[[], object]:
@@ -80,28 +95,29 @@ def measure(*, rounds: int) -> list[Row]:
     content = synthetic()
     text = make_reader(Limits(extraction=ExtractionLevel.MAIN))(a_page(content), content).main_text
     parts: dict[str, Callable[[], object]] = {
+        "bare": lambda: bare(content),
         "basic": _reading(content, ExtractionLevel.BASIC),
         "main": _reading(content, ExtractionLevel.MAIN),
         "simhash": lambda: simhash(text),
+        "words": lambda: words_apart(text),
         "sitemap": _reading(a_sitemap(SITEMAP_URLS), ExtractionLevel.BASIC),
-        "tree": lambda: read_html(content),
-        "tree and blocks": lambda: read_html(content, Depth(has_blocks=True)),
     }
-    found = {
-        name: spread.median * 1e6 for name, spread in interleaved(parts, rounds=rounds, times=50).items()
-    }
-    real = real_pages()
-    what = f"{len(content) / 1024:.0f} KB synthetic page"
+    spreads = interleaved(parts, rounds=rounds, times=50)
+    found = {name: spread.median for name, spread in spreads.items()}
+    micros = {name: median * 1e6 for name, median in found.items()}
+    real, what = real_pages(), f"{len(content) / 1024:.0f} KB synthetic page"
+    apart = f"telling its words apart alone {micros['words']:.0f} µs"
     return [
-        Row(f"parse `basic`, {what}", found["basic"], "µs CPU", 400),
-        *([_real_row(real, rounds=rounds)] if real else []),
-        Row(f"parse `main`, {what}", found["main"], "µs CPU", 1_500),
+        Row(f"parse `basic`, {what}", micros["basic"], "µs CPU", 400, detail=_over(found)),
+        against_scrapy([content], found["basic"], what="synthetic page", times=10 * rounds),
+        Row(f"parse `main`, {what}", micros["main"], "µs CPU", 1_500),
+        *(_real_rows(real, rounds=rounds) if real else []),
         Row(
             f"main text and all that goes with it, {what}",
-            found["main"] - found["basic"],
+            micros["main"] - micros["basic"],
             "µs CPU",
             1_000,
         ),
-        Row(f"SimHash, {what}", found["simhash"], "µs CPU", 150),
-        Row("a sitemap, for each URL", found["sitemap"] / SITEMAP_URLS, "µs CPU", 12),
+        Row(f"SimHash, {what}", micros["simhash"], "µs CPU", 150, detail=apart),
+        Row("a sitemap, for each URL", micros["sitemap"] / SITEMAP_URLS, "µs CPU", 12),
     ]

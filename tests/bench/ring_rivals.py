@@ -93,8 +93,8 @@ def floor() -> Crawler:
     return Crawler(FLOOR, words, {"PYTHONPATH": str(ROOT)})
 
 
-def scrapy() -> Crawler | Missing:
-    """Scrapy in an environment of its own; one process, so one core."""
+def scrapy_python() -> Path | Missing:
+    """The Python of Scrapy's own environment."""
     python = PLACE / "scrapy" / "bin" / "python"
     if not python.exists():
         made = _did(sys.executable, "-m", "venv", str(PLACE / "scrapy"))
@@ -102,6 +102,14 @@ def scrapy() -> Crawler | Missing:
         if made:
             shutil.rmtree(PLACE / "scrapy", ignore_errors=True)
             return Missing(made)
+    return python
+
+
+def scrapy() -> Crawler | Missing:
+    """Scrapy; one process, so one core."""
+    python = scrapy_python()
+    if isinstance(python, Missing):
+        return python
     spider = str(RIVALS / "scrapy_spider.py")
     return Crawler("Scrapy", (str(python), spider, "{url}", "{output}", "{pages}"), {})
 

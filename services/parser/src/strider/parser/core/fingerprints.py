@@ -51,6 +51,11 @@ def distance(one: int, other: int) -> int:
     return ((one ^ other) & ((1 << BITS) - 1)).bit_count()
 
 
+def split_words(written: bytes) -> set[bytes]:
+    """Give the different words of a text in UTF-8, cut at white space and marks of ASCII."""
+    return set(written.translate(_BETWEEN).split())
+
+
 def _digests_of(text: str) -> bytes:
     """Give the digest of each different word, one behind the other.
 
@@ -59,7 +64,7 @@ def _digests_of(text: str) -> bytes:
     """
     if _SIGMA in text:
         text = text.lower()
-    pieces = set(text.encode("utf-8", "replace").translate(_BETWEEN).split())
+    pieces = split_words(text.encode("utf-8", "replace"))
     digests = _kept_digests()
     digests.no_words.clear()
     written = b"".join(map(digests.__getitem__, pieces))
