@@ -1,4 +1,4 @@
-"""python -m tests.bench.extraction: main text, pagination and products of others; writes the document.
+"""python -m tests.bench.extraction: main text, bylines, pagination, products of others; writes the document.
 
 Ours and the peers' figures come from the same run on the same files. The pages are for measuring: a larger
 part of each set is kept back.
@@ -31,6 +31,7 @@ from strider.parser.core import Limits
 from strider.parser.core.metadata import resolve
 from tests.unit.parser.pages import a_page
 
+from .bylines import DAY_CHARS, Byline, Noted, bylines
 from .products import products
 
 ROOT: Final = Path(__file__).parents[2]
@@ -76,7 +77,7 @@ def f1_of(found: Counter[str], wanted: Counter[str]) -> float:
 
 
 def _ours(content: bytes, url: str) -> str:
-    return READ(a_page(content, url=url, content_type=""), content).main_text
+    return _parsed(content, url).main_text
 
 
 def _trafilatura(content: bytes, url: str) -> str:
@@ -211,6 +212,18 @@ def _rates(tally: Counter[tuple[str, str]], kind: str) -> str:
     return f"{right / max(1, right + wrong):.3f} / {right / max(1, right + missed):.3f}"
 
 
+def _noted() -> Iterator[Noted]:
+    for file in sorted((CORPORA / "wcxb-dev" / "html").glob("*.html.gz")):
+        told = json.loads((CORPORA / "wcxb-dev" / "ground-truth" / f"{file.name[:4]}.json").read_text())
+        truth, url = told["ground_truth"], resolve(told["url"], "") or "https://page.invalid/"
+        byline = Byline(truth["author"] or "", (truth["publish_date"] or "")[:DAY_CHARS])
+        yield Noted(gzip.decompress(file.read_bytes()), url, byline)
+
+
+def _parsed(content: bytes, url: str) -> PageParsed:
+    return READ(a_page(content, url=url, content_type=""), content)
+
+
 def _all_pages() -> Iterator[tuple[bytes, str]]:
     for file in sorted((CORPORA / "wcxb-dev" / "html").glob("*.html.gz")):
         told = json.loads((CORPORA / "wcxb-dev" / "ground-truth" / f"{file.name[:4]}.json").read_text())
@@ -227,7 +240,7 @@ def main(arguments: Sequence[str]) -> int:
     if not CORPORA.is_dir():
         sys.stderr.write(f"no corpora in {CORPORA}: nothing to measure\n")
         return 2
-    page = main_text() + pagination() + products(_all_pages())
+    page = main_text() + bylines(_noted(), _parsed) + pagination() + products(_all_pages())
     PAGE.write_text(page, encoding="utf-8")
     sys.stdout.write(page)
     return 0

@@ -7,6 +7,7 @@ import pytest
 from strider.parser.core import Limits
 from strider.parser.core.dates import as_iso, find_dates
 from strider.parser.core.readings import HtmlReading
+from strider.parser.core.replies import without_replies
 
 from .pages import read
 
@@ -76,7 +77,7 @@ def test_the_most_trusted_voice_is_heard(
     metas: dict[str, str], data: str, times: tuple[str, ...], expected: tuple[str, str]
 ) -> None:
     published, modified = find_dates(
-        metas, HtmlReading(data=data, times=times), "https://site.test/2026/01/05/story"
+        metas, HtmlReading(times=times), "https://site.test/2026/01/05/story", data=data
     )
 
     assert (published, modified) == (expected, ("", ""))
@@ -85,7 +86,7 @@ def test_the_most_trusted_voice_is_heard(
 def test_a_reply_does_not_date_the_page() -> None:
     data = '{"review":[{"datePublished":"2026-09-09"}],"datePublished":["2026-01-03"]}'
 
-    published, _ = find_dates({}, HtmlReading(data=data), "https://site.test/")
+    published, _ = find_dates({}, HtmlReading(), "https://site.test/", data=without_replies(data))
 
     assert published == ("2026-01-03", "json-ld:datePublished")
 

@@ -35,8 +35,8 @@ def with_data(data: str) -> str:
         pytest.param(ANN, id="text"),
         pytest.param({"@type": "Organization", "name": ANN}, id="object"),
         pytest.param({"logo": {"@type": "ImageObject", "name": "logo"}, "name": ANN}, id="object-in-front"),
-        pytest.param([{"name": ANN}, {"name": "Bob"}], id="list-of-objects"),
-        pytest.param([ANN, "Bob"], id="list-of-texts"),
+        pytest.param([{"name": ANN}], id="list-of-objects"),
+        pytest.param([ANN], id="list-of-texts"),
         pytest.param({"name": [f" {ANN}\n"]}, id="list-within"),
     ],
 )
@@ -46,6 +46,13 @@ def test_a_name_is_a_text_an_object_or_a_list(field: str, said: Any) -> None:
 
     assert (found.author if field == "author" else found.site_name) == ANN
     assert json.loads(found.structured_json)[0]["items"][0][field] == said
+
+
+@pytest.mark.req("S1.15.4")
+def test_of_several_publishers_the_first_is_the_sites_name() -> None:
+    found = read(page(publisher=[{"name": ANN}, {"name": "Bob"}], author=[ANN, "Bob"]))
+
+    assert (found.site_name, found.author) == (ANN, f"{ANN}, Bob")
 
 
 def test_escapes_of_json_are_read() -> None:

@@ -7,7 +7,7 @@ square of the depth and of the attributes of an element, so what is beyond reaso
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
@@ -42,6 +42,7 @@ def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
     anchors = walk.masked(mask_of(ANCHOR_NAMES))
     body = tree.body
     hidden = [] if body is None else find_hidden(body)
+    metas = [_meta(node) for node in walk.named("meta")[:MAX_METAS]]
     return HtmlReading(
         title=_title(walk),
         heading=_heading(walk),
@@ -49,7 +50,7 @@ def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
         base=next((href for node in walk.named("base") if (href := _attribute(node, "href"))), ""),
         anchors=read_anchors(walk, anchors),
         links=_links(walk),
-        metas=[_meta(node) for node in walk.named("meta")[:MAX_METAS]],
+        metas=metas,
         noscript=_noscript(walk),
         paragraphs=walk.count("p"),
         scripts=walk.count("script"),
@@ -59,7 +60,7 @@ def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
         **(
             {}
             if body is None or not depth.has_blocks
-            else _deeper(root, body, walk, hidden, depth, content=content)
+            else _deeper(root, body, walk, hidden, depth, content=content, metas=metas)
         ),
         # Last: it takes the tree apart.
         text="" if body is None else read_text(body, walk, anchors=anchors, hidden=hidden),
@@ -74,6 +75,7 @@ def _deeper(
     depth: Depth,
     *,
     content: bytes,
+    metas: Sequence[MetaTag],
 ) -> dict[str, Any]:
     """Read what the main text and its like are decided by."""
     hidden = find_unsaid(body, hidden)
@@ -96,15 +98,40 @@ def _deeper(
             _attribute(node, "itemtype") or _attribute(node, "typeof")
             for node in body.css("[itemscope][itemtype],[typeof]")[:MAX_TIMES]
         ),
-        "authors": tuple(spaced(node.text())[:MAX_AUTHOR_CHARS] for node in body.css(_AUTHORS)[:MAX_TIMES]),
+        "authors": _said_by(body, _AUTHORS),
+        "bylines": _bylines(body, metas),
     }
 
 
 _DATA_TYPES: Final = frozenset({"application/ld+json"})
 _DATES: Final = (b"datePublished", b"dateModified")
-_AUTHORS: Final = (
-    '[rel="author"],[itemprop="author"] [itemprop="name"],[itemprop="author"],.byline .author,.author-name'
-)
+_AUTHORS: Final = '[itemprop~="author"] [itemprop~="name"],[itemprop~="author"],[rel~="author"]'
+_BYLINES: Final = '[class*="author" i],[class*="byline" i]'
+MAX_SAID: Final = 40
+"""Elements that may name an author; containers come before what they hold."""
+
+_LONG_SAID: Final = 4
+
+
+def _bylines(body: LexborNode, metas: Iterable[MetaTag]) -> tuple[str, ...]:
+    """Give what is only called an author's, where no meta element says who it was: looking costs the most."""
+    is_said = any(meta.content and meta.name == "author" for meta in metas)
+    return () if is_said else _said_by(body, _BYLINES, but="comment")
+
+
+def _said_by(body: LexborNode, selector: str, *, but: str = "") -> tuple[str, ...]:
+    """Give what these elements say, without what is for no reader; none that is called so `but` something."""
+    said = []
+    for node in body.css(selector)[:MAX_SAID]:
+        if but and but in (node.attributes.get("class") or "").lower():
+            continue
+        for unseen in node.css("style,script,svg"):
+            unseen.decompose()
+        text = node.attributes.get("content") or node.text(separator=" ")
+        said.append(spaced(text[: _LONG_SAID * MAX_AUTHOR_CHARS])[:MAX_AUTHOR_CHARS])
+    return tuple(said)
+
+
 MAX_AUTHOR_CHARS: Final = 200
 MAX_SCRIPTS: Final = 200
 MAX_TIMES: Final = 20

@@ -8,6 +8,7 @@ parent has a smaller number.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -135,6 +136,21 @@ class Blocks:
     marks: list[int] = field(default_factory=list)
     """What each place is, by name and kind."""
     tags: list[str] = field(default_factory=list)
+
+
+BEFORE_HEADING: Final = 3
+BEHIND_HEADING: Final = 8
+MAX_LINE_CHARS: Final = 120
+
+
+def lines_about_heading(blocks: Sequence[Block]) -> Iterator[str]:
+    """Give the short lines about the heading, those behind it first: they say who wrote it and when."""
+    blocks = [block for block in blocks if block.text]  # without pictures
+    at = next((index for index, block in enumerate(blocks) if block.kind == "h1"), -1)
+    if at >= 0:
+        for block in (*blocks[at + 1 : at + 1 + BEHIND_HEADING], *blocks[max(0, at - BEFORE_HEADING) : at]):
+            if len(block.text) <= MAX_LINE_CHARS:
+                yield block.text
 
 
 @lru_cache(maxsize=8_192)

@@ -6,14 +6,12 @@ order of trust; gives ISO 8601 and what said so. A date that cannot be is none.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from itertools import islice
 from typing import Final
 
-from .blocks import Block
+from .blocks import Block, lines_about_heading
 from .datewords import read_said
 from .moments import to_iso
 from .readings import HtmlReading
@@ -48,9 +46,6 @@ MODIFIED: Final = (
 _IN_DATA: Final = re.compile(
     r'"date(Published|Modified)"\s*+:\s*+\[?\s*+(?:\{[^{}]{0,100}?"@value"\s*:\s*)?"([^"]{4,40})"'
 )
-_REPLIES: Final = re.compile(r'"(?:reviews?|comments?|suggestedAnswer|acceptedAnswer)"\s*+:\s*+(?=[\[{])')
-MAX_REPLIES: Final = 20
-_JSON: Final = json.JSONDecoder(strict=False)
 _ISO: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d))?(?:[.,]\d+)?"
     r"\s*([Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?)?(?:\[[\w/+-]{1,40}\])?)?"
@@ -88,11 +83,11 @@ def _written(offset: int | None) -> str | None:
 
 
 def find_dates(
-    metas: Mapping[str, str], reading: HtmlReading, url: str
+    metas: Mapping[str, str], reading: HtmlReading, url: str, *, data: str
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Give publication and modification, each with what said so."""
+    """Give publication and modification, each with what said so; `data` is the page's own."""
     in_data: dict[str, tuple[str, str]] = {}
-    for name, value in _IN_DATA.findall(_without_replies(reading.data)):
+    for name, value in _IN_DATA.findall(data):
         if written := as_iso(value):
             in_data.setdefault(name, (written, f"json-ld:date{name}"))
     published = (
@@ -105,24 +100,6 @@ def find_dates(
     return published or ("", ""), modified or ("", "")
 
 
-def _without_replies(data: str) -> str:
-    """Leave out what others have said of the page: it was published when it was, and not with a review."""
-    kept, at = [], 0
-    for match in islice(_REPLIES.finditer(data), MAX_REPLIES):
-        if match.start() < at:
-            continue
-        try:
-            _, end = _JSON.raw_decode(data, match.end())
-        except (ValueError, RecursionError):
-            continue
-        kept.append(data[at : match.start()])
-        at = end
-    return "".join([*kept, data[at:]]) if at else data
-
-
-BEFORE_HEADING: Final = 3
-BEHIND_HEADING: Final = 8
-MAX_LINE_CHARS: Final = 120
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _CHANGE: Final = re.compile(
     r"updated|modified|edited|revised|aktualisiert|ge[äa]ndert|modifi|mis à jour|actualizado"
@@ -133,14 +110,9 @@ _CHANGE: Final = re.compile(
 
 def _of_byline(blocks: Sequence[Block]) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:
     """Read what short lines about the heading say: where a date stands that is meant for people."""
-    blocks = [block for block in blocks if block.text]  # without pictures
-    at = next((index for index, block in enumerate(blocks) if block.kind == "h1"), -1)
-    if at < 0:
-        return None, None
     published = modified = None
-    for block in (*blocks[at + 1 : at + 1 + BEHIND_HEADING], *blocks[max(0, at - BEFORE_HEADING) : at]):
-        text = block.text
-        if len(text) > MAX_LINE_CHARS or _YEAR.search(text) is None:
+    for text in lines_about_heading(blocks):
+        if _YEAR.search(text) is None:
             continue
         change = _CHANGE.search(text)
         before = text if change is None else text[: change.start()]

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from strider.contracts.generated.words import PageKind
 
+from .authors import MAX_TRIES, find_author, names_of
 from .blocks import Block, Blocks
 from .dates import find_dates
 from .fingerprints import simhash
@@ -22,15 +23,12 @@ from .metadata import Properties, resolve
 from .pagekinds import Signs, find_page_kind, says_nothing
 from .pagination import find_pagination
 from .readings import HtmlReading
+from .replies import without_replies
 from .wordcounts import count_words
 
-MAX_AUTHOR_CHARS: Final = 200
 MAX_NAME_CHARS: Final = 300
-MAX_TRIES: Final = 8
-"""Places of a field in a page's data that are looked at: each may hold all of the rest."""
 _TYPES: Final = re.compile(r'"@type"\s*:\s*\[?\s*"(?:[\w:./\\]{0,40}[/:#])?([A-Za-z]{1,60})"')
 _AFTER_VOCABULARY: Final = re.compile("[/:#]")
-_AUTHOR: Final = re.compile(r'"author"\s*+:\s*+')
 _PUBLISHER: Final = re.compile(r'"publisher"\s*+:\s*+')
 _JSON: Final = json.JSONDecoder(strict=False)
 
@@ -44,7 +42,8 @@ def of_main(
     text = as_text(blocks)
     pagination = find_pagination(url, base=base, links=reading.links, anchors=reading.anchors)
     known = {**properties.plain, **properties.open_graph}
-    published, modified = find_dates(known, reading, url)
+    data = without_replies(reading.data)
+    published, modified = find_dates(known, reading, url, data=data)
     signs = Signs(
         url,
         _types(reading, properties),
@@ -53,6 +52,7 @@ def of_main(
         is_dated=bool(published[0]),
     )
     kind, confidence = find_page_kind(signs, blocks, text)
+    site_name = _site_name(reading, properties)
     return {
         "extraction": extraction,
         "main_text": text,
@@ -74,8 +74,8 @@ def of_main(
         "published_evidence": published[1],
         "modified_at": modified[0],
         "modified_evidence": modified[1],
-        "author": _author(reading, properties),
-        "site_name": _site_name(reading, properties),
+        "author": find_author(reading, properties, data=data, kind=kind, site_name=site_name),
+        "site_name": site_name,
     }
 
 
@@ -91,14 +91,6 @@ def _types(reading: HtmlReading, properties: Properties) -> tuple[str, ...]:
     return tuple(name.lower() for name in (*said, properties.say("og:type")) if name)
 
 
-def _author(reading: HtmlReading, properties: Properties) -> str:
-    said = properties.say("author", "article:author", "parsely-author", "dc.creator", "twitter:creator")
-    if not said or said.startswith(("http://", "https://", "@")):
-        in_data = _name_in(reading.data, _AUTHOR)
-        said = in_data or next((name for name in reading.authors if name), "") or said
-    return said.strip()[:MAX_AUTHOR_CHARS]
-
-
 def _site_name(reading: HtmlReading, properties: Properties) -> str:
     said = properties.say("og:site_name", "application-name")
     return (said or _name_in(reading.data, _PUBLISHER)).strip()[:MAX_NAME_CHARS]
@@ -111,18 +103,6 @@ def _name_in(data: str, field: re.Pattern[str]) -> str:
             value, _ = _JSON.raw_decode(data, match.end())
         except (ValueError, RecursionError):
             continue  # this one is broken; another may be whole
-        if name := _name_of(value):
-            return name
+        if name := next(iter(names_of(value)), ""):
+            return " ".join(name.split())
     return ""
-
-
-def _name_of(value: Any) -> str:
-    """Read a name, something that has one, or the first of several such."""
-    for _ in range(MAX_TRIES):
-        if isinstance(value, list):
-            value = next(iter(value), "")
-        elif isinstance(value, dict):
-            value = value.get("name", "")
-        else:
-            break
-    return " ".join(value.split()) if isinstance(value, str) else ""

@@ -13,7 +13,7 @@ from strider.contracts.generated.words import ErrorClass, ExtractionLevel, Parse
 
 PARSER: Final = "strider"
 
-PARSER_VERSION: Final = "8"
+PARSER_VERSION: Final = "9"
 """Raised with every change after which the same bytes may say something else."""
 
 MAX_MESSAGE_CHARS: Final = 500

@@ -16,6 +16,7 @@ from typing import Any, Final
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.words import DocumentKind, ExtractionLevel, ParseOutcome, RequestKind
 
+from .authors import stated_author
 from .charsets import Charset, find_charset, to_text, to_utf_8
 from .directives import hear_directives
 from .feedpaths import linked_feeds
@@ -254,7 +255,7 @@ def _about(reading: HtmlReading, properties: Properties, page: PageFetched) -> d
         "description": choose_description(properties),
         "language": language,
         "language_confidence": confidence,
-        "author": properties.say("author", "article:author")[:MAX_FIELD_CHARS],
+        "author": stated_author(reading.metas, properties),
         "site_name": properties.say("og:site_name", "application-name")[:MAX_FIELD_CHARS],
         "keywords": keywords_of(properties),
         "open_graph": open_graph,

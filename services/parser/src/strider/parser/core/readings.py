@@ -127,3 +127,6 @@ class HtmlReading:
     """When it was changed."""
     item_types: tuple[str, ...] = ()
     authors: tuple[str, ...] = ()
+    """What is marked as an author."""
+    bylines: tuple[str, ...] = ()
+    """What is only called so, by a class."""

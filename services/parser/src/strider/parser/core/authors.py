@@ -1,0 +1,301 @@
+"""Who wrote a page?
+
+Takes what meta elements say, its structured data, elements that are marked or named as an author's, links to
+pages of authors, and the lines about the heading: in this order of trust. Gives names of people or bodies, as
+they are said; what only looks like one (an address, an account, a template's blank) is none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import Any, Final
+
+from strider.contracts.generated.words import PageKind
+
+from .blocks import MAX_LINE_CHARS, lines_about_heading
+from .metadata import Properties
+from .readings import ASIDE, FOOTER, NAVIGATION, Anchors, HtmlReading, MetaTag
+
+MAX_AUTHOR_CHARS: Final = 200
+MAX_NAME_CHARS: Final = 80
+MAX_NAMES: Final = 10
+MAX_WORDS: Final = 5
+"""Of a name that nothing marks as one."""
+MAX_TRIES: Final = 8
+"""Places of a field in a page's data that are looked at: each may hold all of the rest."""
+
+METAS: Final = (
+    *("author", "article:author", "parsely-author", "sailthru.author", "cxenseparse:author", "byl"),
+    *("authors", "dc.creator", "dcterms.creator", "dc:creator", "citation_author", "article.author"),
+)
+_LABEL: Final = re.compile("twitter:label([12])")
+_WRITTEN: Final = frozenset(
+    [
+        *("written by", "by", "author", "verfasst von", "geschrieben von", "écrit par", "escrito por"),
+        *("scritto da", "geschreven door", "napisane przez", "skriven av", "skrevet av", "автор", "written"),
+    ]
+)
+_BLANKS: Final = frozenset(
+    [
+        *("undefined", "null", "none", "nil", "n/a", "na", "nan", "false", "true", "unknown", "anonymous"),
+        *("author", "name", "your name", "author name", "admin", "administrator", "user", "guest"),
+        *("webmaster", "editor", "root", "default", "test", "by", "full bio", "view profile"),
+        *("about the author", "mon", "tue", "wed", "thu", "fri", "sat", "sun"),
+    ]
+)
+_VARIABLE: Final = re.compile(r"[\w-]+(?:\.[\w-]+)+")
+_NO_NAME: Final = re.compile(r"[<>{}\[\]=;\\#]|://|^www\.|^[@/,]|^\S+@\S+$|^[\d\W_]+$")
+"""Markup, addresses, accounts, and what has no letter."""
+
+_BESIDE: Final = re.compile(r"\s*(?:<[^<>@\s]+@[^<>\s]+>|\([^()@\s]+@[^()\s]+\))\s*$")
+"""An address behind a name."""
+
+_SAID_BY: Final = (
+    r"(?:written|posted|published|created|authored|reviewed|article|story|words|text|submitted|started|asked)"
+    r"\s+(?:and \w+\s+)?by|verfasst von|geschrieben von|ein beitrag von|écrit par|publié par|escrito por"
+    r"|publicado por|scritto da|pubblicato da|geschreven door|skrevet av|skriven av|thread starter"
+)
+_WHOEVER: Final = r"by|von|par|por|door|av|autorin|autor|auteur|autore|author|автор"
+_BY: Final = re.compile(rf"\s*(?:{_SAID_BY}|{_WHOEVER})(?:\s*:\s*|\s+)", re.IGNORECASE)
+_SURELY_BY: Final = re.compile(rf"\s*(?:{_SAID_BY})(?:\s*:\s*|\s+)", re.IGNORECASE)
+_BY_ALONE: Final = re.compile(rf"\s*(?:{_SAID_BY}|{_WHOEVER})\s*:?\s*", re.IGNORECASE)
+_GLUED: Final = re.compile(r"(?:By|Von|Par|Por|Door)(?=[A-ZÀ-Þ][a-zß-ÿ])")
+"""Two elements of one line, without white space between them."""
+
+_END: Final = re.compile(
+    r"\s*(?:[|•·‧—–;:(/\n]|\s-\s"
+    r"|,?\s+(?:on|at|in|am|le|el|il|den|em|updated|published|last|posted|for)\s"
+    r"|,?\s*(?:\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d"
+    r"|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,)|$)",
+    re.IGNORECASE,
+)
+_SEVERAL: Final = re.compile(r"\s*(?:,\s*(?:and|und|et|y|e)\s|,|&|\s(?:and|und|et|y|with|mit|avec|con)\s)\s*")
+_PARTICLES: Final = frozenset(
+    [
+        *("de", "del", "della", "der", "den", "des", "di", "da", "dos", "das", "do", "du", "la", "le", "van"),
+        *(
+            "von",
+            "zu",
+            "zum",
+            "ten",
+            "ter",
+            "al",
+            "el",
+            "bin",
+            "bint",
+            "ibn",
+            "y",
+            "e",
+            "af",
+            "av",
+            "the",
+            "of",
+        ),
+    ]
+)
+_PAGE_OF_AUTHOR: Final = re.compile(
+    r"/(?:authors?|staff|people|contributors?|writers?|columnists?|journalists?|reporters?|bylines?|by"
+    r"|autor(?:en|es|i)?|auteurs?|autore|redaktion|redakteure?|experts?)/[^/?#]+/?(?:[?#]|$)",
+    re.IGNORECASE,
+)
+_PAGE_OF_USER: Final = re.compile(
+    r"/(?:members?|users?|u|profiles?)/[^/?#]+|(?:member|profile|memberlist|user)\.php\?|[?&](?:u|uid)=\d",
+    re.IGNORECASE,
+)
+_AROUND: Final = frozenset({NAVIGATION, FOOTER, ASIDE})
+_AUTHOR: Final = re.compile(r'"(?:author|creator)"\s*+:\s*+')
+_JSON: Final = json.JSONDecoder(strict=False)
+
+
+def stated_author(metas: Sequence[MetaTag], properties: Properties) -> str:
+    """Give what meta elements say, which is for the page as a whole."""
+    for wanted in METAS:
+        if wanted in properties.every and (
+            names := _names(each.content for each in metas if each.name == wanted)
+        ):
+            return _joined(names)
+    for name, label in properties.twitter.items():
+        if (match := _LABEL.fullmatch(name)) and label.strip(" :").lower() in _WRITTEN:
+            return _joined(_names([properties.twitter.get(f"twitter:data{match[1]}", "")]))
+    return ""
+
+
+def find_author(reading: HtmlReading, properties: Properties, *, data: str, kind: str, site_name: str) -> str:
+    """Give who wrote the page; `data` is its own, without that of what others said of it."""
+    stated = stated_author(reading.metas, properties)
+    if stated and stated.lower() != site_name.lower():
+        return stated
+    for look in _LOOKS_OF_KIND.get(kind, _LOOKS):
+        if found := look(reading, data):
+            return found
+    return stated
+
+
+def _of_data(reading: HtmlReading, data: str) -> str:
+    del reading
+    for match in islice(_AUTHOR.finditer(data), MAX_TRIES):
+        try:
+            value, _ = _JSON.raw_decode(data, match.end())
+        except (ValueError, RecursionError):
+            continue  # this one is broken; another may be whole
+        if names := _names(names_of(value, data)):
+            return _joined(names)
+    return ""
+
+
+def _of_marked(reading: HtmlReading, data: str) -> str:
+    del data
+    return next((name for name in map(as_name, reading.authors) if name and is_short(name)), "")
+
+
+def _of_named(reading: HtmlReading, data: str) -> str:
+    """Read the first name in elements that are called so, and of what it stands in, the innermost."""
+    del data
+    names = [*filter(None, map(_of_line, reading.bylines))]
+    first = next(iter(names), "")
+    return next((name for name in reversed(names) if first.startswith(name)), first)
+
+
+def _of_lines(reading: HtmlReading, data: str) -> str:
+    """Read the lines about the heading; or else the first short one that surely says by whom."""
+    del data
+    if reading.blocks is None:
+        return ""
+    lines = [*lines_about_heading(reading.blocks.blocks)]
+    for line, behind in pairwise([*lines, ""]):
+        if _BY_ALONE.fullmatch(line):
+            line = f"by {behind}"  # noqa: PLW2901  # one line in two elements
+        if (_BY.match(line) or _GLUED.match(line)) and (name := _of_line(line)):
+            return name
+    short = (block.text for block in reading.blocks.blocks if len(block.text) <= MAX_LINE_CHARS)
+    return next(filter(None, (_of_line(text) for text in short if _SURELY_BY.match(text))), "")
+
+
+def _of_links(reading: HtmlReading, data: str) -> str:
+    """Read the first link to an author's page that stands in the page itself."""
+    del data
+    named = (_of_line(text) for text in _linked(reading.anchors, _PAGE_OF_AUTHOR))
+    return next(filter(None, named), "")
+
+
+def _of_users(reading: HtmlReading, data: str) -> str:
+    """Read the first link to a user's page: in a discussion, who began it."""
+    del data
+    names = (as_name(text) for text in _linked(reading.anchors, _PAGE_OF_USER))
+    return next((name for name in names if name and is_short(name)), "")
+
+
+_LOOKS: Final[tuple[Callable[[HtmlReading, str], str], ...]] = (
+    _of_data,
+    _of_marked,
+    _of_lines,
+    _of_named,
+    _of_links,
+)
+"""Best first."""
+
+_LOOKS_OF_KIND: Final[Mapping[str, tuple[Callable[[HtmlReading, str], str], ...]]] = {
+    PageKind.PRODUCT: (),
+    PageKind.LIST: (),
+    PageKind.FORUM: (_of_data, _of_lines, _of_marked, _of_users, _of_named),
+}
+"""Data and elements of products and lists name those who wrote their parts: reviews, entries."""
+
+
+def _linked(anchors: Anchors, page: re.Pattern[str]) -> Iterator[str]:
+    for href, text, region in zip(anchors.hrefs, anchors.texts, anchors.regions, strict=True):
+        if text and region not in _AROUND and page.search(href):
+            yield text
+
+
+def names_of(value: Any, data: str = "", *, left: int = MAX_TRIES) -> list[str]:
+    """Read a name, something that has one, or several such; `data` is where something only referred to is."""
+    if left <= 0:
+        return []
+    if isinstance(value, list):
+        return [name for each in value[:MAX_NAMES] for name in names_of(each, data, left=left - 1)]
+    if isinstance(value, dict):
+        return names_of(_name_within(value, data), left=left - 1)
+    return [value] if isinstance(value, str) else []
+
+
+def _name_within(value: dict[str, Any], data: str) -> Any:
+    if "name" in value:
+        return value["name"]
+    parts = [value.get(part) for part in ("givenName", "familyName")]
+    if whole := " ".join(part for part in parts if isinstance(part, str)):
+        return whole
+    own = value.get("@id")
+    return _referred(own, data) if isinstance(own, str) and own else None
+
+
+def _referred(own: str, data: str) -> Any:
+    """Find what bears this identity and a name."""
+    wanted = re.compile(r'"@id"\s*+:\s*+' + re.escape(json.dumps(own, ensure_ascii=False)))
+    plain = data.replace("\\/", "/")
+    for match in islice(wanted.finditer(plain), MAX_TRIES):
+        start = plain.rfind("{", 0, match.start())
+        try:
+            value, _ = _JSON.raw_decode(plain, max(0, start))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and "name" in value:
+            return value
+    return None
+
+
+def _names(said: Iterable[str]) -> list[str]:
+    """Give the names among these, each once."""
+    return [*dict.fromkeys(filter(None, map(as_name, islice(said, MAX_NAMES))))]
+
+
+def _joined(names: Sequence[str]) -> str:
+    return ", ".join(names)[:MAX_AUTHOR_CHARS]
+
+
+def as_name(said: str) -> str:
+    """Read a name as somebody has written it into a field; empty where it is none."""
+    name = _BESIDE.sub("", " ".join(said.split()))
+    if match := _BY.match(name):
+        name = name[match.end() :]
+    name = name.rstrip(" ,|·•–—-:").lstrip(" |·•–—-:")
+    lower = name.lower()
+    if not name or len(name) > MAX_AUTHOR_CHARS or lower in _BLANKS or _NO_NAME.search(name):
+        return ""
+    is_variable = _VARIABLE.fullmatch(lower) and not _BLANKS.isdisjoint(lower.split("."))
+    return "" if is_variable else name
+
+
+def is_short(name: str) -> bool:
+    """Say whether a text has the length of a name."""
+    return len(name) <= MAX_NAME_CHARS and len(name.split()) <= MAX_WORDS + 1
+
+
+def _of_line(said: str) -> str:
+    """Read the name, or names, in a short line that may say more; empty where that is not sure."""
+    line = " ".join(said.split())
+    if len(line) > 2 * MAX_NAME_CHARS:
+        return ""
+    match = _BY.match(line) or _GLUED.match(line)
+    rest = line[match.end() :] if match else line
+    end = _END.search(rest)
+    whole = rest[: end.start()] if end else rest
+    several = [name for name in _SEVERAL.split(whole) if name]
+    if not several or not all(_is_person(name) for name in several[:MAX_NAMES]):
+        whole = several[0] if several else ""
+        if not _is_person(whole):
+            return ""
+    return as_name(whole)[:MAX_AUTHOR_CHARS]
+
+
+def _is_person(name: str) -> bool:
+    """Say whether this is written like a person's name."""
+    words = name.split()
+    if not 1 <= len(words) <= MAX_WORDS or as_name(name) != name:
+        return False
+    return not words[0][0].islower() and all(
+        word.lower() in _PARTICLES or not (word[0].islower() or word[0].isdigit()) for word in words
+    )
