@@ -24,6 +24,7 @@ from . import (
     fetch_service,
     frontier,
     parsing,
+    parsing_endurance,
     parsing_service,
     rebuild,
     ring,
@@ -102,7 +103,8 @@ def _fetch(bench: Bench) -> list[Row]:
 
 def _parser(bench: Bench) -> list[Row]:
     count = 500 if bench.short else 2_000
-    return parsing_service.measure(bench.kafka.address, bench.directory, rounds=bench.rounds, count=count)
+    rows = parsing_service.measure(bench.kafka.address, bench.directory, rounds=bench.rounds, count=count)
+    return rows + parsing_endurance.measure(count=2_000 if bench.short else 100_000)
 
 
 PARTS: Mapping[str, Callable[[Bench], list[Row]]] = {

@@ -28,12 +28,12 @@ class Spread:
         return cls(statistics.median(rounds), min(rounds), max(rounds))
 
 
-def resident_mib(name: str = "VmHWM") -> float:
-    """Memory of this process, by default at its peak.
+def resident_mib(name: str = "VmHWM", *, of: int | None = None) -> float:
+    """Memory of this process, or of another one, by default at its peak.
 
     What `getrusage` tells as the peak is that of whoever started it, where that was larger.
     """
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    lines = Path(f"/proc/{of or 'self'}/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name + ":"))
 
 
