@@ -57,8 +57,8 @@ status: setup ## show every part and service
 logs: setup ## follow the logs of all processes, or of one: make logs s=kafka
 	$(BIN)/strider logs -f $(s)
 
-bench: setup ## measure; writes docs/performance.md and docs/performance.json (BENCH=short for the quick form)
-	$(BIN)/python -m tests.bench $(if $(filter short,$(BENCH)),--short,)
+bench: setup ## measure; writes docs/performance.md and .json (BENCH=short: quick, writes nothing; ONLY="urls ring": these parts)
+	$(BIN)/python -m tests.bench $(if $(filter short,$(BENCH)),--short,) $(if $(ONLY),--only $(ONLY),)
 
 extraction: setup ## measure main text, pagination and products on others' pages; writes docs/extraction.md
 	$(BIN)/python -m tests.bench.extraction

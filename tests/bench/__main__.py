@@ -1,19 +1,17 @@
 """python -m tests.bench: measures and prints every figure, or those of some parts, against its bar.
 
-The long form of the whole writes docs/performance.md and docs/performance.json, the short one does so with
---publish. A page of some parts only would pass for the whole, so it is never written.
+What is measured in its long form is written to docs/performance.md and docs/performance.json, part by part:
+each says when, on which state and how fast the machine was, as an hour of the same quiet is rare. The short
+form is written with --publish only.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from strider.testing.stack import RunningPart, own_directory, start_kafka
@@ -33,31 +31,7 @@ from . import (
     urls,
 )
 from .measure import Row
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-HEAD = """# Performance
-
-Written by `make bench`; do not edit. CPU time of the measured process, medians of interleaved rounds in one
-run. Ratios and bars hold on any machine of this kind; single figures are this machine's.
-
-Machine: {machine}. {form}
-
-| what | measured | bar | holds |
-|---|---|---|---|
-"""
-
-
-def _machine() -> str:
-    kind = f"{platform.system()} {platform.machine()}"
-    return f"{os.cpu_count()} cores, {kind}, Python {platform.python_version()}"
-
-
-def _line(row: Row) -> str:
-    bar = "–" if row.bar is None else f"{'≥' if row.more_is_better else '≤'} {row.bar:g} {row.unit}"
-    holds = {None: "", True: "yes", False: "**no**"}[row.holds]
-    detail = f" ({row.detail})" if row.detail else ""
-    return f"| {row.name} | {row.measured:.3g} {row.unit}{detail} | {bar} | {holds} |"
+from .report import Part, keep, machine_speed, section
 
 
 @dataclass(slots=True)
@@ -131,7 +105,7 @@ def read_wish(words: Sequence[str]) -> argparse.Namespace:
         "--short", action="store_true", help="small sites, few rounds: minutes instead of an hour"
     )
     parser.add_argument(
-        "--publish", action="store_true", help="write docs/performance.* from the short form too"
+        "--publish", action="store_true", help="write what the short form measures to docs/performance.*, too"
     )
     parser.add_argument(
         "--only",
@@ -140,39 +114,23 @@ def read_wish(words: Sequence[str]) -> argparse.Namespace:
         metavar="NAME",
         help=f"measure these parts alone: {' '.join(PARTS)}",
     )
-    wish = parser.parse_args(words)
-    if wish.only and wish.publish:
-        parser.error("--publish is for the whole: a page of some parts would pass for all of them")
-    return wish
-
-
-def _measure(names: Iterable[str], *, short: bool) -> Iterator[Row]:
-    bench = Bench(short)
-    with bench.held:
-        for name in names:
-            yield from PARTS[name](bench)
-
-
-def _publish(page: str, rows: Sequence[Row], *, form: str) -> None:
-    (DOCS / "performance.md").write_text(page, encoding="utf-8")
-    figures = {
-        "machine": _machine(),
-        "form": form,
-        "rows": [{**asdict(row), "holds": row.holds} for row in rows],
-    }
-    text = json.dumps(figures, indent=2, ensure_ascii=False)
-    (DOCS / "performance.json").write_text(f"{text}\n", encoding="utf-8")
+    return parser.parse_args(words)
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure everything. A missed bar is told and fails nothing: a busy machine misses bars as well."""
+    """Measure. A missed bar is told and fails nothing: a busy machine misses bars as well."""
     wish = read_wish(sys.argv[1:] if words is None else words)
-    form = "Short form: small sites, one round." if wish.short else "Long form."
-    rows = list(_measure([name for name in PARTS if name in (wish.only or PARTS)], short=wish.short))
-    page = HEAD.format(machine=_machine(), form=form) + "\n".join(map(_line, rows)) + "\n"
-    print(page)
-    if not wish.only and (wish.publish or not wish.short):
-        _publish(page, rows, form=form)
+    is_kept = wish.publish or not wish.short
+    bench = Bench(wish.short)
+    with bench.held:
+        for name in PARTS:
+            if wish.only and name not in wish.only:
+                continue
+            speed = machine_speed()
+            part = Part.measured(PARTS[name](bench), is_short=wish.short, speed=speed)
+            print(section(name, part))
+            if is_kept:
+                keep(name, part, order=list(PARTS))
     return 0
 
 

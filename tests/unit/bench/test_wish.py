@@ -25,7 +25,6 @@ def test_parts_can_be_named() -> None:
         pytest.param(["--shrot"], "--shrot", id="an-unknown-option"),
         pytest.param(["fetch"], "fetch", id="a-part-without-only"),
         pytest.param(["--only", "fetcher"], "fetcher", id="an-unknown-part"),
-        pytest.param(["--only", "urls", "--publish"], "pass for all", id="a-part-as-the-page"),
     ],
 )
 def test_what_means_nothing_is_refused(
