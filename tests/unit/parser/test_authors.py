@@ -8,7 +8,7 @@ import pytest
 
 from strider.contracts.generated.words import ExtractionLevel
 from strider.parser.core import Limits
-from strider.parser.core.authors import as_name
+from strider.parser.core.authors import as_name, names_of
 
 from . import pages
 
@@ -154,3 +154,14 @@ def test_of_a_discussion_it_is_who_began_it() -> None:
     assert (
         author("<meta name=generator content=XenForo>", posts, url="https://s.test/threads/a.1/") == "sean_g"
     )
+
+
+def test_names_without_end_are_read_up_to_a_limit() -> None:
+    many = [[[{"@id": f"#{number}"} for number in range(300)]] * 300] * 300
+
+    assert set(names_of(many, '{"@id":"#0","name":"Ann"}' + "{" * 100_000)) == {"Ann"}
+    assert len(names_of([f"Ann {number}" for number in range(50)])) == 10
+    nested: object = "Ann"
+    for _ in range(1_000):
+        nested = [nested]
+    assert names_of(nested) == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, Final
@@ -24,6 +25,12 @@ MAX_NAME_CHARS: Final = 80
 MAX_NAMES: Final = 10
 MAX_WORDS: Final = 5
 """Of a name that nothing marks as one."""
+MAX_LOOKED_AT: Final = 1_000
+"""Characters of a field: one that is longer is no name, whatever is behind."""
+
+MAX_STEPS: Final = 40
+"""Of a value that is nested to any depth."""
+
 MAX_TRIES: Final = 8
 """Places of a field in a page's data that are looked at: each may hold all of the rest."""
 
@@ -211,15 +218,21 @@ def _linked(anchors: Anchors, page: re.Pattern[str]) -> Iterator[str]:
             yield text
 
 
-def names_of(value: Any, data: str = "", *, left: int = MAX_TRIES) -> list[str]:
+def names_of(value: Any, data: str = "") -> list[str]:
     """Read a name, something that has one, or several such; `data` is where something only referred to is."""
-    if left <= 0:
-        return []
-    if isinstance(value, list):
-        return [name for each in value[:MAX_NAMES] for name in names_of(each, data, left=left - 1)]
-    if isinstance(value, dict):
-        return names_of(_name_within(value, data), left=left - 1)
-    return [value] if isinstance(value, str) else []
+    found: list[str] = []
+    waiting = deque([value])
+    for _ in range(MAX_STEPS):
+        if not waiting or len(found) == MAX_NAMES:
+            break
+        each = waiting.popleft()
+        if isinstance(each, str):
+            found.append(each)
+        elif isinstance(each, list):
+            waiting.extendleft(reversed(each[:MAX_NAMES]))
+        elif isinstance(each, dict):
+            waiting.appendleft(_name_within(each, data))
+    return found
 
 
 def _name_within(value: dict[str, Any], data: str) -> Any:
@@ -233,9 +246,9 @@ def _name_within(value: dict[str, Any], data: str) -> Any:
 
 
 def _referred(own: str, data: str) -> Any:
-    """Find what bears this identity and a name."""
-    wanted = re.compile(r'"@id"\s*+:\s*+' + re.escape(json.dumps(own, ensure_ascii=False)))
+    """Find the name of what bears this identity."""
     plain = data.replace("\\/", "/")
+    wanted = re.compile(r'"@id"\s*+:\s*+' + re.escape(json.dumps(own, ensure_ascii=False)))
     for match in islice(wanted.finditer(plain), MAX_TRIES):
         start = plain.rfind("{", 0, match.start())
         try:
@@ -243,7 +256,7 @@ def _referred(own: str, data: str) -> Any:
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict) and "name" in value:
-            return value
+            return value["name"]
     return None
 
 
@@ -258,7 +271,7 @@ def _joined(names: Sequence[str]) -> str:
 
 def as_name(said: str) -> str:
     """Read a name as somebody has written it into a field; empty where it is none."""
-    name = _BESIDE.sub("", " ".join(said.split()))
+    name = _BESIDE.sub("", " ".join(said[:MAX_LOOKED_AT].split()))
     if match := _BY.match(name):
         name = name[match.end() :]
     name = name.rstrip(" ,|·•–—-:").lstrip(" |·•–—-:")
