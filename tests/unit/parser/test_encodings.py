@@ -12,6 +12,8 @@ from functools import partial
 import cramjam
 import pytest
 
+from strider.parser.adapters.decoders import MAX_WINDOW_LOG
+from strider.parser.adapters.decoders import zstd as standard_zstd
 from strider.parser.adapters.encodings import unpack
 from strider.parser.core import Unpacked, Unreadable
 
@@ -26,6 +28,12 @@ def brotli(content: bytes) -> bytes:
 
 def zstd(content: bytes) -> bytes:
     return bytes(cramjam.zstd.compress(content))
+
+
+def zstd_reaching(window_log: int, content: bytes) -> bytes:
+    """Pack with a window of a size; what comes in pieces does not say how long it will be."""
+    pack = standard_zstd.ZstdCompressor(options={standard_zstd.CompressionParameter.window_log: window_log})
+    return pack.compress(content) + pack.flush()
 
 
 def raw_deflate(content: bytes) -> bytes:
@@ -51,6 +59,11 @@ def stacked(content: bytes, times: int) -> bytes:
         pytest.param(raw_deflate(TEXT), "deflate", id="raw-deflate"),
         pytest.param(brotli(TEXT), "br", id="brotli"),
         pytest.param(zstd(TEXT), "zstd", id="zstd"),
+        pytest.param(zstd(TEXT[:900]) + zstd(TEXT[900:]), "zstd", id="two-frames"),
+        pytest.param(
+            b"\x5a\x2a\x4d\x18\x02\0\0\0ab" + zstd(TEXT) + b"\0" * 12, "zstd", id="beside-the-frame"
+        ),
+        pytest.param(zstd_reaching(MAX_WINDOW_LOG, TEXT), "zstd", id="the-largest-window"),
         pytest.param(brotli(gzip.compress(TEXT)), "gzip, br", id="one-within-the-other"),
         pytest.param(stacked(TEXT, 5), "gzip,gzip,gzip,gzip,gzip", id="five"),
         pytest.param(TEXT, "gzip", id="label-without-encoding"),
@@ -69,7 +82,9 @@ def test_encodings_are_undone(body: bytes, encoding: str) -> None:
         pytest.param(b"\x00\xff" * 99, "br", "undecodable", "bad_encoding", id="not-brotli"),
         pytest.param(b"\x00\xff" * 99, "zstd", "undecodable", "bad_encoding", id="not-zstd"),
         pytest.param(b"\x00\xff" * 99, "deflate", "undecodable", "bad_encoding", id="not-deflate"),
-        pytest.param(brotli(TEXT)[:-40], "br", "undecodable", "bad_encoding", id="cut-brotli"),
+        pytest.param(
+            zstd_reaching(MAX_WINDOW_LOG + 1, TEXT), "zstd", "undecodable", "bad_encoding", id="a-wide-window"
+        ),
         pytest.param(bz2.compress(TEXT), "bzip2", "undecodable", "bad_encoding", id="unknown"),
         pytest.param(gzip.compress(TEXT)[:5], "gzip", "undecodable", "bad_encoding", id="cut-in-the-head"),
         pytest.param(stacked(TEXT, 6), ",".join(["gzip"] * 6), "undecodable", "too_many_encodings", id="six"),
@@ -85,10 +100,19 @@ def test_what_cannot_be_undone_is_told(body: bytes, encoding: str, outcome: str,
     assert (found.outcome, found.error_class) == (outcome, error_class)
 
 
-@pytest.mark.parametrize("cut", [40, 8], ids=["within-the-data", "without-the-checksum"])
-def test_what_came_before_a_break_is_kept(cut: int) -> None:
+@pytest.mark.parametrize(
+    ("pack", "cut"),
+    [
+        pytest.param(gzip.compress, 40, id="within-the-data"),
+        pytest.param(gzip.compress, 8, id="without-the-checksum"),
+        pytest.param(brotli, 40, id="brotli"),
+        pytest.param(lambda text: zstd(text[:20_000]) + zstd(text[20_000:]), 40, id="a-frame-of-zstd"),
+    ],
+)
+def test_what_came_before_a_break_is_kept(pack: Callable[[bytes], bytes], cut: int) -> None:
     """Half a page is worth reading; that it is half is said."""
-    found = unpack(gzip.compress(TEXT)[:-cut], "gzip", LIMIT)
+    encoding = {gzip.compress: "gzip", brotli: "br"}.get(pack, "zstd")
+    found = unpack(pack(TEXT)[:-cut], encoding, LIMIT)
 
     assert isinstance(found, Unpacked)
     assert not found.is_whole
@@ -140,6 +164,13 @@ def test_a_dense_megabyte_is_no_bomb(pack: Callable[[bytes], bytes]) -> None:
 
 def pack_name(pack: Callable[[bytes], bytes]) -> str:
     return {brotli: "br", zstd: "zstd"}.get(pack, "gzip")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
+def test_text_with_a_wrong_label_is_never_taken_for_what_it_says(encoding: str) -> None:
+    """`{` alone is an empty stream of brotli, and `[` may begin one."""
+    for text in (b'{"a": 1}', b"[1, 2, 3]", b"<p>" * 5_000, b"{" * 5_000, b" \n[[" + b"[]" * 5_000):
+        assert unpack(text, encoding, LIMIT) == Unpacked(text), text[:9]
 
 
 def test_many_members_are_weighed_together() -> None:

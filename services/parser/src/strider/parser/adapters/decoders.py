@@ -1,19 +1,23 @@
 """Undoes one content encoding, taking what was sent in pieces and giving what comes out in portions.
 
-gzip and deflate through isal, brotli through its own library, which stop wherever a portion is full. zstd
-through cramjam, which has no bound of its own and gives nothing before its end: it writes into a buffer of
-our size, so that what comes out is held once. Stops at a limit, and where more than a megabyte has come
-out at a ratio that only a bomb has. Knows nothing of what the bytes mean.
+gzip and deflate through isal, brotli through its own library, zstd through that of Python 3.14, which all
+stop wherever a portion is full. Stops at a limit, and where more than a megabyte has come out at a ratio that
+only a bomb has. Knows nothing of what the bytes mean.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Final
 
 import brotli
-import cramjam
 from isal import isal_zlib
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 BOMB_RATIO: Final = 100
 BOMB_FREE_BYTES: Final = 1024 * 1024
@@ -22,10 +26,18 @@ BOMB_FREE_BYTES: Final = 1024 * 1024
 PORTION_BYTES: Final = 256 * 1024
 TAKEN_BYTES: Final = 64 * 1024
 """Of what was sent, at a time: whatever is not used of it is copied with each portion."""
-FIRST_BUFFER_BYTES: Final = 256 * 1024
-BUFFER_GROWTH: Final = 8
+
+MAX_WINDOW_LOG: Final = 23
+"""How far back zstd may reach, 8 MB (RFC 9659): whoever undoes it holds so much, and a hundred bytes may ask
+for two thousand MB."""
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
+ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+MAGIC_BYTES: Final = 4
+"""What the longest of them has."""
+
+_SKIPPED: Final = frozenset(bytes((number, 0x2A, 0x4D, 0x18)) for number in range(0x50, 0x60))
+"""Frames that hold something else than the content (RFC 8878)."""
 _GZIP_OR_ZLIB_BITS: Final = 47
 _RAW_BITS: Final = -15
 _DEFLATED: Final = 8
@@ -91,7 +103,7 @@ def inflated_raw(source: Iterator[bytes], scales: Scales) -> Portioned:
 
 def deflated(source: Iterator[bytes], scales: Scales) -> Portioned:
     """Undo deflate, which is zlib by the standard and raw by habit: the first two bytes tell."""
-    head = _at_least_two(b"", source)
+    head = _at_least(len(GZIP_MAGIC), b"", source)
     is_zlib = head[:1] and head[0] % 16 == _DEFLATED and int.from_bytes(head[:2], "big") % _ZLIB_CHECK == 0
     bits = _GZIP_OR_ZLIB_BITS if is_zlib or head.startswith(GZIP_MAGIC) else _RAW_BITS
     return (yield from _inflated(_before(head, source), scales, bits))
@@ -117,7 +129,7 @@ def _inflated(source: Iterator[bytes], scales: Scales, bits: int) -> Portioned:
                     return False
                 raise Broken(str(failure)) from failure
             data = b""
-        data = _at_least_two(stream.unused_data, source)
+        data = _at_least(len(GZIP_MAGIC), stream.unused_data, source)
         if bits == _RAW_BITS or not data.startswith(GZIP_MAGIC):
             return True  # padding after the end is not ours to judge
 
@@ -143,35 +155,33 @@ def unbrotlied(source: Iterator[bytes], scales: Scales) -> Portioned:
 
 
 def unzstded(source: Iterator[bytes], scales: Scales) -> Portioned:
-    """Undo zstd."""
-    held = into_buffer(cramjam.zstd.decompress_into, b"".join(source), scales)
-    for at in range(0, len(held), PORTION_BYTES):
-        portion = bytes(held[at : at + PORTION_BYTES])
-        scales.gave(len(portion))
-        yield portion
-    return True
-
-
-def into_buffer(decompress_into: Callable[[Any, Any], int], body: bytes, scales: Scales) -> memoryview:
-    """Undo an encoding at once, in a buffer that grows until it is enough or too much."""
-    size = min(scales.max_bytes, max(FIRST_BUFFER_BYTES, BUFFER_GROWTH * len(body)))
+    """Undo zstd, of one frame or several."""
+    data = next(source, b"")
     while True:
-        buffer = bytearray(size)
-        try:
-            written = decompress_into(body, buffer)
-        except (cramjam.DecompressionError, OSError, ValueError) as failure:
-            if "whole buffer" not in str(failure):
+        stream = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: MAX_WINDOW_LOG})
+        while not stream.eof:
+            if stream.needs_input and not data and not (data := next(source, b"")):
+                if not scales.total:
+                    raise Broken("it ends before anything comes out")
+                return False
+            try:
+                portion = stream.decompress(data, PORTION_BYTES)
+            except zstd.ZstdError as failure:
+                if scales.total:
+                    return False
                 raise Broken(str(failure)) from failure
-            scales.check(size + 1)
-            size = min(scales.max_bytes, BUFFER_GROWTH * size)
-            continue
-        scales.check(written)
-        return memoryview(buffer)[:written]
+            data = b""
+            if portion:
+                scales.gave(len(portion))
+                yield portion
+        data = _at_least(MAGIC_BYTES, stream.unused_data, source)
+        if data[:MAGIC_BYTES] != ZSTD_MAGIC and data[:MAGIC_BYTES] not in _SKIPPED:
+            return True  # padding after the end is not ours to judge
 
 
-def _at_least_two(data: bytes, source: Iterator[bytes]) -> bytes:
+def _at_least(size: int, data: bytes, source: Iterator[bytes]) -> bytes:
     """Take more until a beginning can be told by it, or there is no more."""
-    while len(data) < len(GZIP_MAGIC) and (more := next(source, b"")):
+    while len(data) < size and (more := next(source, b"")):
         data = bytes(data) + bytes(more)
     return data
 

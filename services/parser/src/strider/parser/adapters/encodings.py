@@ -6,30 +6,18 @@ body that has others, or too many; each one is undone by `decoders`. Knows nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
-from typing import Any, Final
-
-import cramjam
+from typing import Final
 
 from strider.contracts.generated.words import ErrorClass, ParseOutcome
+from strider.parser.core.kinds import is_binary, packed_as
 from strider.parser.core.outcomes import Unreadable
 from strider.parser.core.portions import Portions
 from strider.parser.core.tools import Unpacked
 
 from . import decoders
-from .decoders import (
-    GZIP_MAGIC,
-    STREAMED,
-    Bomb,
-    Broken,
-    Portioned,
-    Scales,
-    inflated,
-    inflated_raw,
-    into_buffer,
-    pieces,
-)
+from .decoders import MAGIC_BYTES, STREAMED, Bomb, Broken, Portioned, Scales, inflated, inflated_raw, pieces
 
 MAX_NESTED: Final = 5
 
@@ -72,34 +60,31 @@ def _decode(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
     if not body:
         return body, True
     try:
-        return _DECODERS.get(encoding, _refuse)(body, max_bytes)
+        content, is_whole = _undone(body, encoding, max_bytes)
     except Broken:
         if _is_plain(body):
             return body, True  # a label without the encoding is common, and harmless
         raise
+    if (not is_whole or not content) and _is_plain(body):  # what such a label has made of text
+        return body, True
+    return content, is_whole
 
 
-def _refuse(_body: bytes, _max_bytes: int) -> tuple[bytes, bool]:
-    raise Broken("an encoding that nobody here knows")
+def _undone(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
+    if encoding not in STREAMED:
+        raise Broken("an encoding that nobody here knows")
+    if encoding != "deflate":
+        return _gather(STREAMED[encoding](pieces(body), Scales(max_bytes, sent=len(body))))
+    try:  # whichever of its two forms it turns out to be
+        return _gather(inflated(pieces(body), Scales(max_bytes, sent=len(body))))
+    except Broken:
+        return _gather(inflated_raw(pieces(body), Scales(max_bytes, sent=len(body))))
 
 
 def _is_plain(body: bytes) -> bool:
     """Say whether bytes can only be text that was never encoded."""
     head = body[:512]
-    return head.lstrip()[:1] in {b"<", b"{", b"["} and b"\0" not in head
-
-
-def _inflate(body: bytes, max_bytes: int) -> tuple[bytes, bool]:
-    """Undo gzip or zlib."""
-    return _gather(inflated(pieces(body), Scales(max_bytes, sent=len(body))))
-
-
-def _deflate(body: bytes, max_bytes: int) -> tuple[bytes, bool]:
-    """Undo deflate, whichever of its two forms it turns out to be."""
-    try:
-        return _inflate(body, max_bytes)
-    except Broken:
-        return _gather(inflated_raw(pieces(body), Scales(max_bytes, sent=len(body))))
+    return head.lstrip()[:1] in {b"<", b"{", b"["} and b"\0" not in head and not is_binary(head)
 
 
 def _gather(portions: Portioned) -> tuple[bytes, bool]:
@@ -108,23 +93,7 @@ def _gather(portions: Portioned) -> tuple[bytes, bool]:
         try:
             found.append(next(portions))
         except StopIteration as end:
-            return b"".join(found), end.value
-
-
-def _at_once(decompress_into: Callable[[Any, Any], int]) -> Callable[[bytes, int], tuple[bytes, bool]]:
-    def decode(body: bytes, max_bytes: int) -> tuple[bytes, bool]:
-        return bytes(into_buffer(decompress_into, body, Scales(max_bytes, sent=len(body)))), True
-
-    return decode
-
-
-_DECODERS: Final[dict[str, Callable[[bytes, int], tuple[bytes, bool]]]] = {
-    "gzip": _inflate,
-    "x-gzip": _inflate,
-    "deflate": _deflate,
-    "br": _at_once(cramjam.brotli.decompress_into),
-    "zstd": _at_once(cramjam.zstd.decompress_into),
-}
+            return found[0] if len(found) == 1 else b"".join(found), end.value
 
 
 class _Plain:
@@ -166,11 +135,11 @@ class _Encoded:
             source = self._layer(encoding, source, scales)
             scales = Scales(self._max_bytes)
         head = next(source, b"")
-        while len(head) < len(GZIP_MAGIC) and (more := next(source, b"")):
+        while len(head) < MAGIC_BYTES and (more := next(source, b"")):
             head += more
         source = chain((head,), source)
-        if head.startswith(GZIP_MAGIC):  # a file that is gzipped itself, as sitemaps are
-            source = self._layer("gzip", source, scales)
+        if packing := packed_as(head):  # a file that is packed itself, as sitemaps are
+            source = self._layer(packing, source, scales)
         yield from source
 
     def _layer(self, encoding: str, source: Iterator[bytes], scales: Scales) -> Iterator[bytes]:
@@ -197,6 +166,6 @@ def open_body(body: bytes, content_encoding: str, max_bytes: int) -> Portions | 
     encodings = _encodings_of(content_encoding)
     if len(body) > max_bytes or len(encodings) > MAX_NESTED or not STREAMED.keys() >= set(encodings):
         return None
-    if not encodings and not body.startswith(GZIP_MAGIC):
+    if not encodings and not packed_as(body):
         return _Plain(body)
     return _Encoded(body, encodings, max_bytes)

@@ -32,6 +32,7 @@ _MAGIC: Final = (
     (b"BM", DocumentKind.IMAGE),
     (b"PK\x03\x04", DocumentKind.OTHER),
     (b"\x1f\x8b", DocumentKind.OTHER),
+    (b"\x28\xb5\x2f\xfd", DocumentKind.OTHER),
 )
 _RIFF: Final = b"RIFF"
 _HTML: Final = re.compile(
@@ -84,6 +85,14 @@ def find_kind(content: bytes, *, content_type: str, kind: str) -> str:
     if _LEADING.match(head.lstrip(_BEFORE)):
         head = content[:XML_HEAD_BYTES]
     return _kind_of_text(head.replace(b"\0", b"").lstrip(_BEFORE), content_type.lower())
+
+
+def packed_as(content: bytes) -> str:
+    """Say in which encoding a file is packed itself; empty for none."""
+    return next((name for magic, name in _PACKINGS if content.startswith(magic)), "")
+
+
+_PACKINGS: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"))
 
 
 def _kind_by_magic(head: bytes) -> str:

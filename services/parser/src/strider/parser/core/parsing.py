@@ -20,7 +20,7 @@ from .authors import stated_author
 from .charsets import Charset, find_charset, to_text, to_utf_8
 from .directives import hear_directives
 from .feedpaths import linked_feeds
-from .kinds import find_kind
+from .kinds import find_kind, packed_as
 from .listed import is_list_of_site, of_listed, of_sitemap
 from .mainfields import of_main
 from .metadata import (
@@ -47,7 +47,6 @@ from .sitefields import of_site
 from .tools import Limits, Tools, Unpacked
 from .wordcounts import count_words
 
-GZIP: Final = b"\x1f\x8b"
 _TEXTS: Final = frozenset(
     {
         DocumentKind.TEXT,
@@ -85,9 +84,9 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
     if isinstance(unpacked, Unreadable):
         return unreadable(page, unpacked, parse_us=_since(started, tools))
     for _ in range(MAX_WRAPPINGS):
-        if not unpacked.content.startswith(GZIP):
+        if not (packing := packed_as(unpacked.content)):
             break
-        unpacked = _unpack_file(unpacked, tools=tools, max_bytes=max_bytes)
+        unpacked = _unpack_file(unpacked, packing, tools=tools, max_bytes=max_bytes)
     content = unpacked.content
     kind = find_kind(content, content_type=page.content_type, kind=page.kind)
     document = _Document(page, content, kind, unpacked.is_whole and not page.truncated, started)
@@ -97,7 +96,7 @@ def parse(page: PageFetched, body: bytes, *, tools: Tools, limits: Limits) -> Pa
 
 
 MAX_WRAPPINGS: Final = 2
-"""A file that is gzipped is sometimes gzipped again by who serves it, and not said to be."""
+"""A file that is packed is sometimes packed again by who serves it, and not said to be."""
 
 
 def _parse_kind(document: _Document, *, tools: Tools, limits: Limits) -> PageParsed:
@@ -217,9 +216,9 @@ def _parse_pdf(document: _Document, *, tools: Tools, limits: Limits) -> PagePars
     )
 
 
-def _unpack_file(unpacked: Unpacked, *, tools: Tools, max_bytes: int) -> Unpacked:
-    """Read a file that is gzipped itself, as sitemaps are, whatever it is called; else leave it as it is."""
-    within = tools.unpack(unpacked.content, "gzip", max_bytes)
+def _unpack_file(unpacked: Unpacked, packing: str, *, tools: Tools, max_bytes: int) -> Unpacked:
+    """Read a file that is packed itself, as sitemaps are, whatever it is called; else leave it as it is."""
+    within = tools.unpack(unpacked.content, packing, max_bytes)
     if isinstance(within, Unreadable):
         return unpacked
     return Unpacked(within.content, is_whole=within.is_whole and unpacked.is_whole)
