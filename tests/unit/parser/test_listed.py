@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,7 +14,10 @@ from strider.contracts.codec import Codec
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED
 from strider.parser.core import Limits, fit
-from strider.parser.core.moments import to_iso
+from strider.parser.core.feeds import read_feed
+from strider.parser.core.jsonfeeds import read_json_feed
+from strider.parser.core.listings import MAX_DETAIL_BYTES, Listing
+from strider.parser.core.moments import _of_mail, _of_words, to_iso
 from strider.parser.core.sizing import ENTRY_COLUMNS, join
 
 from .pages import read
@@ -260,6 +264,72 @@ def test_records_tell_what_else_is_said_of_each_entry() -> None:
 )
 def test_dates_of_feeds(text: str, iso: str) -> None:
     assert to_iso(text) == iso
+
+
+def test_the_short_way_to_a_date_leads_where_the_long_one_does() -> None:
+    """Nearly all dates of feeds have one form, which need not be searched for."""
+    chance = Random(7)
+    read = 0
+    for _ in range(3_000):
+        day, year, hour, minute, second = (
+            chance.randint(*ends) for ends in ((0, 32), (1968, 2040), (0, 25), (0, 61), (0, 61))
+        )
+        name, zone = (
+            chance.choice(["Jan", "Feb", "Dec"]),
+            chance.choice(["GMT", "UTC", "+0200", "-0930", "+1459"]),
+        )
+        text = (
+            f"{chance.choice(['Mon, ', ''])}{day:02} {name} {year} {hour:02}:{minute:02}:{second:02} {zone}"
+        )
+        try:
+            found = _of_mail(text)
+        except ValueError:
+            continue  # read in the long way
+
+        assert found is not None
+        assert found == _of_words(text), text
+        read += 1
+    assert read > 2_000
+
+
+def a_long_feed(kind: str, entries: int) -> str:
+    words = "word " * 180
+    if kind == "json":
+        items = [
+            {
+                "id": str(n),
+                "url": f"/{n}",
+                "title": f"T{n}",
+                "date_published": "2024-03-05",
+                "content_html": words,
+            }
+            for n in range(entries)
+        ]
+        return json.dumps({"version": "https://jsonfeed.org/version/1", "items": items})
+    row = "<item><title>T{0}</title><link>/{0}</link><pubDate>5 Mar 2024 10:00:00 GMT</pubDate>"
+    rows = "".join(f"{row.format(n)}<description>{words}</description></item>" for n in range(entries))
+    return f"<rss><channel><description>all</description>{rows}</channel></rss>"
+
+
+def read_whole(kind: str, text: str, *, with_details: bool) -> Listing:
+    reads = read_json_feed if kind == "json" else read_feed
+    return reads(text, "https://site.test/feed", with_details=with_details)
+
+
+@pytest.mark.parametrize("kind", ["rss", "json"])
+def test_of_a_feed_no_details_are_kept_that_do_not_travel(kind: str) -> None:
+    """Reading what is said of twenty thousand entries would take longer than a page may."""
+    text = a_long_feed(kind, 1_000)
+    full, short = (read_whole(kind, text, with_details=wanted) for wanted in (True, False))
+
+    assert [(one.url, one.title, one.lastmod_ms) for one in full.entries] == [
+        (one.url, one.title, one.lastmod_ms) for one in short.entries
+    ]
+    assert not any(one.details for one in short.entries)
+    assert (full.description, full.about) == (short.description, short.about)
+    told = [one for one in full.entries if one.details]
+    assert list(full.entries[: len(told)]) == told
+    assert MAX_DETAIL_BYTES <= sum(len(str(one.details)) for one in told) < MAX_DETAIL_BYTES + 2_000
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from .listings import MAX_ENTRIES, MAX_TEXT_CHARS, Entry, Listing
+from .feedentries import Part, choose_link, details_of, entry_of, published
+from .listings import MAX_DETAIL_BYTES, MAX_ENTRIES, MAX_TEXT_CHARS, NO_DETAILS, Entry, Listing
 from .markup import END, START, TEXT, attributes, scan
 from .metadata import as_language, resolve
-from .moments import read_moment, to_iso, to_ms
+from .moments import iso_of, read_moment
 from .plaintexts import plain
 
 _ENTRIES: Final = frozenset({"item", "entry", "atom:entry"})
@@ -62,28 +63,18 @@ _FIELDS: Final = {
     "comments": "comments",
     "feedburner:origlink": "origin",
 }
+_DETAILS: Final = frozenset({"summary", "summary_other", "content", "author", "comments"})
+"""Of an entry, what is told in its details alone."""
+
 _AFTER_TITLES: Final = frozenset({"link", "guid", "id", "pubdate", "published", "updated", "description"})
 """Fields that stand in no title: one that reaches them has lost its end."""
 
 _MAILED: Final = re.compile(r"\S+@\S+ \((.+)\)")
 """An author as RSS has it: address, and name in brackets."""
 
-_URL: Final = re.compile(r"https?://\S+$", re.IGNORECASE)
 MAX_LINKS_PER_ENTRY: Final = 20
 MAX_CAPTURE_CHARS: Final = 20_000
 """Of a field, with its markup."""
-
-
-@dataclass(slots=True)
-class _Part:
-    """The feed, or one entry, while it is read."""
-
-    base: str
-    language: str = ""
-    said: dict[str, str] = field(default_factory=dict)
-    links: list[dict[str, str]] = field(default_factory=list)
-    is_lasting: bool = True
-    """Whether its id is its address."""
 
 
 @dataclass(slots=True)
@@ -100,9 +91,9 @@ class _Capture:
     chars: int = 0
 
 
-def read_feed(text: str, url: str) -> Listing:
+def read_feed(text: str, url: str, *, with_details: bool) -> Listing:
     """Read a feed; `url` is what its links are resolved against."""
-    reader = _Reader(url)
+    reader = _Reader(url, room_for_details=MAX_DETAIL_BYTES if with_details else 0)
     for kind, name, value in scan(text):
         if kind == TEXT:
             reader.hear(value)
@@ -116,8 +107,9 @@ def read_feed(text: str, url: str) -> Listing:
 class _Reader:
     """Follows the tokens of one feed."""
 
-    def __init__(self, url: str) -> None:
-        self._feed = _Part(url)
+    def __init__(self, url: str, *, room_for_details: int) -> None:
+        self._room_for_details = room_for_details
+        self._feed = Part(url)
         self._part = self._feed
         self._entries: list[Entry] = []
         self._found = 0
@@ -172,12 +164,12 @@ class _Reader:
         self._close()
         self._end_entry()
         said = self._feed.said
-        own = _choose_link(self._feed)
+        own = choose_link(self._feed)
         about = {
             "title": said.get("title", ""),
             "url": own,
-            "published_at": to_iso(said.get("published") or said.get("created", "")),
-            "updated_at": to_iso(said.get("updated", "")),
+            "published_at": iso_of(published(self._feed)),
+            "updated_at": iso_of(self._feed.moments.get("updated")),
             "author": said.get("author", ""),
             "links": self._feed.links,
         }
@@ -194,10 +186,10 @@ class _Reader:
     def _begin_entry(self, raw: str) -> None:
         self._end_entry()
         self._beside = ""
-        self._part = _Part(self._feed.base, self._feed.language)
+        self._part = Part(self._feed.base, self._feed.language)
         self._place(self._part, raw)
 
-    def _place(self, part: _Part, raw: str) -> None:
+    def _place(self, part: Part, raw: str) -> None:
         """Take what the start of an entry or of the feed says itself."""
         if "=" not in raw:
             return
@@ -207,7 +199,7 @@ class _Reader:
         if href := said.get("href"):  # CDF
             self._link(part, {"href": href})
         if lastmod := said.get("lastmod"):
-            part.said.setdefault("updated", lastmod)
+            part.moments.setdefault("updated", read_moment(lastmod))
         if about := said.get("rdf:about"):
             part.said.setdefault("about", about)
 
@@ -222,7 +214,8 @@ class _Reader:
         if name in {"id", "atom:id"}:
             self._part.is_lasting = False
         kind = "base64" if said.get("mode") == "base64" else said.get("type", "").lower()
-        self._capture = _Capture(wanted, name, kind)
+        is_unheard = wanted in _DETAILS and self._room_for_details <= 0 and self._part is not self._feed
+        self._capture = _Capture(wanted, name, kind, chars=MAX_CAPTURE_CHARS if is_unheard else 0)
 
     def _close(self) -> None:
         """Keep the field that is being read."""
@@ -242,21 +235,23 @@ class _Reader:
             self._keep(capture.name, text, capture.tag)
 
     def _keep(self, name: str, text: str, tag: str) -> None:
-        said = self._part.said
+        part = self._part
         if name in {"published", "updated", "created"}:
             # Of one element that is repeated the last counts; of several that mean the same the first.
-            is_again = said.setdefault(f"by:{name}", tag) == tag
-            if read_moment(text) is not None and (is_again or read_moment(said.get(name, "")) is None):
-                said[name] = text[:MAX_TEXT_CHARS]
+            is_again = part.said_by.setdefault(name, tag) == tag
+            moment = read_moment(text)
+            if moment is not None and (is_again or part.moments.get(name) is None):
+                part.moments[name] = moment
         elif text:
-            said.setdefault(name, text[:MAX_TEXT_CHARS])
+            part.said.setdefault(name, text[:MAX_TEXT_CHARS])
 
-    def _link(self, part: _Part, said: Mapping[str, str], base: str = "") -> None:
+    def _link(self, part: Part, said: Mapping[str, str], base: str = "") -> None:
         if len(part.links) >= MAX_LINKS_PER_ENTRY:
             return
         href = said["href"].strip().replace("&amp;", "&")  # written as an entity twice: no address has one
         url = resolve(href, base or part.base)
         known = ("rel", "type", "hreflang", "title", "length")
+        part.urls.add(url)
         row = {"href": url or href, **{key: said[key] for key in known if said.get(key)}}
         if row not in part.links:
             part.links.append(row)
@@ -269,52 +264,11 @@ class _Reader:
         self._beside = ""
         self._found += 1
         if len(self._entries) < MAX_ENTRIES:
-            self._entries.append(_entry_of(part))
-
-
-def _entry_of(part: _Part) -> Entry:
-    said = part.said
-    published = said.get("published") or said.get("created", "")
-    updated = said.get("updated") or published
-    lastmod_ms = to_ms(updated)
-    details: dict[str, Any] = {
-        "id": said.get("id", ""),
-        "published_at": to_iso(published),
-        "updated_at": to_iso(said.get("updated", "")),
-        "author": said.get("author", ""),
-        "summary": said.get("summary") or said.get("summary_other") or said.get("content", ""),
-        "comments": said.get("comments", ""),
-        "links": part.links,
-    }
-    return Entry(
-        url=_choose_link(part),
-        title=said.get("title") or said.get("title_other", ""),
-        lastmod_ms=lastmod_ms if lastmod_ms >= 0 else to_ms(published),
-        details={key: value for key, value in details.items() if value},
-    )
-
-
-def _choose_link(part: _Part) -> str:
-    """Give the address of an entry or of what the feed is about."""
-    links = sorted(part.links, key=_is_for_programs)
-    for rels in (("alternate",), ("", "related", "via")):
-        for link in links:
-            if link.get("rel", "alternate").removeprefix(_REGISTERED) in rels and (
-                url := resolve(link["href"], part.base)
-            ):
-                return url
-    said = part.said
-    known = (said.get("id", "") if part.is_lasting else "", said.get("about", ""), said.get("origin", ""))
-    return next((url for text in known if _URL.match(text) and (url := resolve(text, part.base))), "")
-
-
-_REGISTERED: Final = "http://www.iana.org/assignments/relation/"
-
-
-def _is_for_programs(link: Mapping[str, str]) -> bool:
-    """Say whether a link says that it leads to something else than a page."""
-    kind = link.get("type", "")
-    return "/" in kind and "html" not in kind
+            details = NO_DETAILS
+            if self._room_for_details > 0:
+                details = details_of(part)
+                self._room_for_details -= len(str(details))
+            self._entries.append(entry_of(part, details))
 
 
 def _begin_within(capture: _Capture, name: str) -> None:

@@ -10,13 +10,13 @@ import json
 from typing import Any, Final
 
 from .brokenjson import repaired
-from .listings import MAX_ENTRIES, MAX_TEXT_CHARS, Entry, Listing
+from .listings import MAX_DETAIL_BYTES, MAX_ENTRIES, MAX_TEXT_CHARS, NO_DETAILS, Entry, Listing
 from .metadata import resolve
 from .moments import to_iso, to_ms
 from .plaintexts import plain
 
 
-def read_json_feed(text: str, url: str) -> Listing:
+def read_json_feed(text: str, url: str, *, with_details: bool) -> Listing:
     """Read a feed; `url` is what its links are resolved against."""
     told = _read(text.lstrip("\ufeff"))
     if not isinstance(told, dict):
@@ -31,7 +31,7 @@ def read_json_feed(text: str, url: str) -> Listing:
         language=_text(told, "language"),
         url=home,
         about={name: value for name, value in about.items() if value},
-        entries=[_entry(row, url) for row in rows[:MAX_ENTRIES]],
+        entries=_entries(rows[:MAX_ENTRIES], url, room_for_details=MAX_DETAIL_BYTES if with_details else 0),
         found=len(rows),
     )
 
@@ -49,25 +49,39 @@ def _read(text: str) -> Any:
 MAX_AUTHORS: Final = 20
 
 
-def _entry(row: dict[str, Any], base: str) -> Entry:
-    published, modified = _text(row, "date_published"), _text(row, "date_modified")
+def _entries(rows: list[dict[str, Any]], base: str, *, room_for_details: int) -> list[Entry]:
+    entries = []
+    for row in rows:
+        details = NO_DETAILS
+        if room_for_details > 0:
+            details = _details(row)
+            room_for_details -= len(str(details))
+        entries.append(_entry(row, base, details))
+    return entries
+
+
+def _entry(row: dict[str, Any], base: str, details: dict[str, Any]) -> Entry:
     identity = _identity(row.get("id"))
     own = _text(row, "url") or _text(row, "external_url")
     if not own and identity.startswith(("http://", "https://")):
         own = identity
-    details = {
-        "id": identity,
-        "published_at": to_iso(published),
-        "updated_at": to_iso(modified),
-        "author": _author(row),
-        "summary": _text(row, "summary") or plain(_text(row, "content_text") or _text(row, "content_html")),
-    }
     return Entry(
         url=resolve(own, base),
         title=plain(_text(row, "title")),
-        lastmod_ms=to_ms(modified or published),
-        details={name: value for name, value in details.items() if value},
+        lastmod_ms=to_ms(_text(row, "date_modified") or _text(row, "date_published")),
+        details=details,
     )
+
+
+def _details(row: dict[str, Any]) -> dict[str, Any]:
+    details = {
+        "id": _identity(row.get("id")),
+        "published_at": to_iso(_text(row, "date_published")),
+        "updated_at": to_iso(_text(row, "date_modified")),
+        "author": _author(row),
+        "summary": _text(row, "summary") or plain(_text(row, "content_text") or _text(row, "content_html")),
+    }
+    return {name: value for name, value in details.items() if value}
 
 
 def _identity(value: Any) -> str:

@@ -52,9 +52,9 @@ def of_sitemap(texts: Iterable[str], url: str, *, document_kind: str, with_recor
 def _of_feed(text: str, url: str, *, with_records: bool) -> dict[str, Any]:
     listing: Listing
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
-        listing = read_json_feed(text, url)
+        listing = read_json_feed(text, url, with_details=with_records)
     else:
-        listing = read_feed(text, url)
+        listing = read_feed(text, url, with_details=with_records)
     fields = of_listing(listing, url=url, format_name=FEED, with_records=with_records)
     if listing.title:
         fields |= {"title": listing.title[:MAX_TEXT_CHARS], "title_source": FEED}

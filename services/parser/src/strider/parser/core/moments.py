@@ -26,6 +26,13 @@ _PLAIN: Final = re.compile(
 _SECONDS: Final = re.compile(r"1\d{9}(?:\d{3})?")
 """Since 1970, or thousands of these."""
 
+_MAILED: Final = re.compile(
+    r"(?:[A-Za-z]{3}, )?([0-9]{1,2}) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ([0-9]{4})"
+    r" ([0-9]{2}):([0-9]{2}):([0-9]{2}) (?:GMT|UTC|([+-])(0[0-9]|1[0-4])([0-5][0-9]))"
+)
+"""A date of mail, as nearly all feeds write theirs."""
+_MONTHS: Final = "JanFebMarAprMayJunJulAugSepOctNovDec"
+
 _ORDINAL: Final = re.compile(r"(\d{4})-?(\d{3})$")
 EARLIEST_YEAR: Final = 1970
 HOURS: Final = 24
@@ -42,15 +49,21 @@ def to_ms(text: str) -> int:
         else:
             seconds = int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
             return 1_000 * seconds if seconds >= 0 else NO_MOMENT
-    moment = read_moment(text)
-    if moment is None:
-        return NO_MOMENT
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    return ms_of(read_moment(text))
+
+
+def ms_of(moment: datetime | None) -> int:
+    """Give the milliseconds of a moment since 1970; -1 for none."""
+    return NO_MOMENT if moment is None else (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def to_iso(text: str) -> str:
     """Write a date as ISO 8601 in UTC, to the second; empty for what is no date."""
-    moment = read_moment(text)
+    return iso_of(read_moment(text))
+
+
+def iso_of(moment: datetime | None) -> str:
+    """Write a moment as ISO 8601; empty for none."""
     return "" if moment is None else f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
@@ -59,7 +72,7 @@ def read_moment(text: str) -> datetime | None:
     wanted = " ".join(text[:MAX_DATE_CHARS].split())
     if not wanted:
         return None
-    for read in (_of_iso, _of_words):
+    for read in (_of_mail, _of_iso, _of_words):
         try:
             found = read(wanted)
             if found is not None and found.year >= EARLIEST_YEAR:
@@ -67,6 +80,20 @@ def read_moment(text: str) -> datetime | None:
         except (ValueError, OverflowError):
             continue
     return None
+
+
+def _of_mail(text: str) -> datetime | None:
+    """Read what `_of_words` reads as well, in a quarter of its time."""
+    match = _MAILED.fullmatch(text)
+    if match is None:
+        return None
+    day, name, year, hour, minute, second, sign, hours, minutes = match.groups()
+    month = _MONTHS.index(name) // 3 + 1
+    moment = datetime(int(year), month, int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+    if sign is None:
+        return moment
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
+    return moment - offset if sign == "+" else moment + offset
 
 
 def _of_iso(text: str) -> datetime | None:
