@@ -6,16 +6,20 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
 from strider.contracts import Topic
+from strider.contracts.framing import Header
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import (
     CRAWL_SPECS,
     LINKS_DISCOVERED,
+    PAGES_PARSED,
+    PAGES_REJECTED,
     PAGES_SETTLED,
     PAGES_VALIDATED,
     SEEDS_SUBMITTED,
@@ -23,11 +27,16 @@ from strider.contracts.generated.topics import (
 )
 from strider.contracts.identity import key_fingerprint, seen_scope
 from strider.contracts.partitioning import shard_of_host
+from strider.contracts.parts import LAST, MORE
 from strider.contracts.specs import spec_of_seed
 from strider.stores.frontier.ports import Seen
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.redis import RedisOptions, connect
+from strider.validator.adapters import SplicedPages
+from strider.validator.core import Rules as ValidationRules
+from strider.validator.topology import Validator
 from tests.unit.link_ingestion.builders import a_page, a_spec, hash_of, validated
+from tests.unit.validator.pages import ARecord
 
 from .service import CODEC, SHARDS, Reader, Service, wait_for
 
@@ -40,11 +49,11 @@ def sender(bootstrap: str) -> Iterator[Producer]:
     client.flush(10)
 
 
-def say(sender: Producer, topic: Topic[Any], event: Any) -> None:
+def say(sender: Producer, topic: Topic[Any], event: Any, further: tuple[Header, ...] = ()) -> None:
     """Speak as a service before this one does."""
     encoded = CODEC.encode(topic, event)
     partition = 0 if topic.shard_of is None else topic.shard_of(event, SHARDS)
-    headers = [*encoded.headers, *topic.headers_of(event)]
+    headers = [*encoded.headers, *topic.headers_of(event), *further]
     sender.produce(topic.name, encoded.value, topic.key_of(event), partition=partition, headers=headers)
 
 
@@ -122,3 +131,48 @@ def test_pages_are_settled_through_a_kill(
 
     assert {url for each in found for url in each.urls} == {f"https://www.a.test/n/{n}" for n in range(40)}
     assert places == {shard_of_host("www.a.test", SHARDS)}
+
+
+def test_a_list_whose_end_was_given_up_is_settled_behind_its_parts(
+    bootstrap: str, sender: Producer, service: Service
+) -> None:
+    """Its rejection comes long before them, being on another topic, and the process dies in between."""
+    known = {"job_id": "j2", "url": "https://www.a.test/list", "document_kind": "sitemap"}
+    parts = [
+        a_page(**known, entry_urls=(f"https://www.a.test/l/{number}",), part=number, is_last_part=False)
+        for number in range(20)
+    ]
+    last = a_page(**known, part=20)
+    validator = Validator(ValidationRules(), SplicedPages(CODEC), now_ms=lambda: 9)
+    record = ARecord(b"junk", (*PAGES_PARSED.headers_of(last), *LAST))
+    effects = asyncio.run(validator.on_given_up(record, "bad_magic"))
+    (rejection,), (closes,) = effects.say, effects.close
+    other = replace(rejection.event, url_key="ff" * 32, job_id="j3")
+
+    say(sender, CRAWL_SPECS, a_spec())
+    say(sender, PAGES_REJECTED, rejection.event, rejection.headers)
+    say(sender, PAGES_REJECTED, other)
+    sender.flush(10)
+    with (
+        closing(Reader(bootstrap, PAGES_SETTLED)) as settled,
+        closing(Reader(bootstrap, LINKS_DISCOVERED)) as links,
+    ):
+
+        def of_list() -> list[Any]:
+            return [each for _, each in settled.events() if each.job_id == "j2"]
+
+        service.start()
+        wait_for(lambda: "j3" in {each.job_id for _, each in settled.events()})
+        assert of_list() == []
+        for part in parts:
+            say(sender, PAGES_VALIDATED, validated(part), MORE)
+        sender.flush(10)
+        service.kill()
+        service.start()
+        say(sender, PAGES_VALIDATED, closes.event, closes.headers)
+        sender.flush(10)
+        (end, *_) = wait_for(of_list)
+        found = {url for _, each in links.events() for url in each.urls}
+
+    assert (end.verdict, end.reason, end.fetch_sequence) == ("given_up", "unreadable_message", 7)
+    assert {f"https://www.a.test/l/{number}" for number in range(20)} <= found

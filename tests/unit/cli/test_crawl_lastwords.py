@@ -59,7 +59,7 @@ async def test_a_page_that_was_given_up_has_its_url() -> None:
     headers = PAGES_FETCHED.headers_of(page)
     record = record_of(PAGES_FETCHED, CODEC.encode(PAGES_FETCHED, page), headers)
 
-    (said,) = (await speak(record, "handler_crashed")).close
+    (said,) = (await speak(record, "handler_crashed")).say
     (unread,) = (await speak(record._replace(value=b"nothing"), "unreadable")).close
 
     event = said.event  # type: ignore[union-attr]  # an event, not bytes

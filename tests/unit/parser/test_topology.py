@@ -11,12 +11,12 @@ import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared, PageFetched, PageRejected
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED
-from strider.contracts.parts import MORE
+from strider.contracts.parts import LAST, MORE, closing
 from strider.parser.adapters.bodies import NoBodies
 from strider.parser.adapters.inline import INLINE_BYTES, InlineParsers
 from strider.parser.core import Limits
 from strider.parser.topology import CONSUMES, PRODUCES, Parsed, Parser, loop_settings
-from strider.runtime.effects import NOTHING, Effects, Say
+from strider.runtime.effects import NOTHING, Say
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import Record
 
@@ -69,7 +69,7 @@ async def test_the_last_part_of_a_long_list_is_spoken_last() -> None:
     assert len(effects.say) > 2
     assert [said.event.is_last_part for said in (*effects.say, last)] == [False] * len(effects.say) + [True]
     assert {said.headers for said in effects.say} == {MORE}
-    assert last.headers == ()
+    assert last.headers == LAST
     assert sum(len(said.event.entry_urls) for said in (*effects.say, last)) == 20_000
 
 
@@ -153,7 +153,17 @@ async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
         rejected_at_ms=99,
         detail="handler_timeout",
     )
-    assert effects == Effects(close=(Say(PAGES_REJECTED, rejected),))
+    assert effects.say == (Say(PAGES_REJECTED, rejected, MORE),)
+    (closes,) = effects.close
+    assert (closes.topic, closes.headers) == (PAGES_PARSED, closing("handler_timeout"))
+    assert PAGES_PARSED.headers_of(closes.event) == PAGES_REJECTED.headers_of(rejected)
+
+
+async def test_what_nobody_could_read_has_no_parts_to_wait_for() -> None:
+    (said,) = (await a_parser().on_given_up(ARecord(b"junk", HEADERS), "bad_magic")).close
+
+    assert (said.topic, said.event.rejection_reason) == (PAGES_REJECTED, "unreadable_message")
+    assert said.headers == ()
 
 
 async def test_what_is_no_page_of_the_ring_is_left_to_its_dead_letter() -> None:

@@ -11,7 +11,7 @@ from strider.contracts.codec import Codec
 from strider.contracts.generated.events import PageRejected, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
 from strider.contracts.inpart import is_in_part
-from strider.contracts.parts import MORE
+from strider.contracts.parts import LAST, MORE, closing
 from strider.runtime.effects import NOTHING, Effects, Say
 from strider.validator.adapters import SplicedPages
 from strider.validator.core import Rules
@@ -165,6 +165,44 @@ async def test_a_part_that_others_follow_says_so_and_settles_nothing() -> None:
     (said,) = effects.say
     assert said.headers == MORE
     assert await a_validator().on_given_up(record, "bad_magic") is NOTHING
+
+
+@pytest.mark.req("S2.2.8")
+@pytest.mark.parametrize(
+    ("record_headers", "outcome"),
+    [
+        pytest.param(LAST, "parsed", id="the last of several is given up"),
+        pytest.param((), "timed_out", id="what was read before may have had parts"),
+        pytest.param(closing("handler_crashed"), "crashed", id="the parser gave it up"),
+    ],
+)
+async def test_what_closes_a_list_goes_the_way_of_its_parts(record_headers: Any, outcome: str) -> None:
+    """A rejection has no order with them, being on another topic."""
+    page = a_page(document_kind="sitemap", outcome=outcome)
+    record = ARecord(None, (*PAGES_PARSED.headers_of(page), *record_headers))
+    if outcome == "parsed":
+        effects = await a_validator().on_given_up(record, "bad_magic")
+    else:
+        effects = await a_validator().on_page_parsed(page, record)
+
+    *rejections, closes = (*effects.say, *effects.close)
+    assert [(said.topic, said.headers) for said in rejections] == (
+        [(PAGES_REJECTED, MORE)] if outcome != "crashed" else []
+    )
+    assert closes.topic is PAGES_VALIDATED
+    verdict = closes.event.verdict
+    assert closes.headers == closing(verdict.rejection_reason)
+    assert (verdict.validation_status, closes.event.page.fetch_sequence) == ("rejected", 7)
+    assert PAGES_VALIDATED.headers_of(closes.event) == PAGES_PARSED.headers_of(page)
+    assert CODEC.decode(PAGES_VALIDATED, *CODEC.encode(PAGES_VALIDATED, closes.event)) == closes.event
+
+
+async def test_the_last_part_is_known_by_its_header_all_the_way() -> None:
+    page = a_page(document_kind="sitemap", part=2)
+
+    effects = await a_validator().on_page_parsed(page, ARecord(None, (*PAGES_PARSED.headers_of(page), *LAST)))
+
+    assert [said.headers for said in effects.say] == [LAST]
 
 
 async def test_what_is_no_page_of_the_ring_is_left_to_its_dead_letter() -> None:

@@ -31,7 +31,8 @@ class Named:
             page = self._codec.decode(self._topic, record.value, record.headers)
         except DecodeError:
             return effects
-        return replace(effects, close=tuple(_named(say, page) for say in effects.close))
+        said, closed = (tuple(_named(say, page) for say in says) for says in (effects.say, effects.close))
+        return replace(effects, say=said, close=closed)
 
 
 def _named(say: Saying, page: Any) -> Saying:

@@ -27,7 +27,7 @@ from strider.contracts.generated.topics import (
     PARSER_DLQ,
     URLS_DECIDED,
 )
-from strider.contracts.generated.words import ExtractionLevel
+from strider.contracts.generated.words import ExtractionLevel, ValidationStatus
 from strider.contracts.identity import key_fingerprint
 from strider.runtime.effects import NOTHING, Effects, Reads
 from strider.runtime.errors import Unavailable
@@ -104,6 +104,8 @@ class Sink:
     async def on_validated(self, pages: Sequence[tuple[PageValidated, Record]]) -> Effects:
         """Tell of pages."""
         for event, record in pages:
+            if event.verdict.validation_status == ValidationStatus.REJECTED:
+                continue  # it only closes its entry: the rejection is told by itself
             page = event.page
             texts, away = await self._texts(page) if page.texts_object else (b"", {})
             if self._is_unread(record) and self._is_new(page.url_key):

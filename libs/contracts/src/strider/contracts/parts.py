@@ -2,6 +2,8 @@
 
 A parsed page says itself which part it is, but whoever gives a message up may not be able to read it. So
 every part but the last one bears a header, and is handed on with it: nobody settles a page for such a part.
+The last one of several bears another. If it is given up, what closes the entry must not overtake the parts
+before it, and so goes the way that they went, as an event of the same topic that says nothing else.
 """
 
 from __future__ import annotations
@@ -12,11 +14,31 @@ from typing import Final
 from .framing import Header
 
 MORE_PARTS: Final = "more-parts"
+LAST_PART: Final = "last-part"
+CLOSES: Final = "closes"
 
 MORE: Final[tuple[Header, ...]] = ((MORE_PARTS, b"1"),)
-"""The header of a part that others follow."""
+"""The header of what others follow: a part, or a rejection whose entry is closed by an event elsewhere."""
+
+LAST: Final[tuple[Header, ...]] = ((LAST_PART, b"1"),)
+"""The header of a part that others came before."""
+
+
+def closing(reason: str) -> tuple[Header, ...]:
+    """Give the header of an event that only closes its entry, with a word of rejection-reason."""
+    return ((CLOSES, reason.encode()),)
 
 
 def has_more(headers: Sequence[tuple[str, bytes | None]]) -> bool:
     """Tell by a message's headers whether further parts of its document follow."""
     return any(name == MORE_PARTS for name, _ in headers)
+
+
+def may_follow_others(headers: Sequence[tuple[str, bytes | None]]) -> bool:
+    """Tell whether parts of its document came before it on its topic."""
+    return any(name in {LAST_PART, CLOSES} for name, _ in headers)
+
+
+def closes_for(headers: Sequence[tuple[str, bytes | None]]) -> str:
+    """Give the reason for which an event only closes its entry; empty for all others."""
+    return next((value.decode("utf-8", "replace") for name, value in headers if name == CLOSES and value), "")

@@ -3,14 +3,22 @@
 A page that ends among the dead letters would leave its entry open for ever, so whoever gives it up
 rejects it. All that is needed stands in the headers of every page event, for the value may be
 unreadable. Messages without these headers are no pages of the ring, and nothing is said for them.
+
+Where parts of its document may have gone before, the rejection does not close the entry: a topic of its own
+has no order with them. An event on their topic does, which says nothing else.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from strider.contracts.generated.events import PageRejected
-from strider.contracts.generated.words import RejectionKind, RejectionReason, ValidationStatus
+from strider.contracts.generated.events import PageParsed, PageRejected
+from strider.contracts.generated.words import (
+    ParseOutcome,
+    RejectionKind,
+    RejectionReason,
+    ValidationStatus,
+)
 
 from .deadletters import ANSWER_REFUSED, HANDLER_CRASHED, HANDLER_TIMEOUT
 from .ports import Record
@@ -46,4 +54,33 @@ def rejection_of(record: Record, reason: str, *, service: str, now_ms: int) -> P
         rejected_by=service,
         rejected_at_ms=now_ms,
         detail=reason,
+    )
+
+
+def closing_of(rejected: PageRejected) -> PageParsed:
+    """Make what closes the entry of a rejected page on a topic of pages, whose order it then keeps."""
+    return PageParsed(
+        url=rejected.url,
+        url_key=rejected.url_key,
+        origin=rejected.origin,
+        group=rejected.group,
+        job_id=rejected.job_id,
+        execution_id=rejected.execution_id,
+        crawl_spec_id=rejected.crawl_spec_id,
+        fetch_sequence=rejected.fetch_sequence,
+        outcome=ParseOutcome.CRASHED,
+        parser=rejected.rejected_by,
+        parser_version="",
+        fetched_at_ms=rejected.fetched_at_ms,
+        kind=rejected.kind,
+        depth=rejected.depth,
+        is_start=rejected.is_start,
+        document_kind=rejected.document_kind,
+        raw_hash=rejected.raw_hash,
+        status=rejected.status,
+        etag=rejected.etag,
+        last_modified=rejected.last_modified,
+        body_bytes=rejected.body_bytes,
+        total_us=rejected.total_us,
+        error_message=rejected.detail,
     )

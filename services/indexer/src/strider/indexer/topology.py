@@ -32,7 +32,7 @@ from strider.contracts.generated.topics import (
     TOPICS,
     URLS_DECIDED,
 )
-from strider.contracts.generated.words import EntryState
+from strider.contracts.generated.words import EntryState, ValidationStatus
 from strider.runtime.effects import Effects, Reads
 from strider.runtime.ports import Record
 
@@ -142,7 +142,8 @@ class Indexer:
 
     async def on_pages_validated(self, batch: Sequence[tuple[PageValidated, Record]]) -> Effects:
         """Store pages, move on those that have not changed, take away those that ask for it."""
-        events = [event for event, _ in batch]
+        # What only closes an entry is no page: its rejection is told by itself.
+        events = [event for event, _ in batch if event.verdict.validation_status != ValidationStatus.REJECTED]
         hidden = [event for event in events if self._is_hidden(event.page)]
         stored = [event for event in events if self._is_stored(event.page)]
         changes = Changes(

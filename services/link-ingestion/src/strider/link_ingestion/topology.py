@@ -19,6 +19,7 @@ from strider.contracts.generated.events import (
     CrawlSpecDeclared,
     PageParsed,
     PageRejected,
+    PageSettled,
     PageValidated,
     SeedSubmitted,
 )
@@ -33,7 +34,7 @@ from strider.contracts.generated.topics import (
     URLS_DECIDED,
 )
 from strider.contracts.partitioning import shard_of_host
-from strider.contracts.parts import has_more
+from strider.contracts.parts import closes_for, has_more
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
 from strider.runtime.ports import Clock, Record
 
@@ -52,6 +53,7 @@ from .core import (
     refuse_unread,
     rules_of,
     settle,
+    settle_closed,
     settle_rejected,
     settle_unread,
     sow,
@@ -226,9 +228,15 @@ class PageIntake:
 
     async def on_validated(self, pages: Sequence[tuple[PageValidated, Record]]) -> Effects:
         """Admit the links of what one poll has brought, with one question to the seen-set."""
-        own = [event.page for event, record in pages if not is_replayed(record)]
-        if not own:
+        fresh = [(event, record) for event, record in pages if not is_replayed(record)]
+        if not fresh:
             return Effects(outcome="replayed")
+        own, closed = [], []
+        for event, record in fresh:
+            if reason := closes_for(record.headers):
+                closed.append(settle_closed(event.page, reason, now_ms=now_ms_of(self._clock)))
+            else:
+                own.append(event.page)
         specs = await self._specs.known({page.crawl_spec_id for page in own})
         visits = [self._visit(page, specs.get(page.crawl_spec_id)) for page in own]
         sieve = Sieve(self._policy.shards)
@@ -238,17 +246,17 @@ class PageIntake:
         answers = await self._seen.seen(question) if question else {}
         parcels = Parcels(self._policy.shards, spoken_at_ms=now_ms_of(self._clock))
         sieve.sift(answers, parcels)
-        return self._effects(visits, parcels)
+        return self._effects(visits, parcels, closed)
 
     async def on_rejected(self, pages: Sequence[tuple[PageRejected, Record]]) -> Effects:
-        """Settle what was no content: there are no links to wait for."""
+        """Settle what was no content; where there may be links to wait for, what follows them does that."""
         now_ms = now_ms_of(self._clock)
         settled = [
             Say(PAGES_SETTLED, settle_rejected(page, now_ms=now_ms))
             for page, record in pages
-            if not is_replayed(record)
+            if not (is_replayed(record) or has_more(record.headers))
         ]
-        return Effects(close=settled, outcome="settled" if settled else "replayed")
+        return Effects(close=settled, outcome="settled" if settled else "passed_over")
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Settle a page whose message went to the dead letters, so that nobody waits for it."""
@@ -273,7 +281,7 @@ class PageIntake:
             rules = self._rules[spec.crawl_spec_id] = rules_of(spec)
         return rules
 
-    def _effects(self, visits: Sequence[Visit], parcels: Parcels) -> Effects:
+    def _effects(self, visits: Sequence[Visit], parcels: Parcels, closed: Sequence[PageSettled]) -> Effects:
         now_ms = now_ms_of(self._clock)
         refusals = [
             Say(
@@ -283,7 +291,7 @@ class PageIntake:
             for visit in visits
             if (admission := visit.admission).refusals.count
         ]
-        settled = []
+        settled = [Say(PAGES_SETTLED, each) for each in closed]
         for visit in visits:
             counts = visit.counts()
             self._count("taken", counts.taken)

@@ -20,10 +20,11 @@ from strider.contracts.generated.topics import (
 )
 from strider.contracts.generated.words import ExtractionLevel
 from strider.contracts.making import swift
-from strider.contracts.parts import MORE
+from strider.contracts.parts import LAST, MORE, closing
 from strider.parser.core.sitefields import Reader, reader_of
+from strider.runtime.deadletters import ANSWER_REFUSED, HANDLER_CRASHED, HANDLER_TIMEOUT
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
-from strider.runtime.lastwords import rejection_of
+from strider.runtime.lastwords import closing_of, rejection_of
 from strider.runtime.loop_settings import LoopSettings
 from strider.runtime.ports import Record
 
@@ -39,6 +40,9 @@ SHADOW_GROUP: Final = "parser-shadow"
 
 PAGES_PER_WORKER: Final = 16
 """In hand at a time: what a worker has ahead."""
+
+_AFTER_ALL: Final = frozenset({HANDLER_CRASHED, HANDLER_TIMEOUT, ANSWER_REFUSED})
+"""Reasons to give up what could be read: parts of its list may have been spoken, by whoever died at it."""
 
 USUAL_EXTRACTION: Final = ExtractionLevel.MAIN.value
 """Of a page whose crawl does not say."""
@@ -147,9 +151,9 @@ class Parser:
         if parsed.texts:
             event = replace(event, texts_object=await self._bodies.put(parsed.texts))
         topic = PAGES_PARSED_SHADOW if self._is_shadow else PAGES_PARSED
-        last = Say(topic, event, encoded=parsed.encoded)
         if not parsed.before:
-            return Effects((last,), outcome=event.outcome)
+            return Effects((Say(topic, event, encoded=parsed.encoded),), outcome=event.outcome)
+        last = Say(topic, event, LAST, encoded=parsed.encoded)
         parts = [Say(topic, part.event, MORE, encoded=part.encoded) for part in parsed.before]
         return Effects(parts, close=(last,), outcome=event.outcome)  # the last one settles the page
 
@@ -163,4 +167,9 @@ class Parser:
         if self._is_shadow:
             return NOTHING
         rejected = rejection_of(record, reason, service="parser", now_ms=self._now_ms())
-        return NOTHING if rejected is None else Effects(close=(Say(PAGES_REJECTED, rejected),))
+        if rejected is None:
+            return NOTHING
+        if reason not in _AFTER_ALL:
+            return Effects(close=(Say(PAGES_REJECTED, rejected),))
+        closes = Say(PAGES_PARSED, closing_of(rejected), closing(rejected.rejection_reason))
+        return Effects((Say(PAGES_REJECTED, rejected, MORE),), close=(closes,))

@@ -6,20 +6,22 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from strider.contracts.codec import Encoded
-from strider.contracts.generated.events import PageParsed, PageValidated, Verdict
+from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, Verdict
 from strider.contracts.generated.topics import (
     PAGES_PARSED,
     PAGES_REJECTED,
     PAGES_VALIDATED,
     VALIDATOR_DLQ,
 )
-from strider.contracts.parts import MORE, has_more
+from strider.contracts.generated.words import ParseOutcome
+from strider.contracts.parts import LAST, MORE, closes_for, closing, has_more, may_follow_others
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
+from strider.runtime.lastwords import closing_of
 from strider.runtime.lastwords import rejection_of as rejection_from_headers
 from strider.runtime.logs import logger
 from strider.runtime.ports import Record
 
-from .core import SERVICE, Rules, judge, rejection_of, verdict_of
+from .core import SERVICE, Rules, closing_verdict, judge, rejection_of, verdict_of
 
 CONSUMES: Final = (PAGES_PARSED,)
 PRODUCES: Final = (PAGES_VALIDATED, PAGES_REJECTED)
@@ -32,6 +34,9 @@ LOOKED_AT: Final = (
     *("password_fields", "noscript_text", "link_urls", "refresh_url", "products"),
 )
 """What a page that is kept is judged by, and named by in what is said of it."""
+
+_BY_CHANCE: Final = frozenset({ParseOutcome.TIMED_OUT, ParseOutcome.OUT_OF_MEMORY, ParseOutcome.CRASHED})
+"""Outcomes that do not follow from the bytes alone: whoever died at them before may have spoken parts."""
 
 _log = logger("validator")
 
@@ -57,17 +62,19 @@ class Validator:
         return (Reads(PAGES_PARSED, handler=self.on_page_parsed, fields=LOOKED_AT),)
 
     async def on_page_parsed(self, page: PageParsed, record: Record) -> Effects:
-        """Judge one page."""
+        """Judge one page; what only closes an entry is handed on, behind the parts that came before it."""
+        if reason := closes_for(record.headers):
+            return Effects((self._closing(page, reason),), outcome=reason)
         judgement = judge(page, self._rules)
         version, now_ms = self._rules_version, self._now_ms()
         if judgement.is_rejected:
             _log.info("Page Rejected", url=page.url, reason=judgement.reason, detail=judgement.detail)
             rejected = rejection_of(page, judgement, rules_version=version, now_ms=now_ms)
-            return Effects((Say(PAGES_REJECTED, rejected),), outcome=judgement.reason)
+            return self._rejection(rejected, record, outcome=judgement.reason)
         verdict = verdict_of(judgement, rules_version=version, now_ms=now_ms)
         validated = PageValidated(page=page, verdict=verdict)
         encoded = self._pages.join(page, record, verdict)
-        further = MORE if has_more(record.headers) else ()
+        further = MORE if has_more(record.headers) else LAST if may_follow_others(record.headers) else ()
         return Effects((Say(PAGES_VALIDATED, validated, further, encoded=encoded),), outcome=judgement.status)
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
@@ -75,4 +82,20 @@ class Validator:
         if has_more(record.headers):
             return NOTHING
         rejected = rejection_from_headers(record, reason, service=SERVICE, now_ms=self._now_ms())
-        return NOTHING if rejected is None else Effects(close=(Say(PAGES_REJECTED, rejected),))
+        if rejected is None:
+            return NOTHING
+        effects = self._rejection(rejected, record)
+        return effects if effects.close else Effects(close=effects.say)
+
+    def _rejection(self, rejected: PageRejected, record: Record, *, outcome: str = "done") -> Effects:
+        """Say that a page is none. Where parts of it may have come before, what closes it follows them."""
+        if has_more(record.headers):
+            return Effects((Say(PAGES_REJECTED, rejected, MORE),), outcome=outcome)
+        if not may_follow_others(record.headers) and rejected.parse_outcome not in _BY_CHANCE:
+            return Effects((Say(PAGES_REJECTED, rejected),), outcome=outcome)
+        closes = self._closing(closing_of(rejected), rejected.rejection_reason)
+        return Effects((Say(PAGES_REJECTED, rejected, MORE),), close=(closes,), outcome=outcome)
+
+    def _closing(self, page: PageParsed, reason: str) -> Say:
+        verdict = closing_verdict(reason, rules_version=self._rules_version, now_ms=self._now_ms())
+        return Say(PAGES_VALIDATED, PageValidated(page=page, verdict=verdict), closing(reason))

@@ -9,7 +9,7 @@ from .ground import Ground, Grounds
 from .parcels import Item, Origin, Parcels, Place
 from .rules import Rules, rules_of, unknown_rules
 from .seeds import Sown, sow
-from .settlement import LinkCounts, settle, settle_rejected, settle_unread
+from .settlement import LinkCounts, settle, settle_closed, settle_rejected, settle_unread
 from .sifting import Sieve, Visit
 from .unread import refuse_unread, url_in
 
@@ -35,6 +35,7 @@ __all__ = [
     "refuse_unread",
     "rules_of",
     "settle",
+    "settle_closed",
     "settle_rejected",
     "settle_unread",
     "sow",

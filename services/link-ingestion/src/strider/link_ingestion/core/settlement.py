@@ -8,6 +8,7 @@ headers, so that its entry is closed and nobody waits for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from strider.contracts.generated.events import PageParsed, PageRejected, PageSettled
@@ -103,6 +104,17 @@ def settle_rejected(page: PageRejected, *, now_ms: int) -> PageSettled:
         last_modified=page.last_modified,
         total_us=page.total_us,
         body_bytes=page.body_bytes,
+    )
+
+
+def settle_closed(page: PageParsed, reason: str, *, now_ms: int) -> PageSettled:
+    """Settle a page that was rejected when parts of it may have gone before."""
+    return replace(
+        settle(page, LinkCounts(), now_ms=now_ms),
+        verdict=SettleVerdict.GIVEN_UP if reason in _GIVEN_UP else SettleVerdict.REJECTED,
+        reason=reason,
+        rejection_kind=RejectionKind.PLAIN,
+        detail=page.error_message,
     )
 
 

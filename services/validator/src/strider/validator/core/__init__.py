@@ -2,7 +2,7 @@
 
 from .judging import VALID, Judgement, Rules, judge, rejected
 from .signatures import SIGNATURES, Signature, find_signature
-from .verdicts import SERVICE, rejection_of, verdict_of
+from .verdicts import SERVICE, closing_verdict, rejection_of, verdict_of
 
 __all__ = [
     "SERVICE",
@@ -11,6 +11,7 @@ __all__ = [
     "Judgement",
     "Rules",
     "Signature",
+    "closing_verdict",
     "find_signature",
     "judge",
     "rejected",

@@ -107,8 +107,12 @@ def judge(page: PageParsed, rules: Rules) -> Judgement:
 
 def rejected(reason: str, detail: str = "") -> Judgement:
     """Reject a page for a reason."""
-    kind = _KINDS.get(reason, RejectionKind.PLAIN)
-    return Judgement(ValidationStatus.REJECTED, reason, kind, detail)
+    return Judgement(ValidationStatus.REJECTED, reason, kind_of(reason), detail)
+
+
+def kind_of(reason: str) -> str:
+    """Say what follows from a reason to reject a page."""
+    return _KINDS.get(reason, RejectionKind.PLAIN)
 
 
 def _find_wall(page: PageParsed, rules: Rules) -> Found | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from strider.contracts.generated.events import PageParsed, PageRejected, Verdict
+from strider.contracts.generated.words import ValidationStatus
 
-from .judging import Judgement
+from .judging import Judgement, kind_of
 
 EXCERPT_CHARS: Final = 500
 DETAIL_CHARS: Final = 500
@@ -20,6 +21,17 @@ def verdict_of(judgement: Judgement, *, rules_version: str, now_ms: int) -> Verd
         rules_version=rules_version,
         validated_at_ms=now_ms,
         warnings=judgement.warnings,
+    )
+
+
+def closing_verdict(reason: str, *, rules_version: str, now_ms: int) -> Verdict:
+    """Write the verdict of what only closes the entry of a rejected page."""
+    return Verdict(
+        validation_status=ValidationStatus.REJECTED,
+        rules_version=rules_version,
+        validated_at_ms=now_ms,
+        rejection_reason=reason,
+        rejection_kind=kind_of(reason),
     )
 
 
