@@ -69,6 +69,31 @@ def test_a_list_has_a_line_for_each_whatever_becomes_of_it(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
+    "words", [("--list", "pairs", "-o", "pairs"), ("a", "-o", "./a"), ("a", "-o", "link")]
+)
+def test_what_is_read_is_not_written_over(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list that is its own output would be empty before its first line is read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_text(PAGE)
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "pairs").write_text('\ufeff{"file": "a"}\n')
+
+    told = run(*words)
+
+    assert (told.exit_code, "it is what is to be read" in told.stderr) == (2, True)
+    assert ((tmp_path / "a").read_text(), len((tmp_path / "pairs").read_text())) == (PAGE, 15)
+
+
+def test_a_list_may_begin_with_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(PAGE)
+    (tmp_path / "pairs").write_text("\ufeff" + json.dumps({"file": str(tmp_path / "a")}))
+
+    assert run("--list", tmp_path / "pairs").exit_code == 0
+
+
+@pytest.mark.parametrize(
     "words",
     [
         pytest.param((), id="nothing"),

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from strider.cli.siteparsers.auditing import Asked as Audited
+from strider.cli.siteparsers.auditing import run_audit
 from strider.cli.siteparsers.cases import Case, differences, find_cases
 from strider.cli.siteparsers.listing import show_installed
 from strider.cli.siteparsers.testing import cases_of, run_cases
+from strider.cli.siteparsers.trying import Asked, try_one
 from strider.cli.siteparsers.writing import write_package
-from strider.sites import GROUP, find_parsers
+from strider.sites import GROUP, Select, find_parsers
 from strider.sites.amazon import Amazon
+from strider.sites.parsers import faults_of
 
 
 @pytest.mark.req("S4.11.7")
@@ -28,7 +32,7 @@ def test_a_difference_names_attribute_expectation_and_finding() -> None:
     first = next(find_cases(cases_of(Amazon())))
     changed = Case(first.name, first.url, first.content, {**first.expected, "price": "1.00", "colour": "red"})
 
-    assert differences(changed, "") == [
+    assert differences(changed, "amazon", "1.0") == [
         'price: expected "1.00", found "34.99"',
         'colour: expected "red", found null',
     ]
@@ -37,6 +41,70 @@ def test_a_difference_names_attribute_expectation_and_finding() -> None:
 def test_what_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     assert run_cases("nobody", None) == 2
     assert run_cases("amazon", tmp_path) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        pytest.param(
+            {"selectors": {"name": Select.text("h1 >>> x")}}, "failed, BadSelectorError", id="selector"
+        ),
+        pytest.param({"required": ("name", "condition")}, "incomplete, without condition", id="incomplete"),
+        pytest.param({"refine": None}, "failed, TypeError", id="raises"),
+        pytest.param({"paths": "^/nowhere"}, "amazon does not read https://", id="other-paths"),
+    ],
+)
+def test_a_case_fails_with_its_parser_though_the_general_one_finds_the_same(
+    change: dict[str, object], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a parser that reads nothing at all would pass every one of its cases."""
+    case = next(find_cases(cases_of(Amazon())))
+    for name, value in change.items():
+        monkeypatch.setattr(Amazon, name, value)
+
+    found = differences(case, "amazon", "1.0")
+
+    assert problem in found[0]
+    foreseen = Case(case.name, case.url, case.content, {"problems": [found[0]]})
+    assert differences(foreseen, "amazon", "1.0") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "folder", "problem"),
+    [
+        pytest.param("Tea Shop", "tea.test", "", "'Tea Shop' is no name", id="name"),
+        pytest.param("strider", "tea.test", "", "what the general parser is called", id="taken"),
+        pytest.param("tea", "https://tea.test/", "", "'https://tea.test/' is no domain", id="url"),
+        pytest.param("tea", "müsli.test", "", "xn--", id="letters"),
+        pytest.param("tea", "tea.test", "a-file", "Not a directory", id="folder"),
+    ],
+)
+def test_what_cannot_be_written_is_told_in_one_line(
+    name: str, domain: str, folder: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a-file").touch()
+
+    assert write_package(name, domain=domain, folder=tmp_path / folder) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_nobody_is_called_like_the_general_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records and metrics could not tell them apart."""
+    monkeypatch.setattr(Amazon, "name", "strider")
+
+    assert list(faults_of(Amazon())) == ["name is 'strider', which the general parser is called"]
+
+
+def test_a_page_that_no_site_parser_reads_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "page.html").write_text("<title>T</title><p>One.")
+
+    assert try_one(Asked(str(tmp_path / "page.html"), "https://other.test/")) == 1
+    assert "no site parser reads https://other.test/" in capsys.readouterr().err
+
+
+def test_an_address_of_a_database_that_is_none_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_audit(Audited(dsn="nonsense")) == 2
+    assert "POSTGRES_DSN is no address" in capsys.readouterr().err
 
 
 def test_a_new_package_is_one_that_can_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

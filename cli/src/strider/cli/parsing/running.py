@@ -72,6 +72,14 @@ def _check(asked: Asked) -> None:
         raise BadUsage(f"--url {asked.url[:200]!r} is no URL of a page")
     if not is_there and not _is_url(asked.page):
         raise BadUsage(f"{asked.page}: no such file (a URL begins with http:// or https://)")
+    _check_output(asked)
+
+
+def _check_output(asked: Asked) -> None:
+    """Refuse to write over what is to be read: it would be empty before anybody reads it."""
+    read = asked.listed or Path(asked.page)
+    if asked.output is not None and asked.output.exists() and read.exists() and read.samefile(asked.output):
+        raise BadUsage(f"-o {asked.output}: it is what is to be read")
 
 
 def _is_url(text: str) -> bool:

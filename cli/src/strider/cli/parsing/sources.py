@@ -78,7 +78,8 @@ def fetched(url: str, body: bytes, **known: Any) -> PageFetched:
 
 def listed(lines: Iterable[str]) -> Iterator[Source]:
     """Read the lines of a list; what is no such line becomes a source that says so."""
-    for number, line in enumerate(lines, start=1):
+    for number, written in enumerate(lines, start=1):
+        line = written.lstrip("\ufeff")  # editors put a mark before the first line
         if not line.strip():
             continue
         try:

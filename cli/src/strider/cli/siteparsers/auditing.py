@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from strider.localstack.endpoints import read_endpoints
-from strider.runtime.errors import Unavailable
+from strider.runtime.errors import StartRefused, Unavailable
 from strider.stores.errors import Rejected
 from strider.stores.postgres import Postgres, PostgresOptions
 
@@ -52,6 +52,9 @@ def run_audit(asked: Asked) -> int:
         return 2
     try:
         rows = asyncio.run(sample(dsn, asked, begin=secrets.token_hex(32)))
+    except StartRefused as failure:
+        print(f"strider parser audit: {failure}", file=sys.stderr)
+        return 2
     except (Unavailable, Rejected) as failure:
         print(f"strider parser audit: {failure}", file=sys.stderr)
         return EXIT_UNREACHABLE

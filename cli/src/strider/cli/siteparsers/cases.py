@@ -1,7 +1,8 @@
 """Saved pages with what is expected of them: a folder for each, with input.html, url.txt and expected.json.
 
-Decides what a difference is: an attribute that was expected and is not as it was. What nobody
-expected is free.
+Decides what a difference is: an attribute that was expected and is not as it was, and whatever the site's
+parser itself failed at, as the general parser may have found the same all the same. Attributes that nobody
+expected are free.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from strider.cli.parsing.showing import told_of
 from strider.cli.parsing.sources import fetched
 from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits
+
+
+PROBLEMS: Final = "problems"
+"""What a case says of a page that its parser is to read in part, or not at all."""
 
 
 class BadCase(Exception):
@@ -44,15 +49,19 @@ def find_cases(folder: Path) -> Iterator[Case]:
             raise BadCase(f"{case}: {failure}") from failure
 
 
-def differences(case: Case, versions: str) -> list[str]:
-    """Read a case and say what is not as expected; a line each."""
-    limits = Limits(extraction="records", site_parsers=versions)
+def differences(case: Case, name: str, version: str) -> list[str]:
+    """Read a case by one parser and say what is not as expected; a line each."""
+    limits = Limits(extraction="records", site_parsers=f"{name}={version}")
     page = fetched(case.url, case.content, content_type="text/html; charset=utf-8")
     told = told_of(make_reader(limits)(page, page.body))
     product = told["products"][0] if told["products"] else {}
-    seen = {**(told["records"] or {}), "parser": told["parser"], **product}
+    problems = [text for text in told["structured_errors"] if text.startswith(f"{name} ")]
+    if not problems and told["parser"] != name:
+        problems = [f"{name} does not read {case.url}"]
+    seen = {**(told["records"] or {}), "parser": told["parser"], **product, PROBLEMS: problems}
     said = json.loads(json.dumps(seen))
-    return [
+    unforeseen = problems if PROBLEMS not in case.expected else []
+    return unforeseen + [
         f"{name}: expected {_written(wanted)}, found {_written(said.get(name))}"
         for name, wanted in case.expected.items()
         if said.get(name) != wanted

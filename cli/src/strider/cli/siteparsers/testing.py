@@ -36,9 +36,10 @@ def cases_of(parser: SiteParser) -> Path:
 def _run(parser: SiteParser, folder: Path) -> int:
     failed = count = 0
     for count, case in enumerate(find_cases(folder), start=1):  # noqa: B007  # the last number is told
-        wrong = differences(case, f"{parser.name}={parser.version}")
+        wrong = differences(case, parser.name, parser.version)
         failed += bool(wrong)
         for line in wrong:
             print(f"{parser.name} {parser.version} {case.name}: {line}")
-    print(f"{parser.name} {parser.version}: {count - failed} of {count} cases as expected")
+    told = f"{count - failed} of {count} cases as expected" if count else f"no case in {folder}"
+    print(f"{parser.name} {parser.version}: {told}")
     return failed or not count

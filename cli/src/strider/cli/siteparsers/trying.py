@@ -43,6 +43,8 @@ def try_one(asked: Asked) -> int:
         print(f"strider parser try: {wrong}", file=sys.stderr)
         return 2
     seen = _seen(told)
+    if is_read(told) and seen["parser"] == PARSER and not seen["problems"]:
+        print(f"strider parser try: no site parser reads {told['url']}", file=sys.stderr)
     print(json.dumps(seen, ensure_ascii=False, indent=2) if asked.as_json else _as_text(seen))
     return 0 if is_read(told) and seen["parser"] != PARSER and not seen["problems"] else 1
 
@@ -76,15 +78,12 @@ def _as_text(seen: dict[str, Any]) -> str:
     lines = [f"{seen['parser']} {seen['parser_version']}: {seen['outcome']}"]
     lines += [f"  ! {problem}" for problem in seen["problems"]]
     lines += [
-        f"  {name:<16} {json.dumps(value, ensure_ascii=False)[:160]}  ({seen['sources'].get(name, '')})"
+        f"  {name:<16} {json.dumps(value, ensure_ascii=False)[:MAX_VALUE_CHARS]}  ({seen['sources'].get(name, '')})"
         for name, value in seen["product"].items()
     ]
     records = seen["records"] or {}
     lines += [
-        f"  {name:<16} {json.dumps(value, ensure_ascii=False)[:160]}" for name, value in records.items()
+        f"  {name:<16} {json.dumps(value, ensure_ascii=False)[:MAX_VALUE_CHARS]}"
+        for name, value in records.items()
     ]
     return "\n".join(lines)
-
-
-def _line(name: str, value: Any) -> str:
-    return f"  {name:<16} {json.dumps(value, ensure_ascii=False)[:MAX_VALUE_CHARS]}"

@@ -8,8 +8,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+from strider.sites.parsers import GENERAL
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,40}")
 _DOMAIN: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
@@ -67,28 +70,47 @@ _EXPECTED: Final = {"name": "Kettle", "price": "12.50", "currency": "EUR", "avai
 
 def write_package(name: str, *, domain: str, folder: Path) -> int:
     """Write it below the folder; gives the exit code."""
-    if _NAME.fullmatch(name) is None or _DOMAIN.fullmatch(domain) is None:
-        print("strider parser new: wanted are a name of a-z, 0-9 and -, and a domain", file=sys.stderr)
-        return 2
     root = folder / f"strider-site-{name}"
-    if root.exists() and any(root.iterdir()):
-        print(f"strider parser new: {root} is not empty", file=sys.stderr)
+    try:
+        if problem := _problem(name, domain, root):
+            print(f"strider parser new: {problem}", file=sys.stderr)
+            return 2
+        _write(_files(root, name, domain))
+    except OSError as failure:
+        print(f"strider parser new: {root}: {failure.strerror}", file=sys.stderr)
         return 2
+    print(f"{root}: install it (pip install -e), then: strider parser test {name}")
+    return 0
+
+
+def _problem(name: str, domain: str, root: Path) -> str:
+    """Say why there can be no such package; empty where there can."""
+    if _NAME.fullmatch(name) is None:
+        return f"{name!r} is no name: it begins with a letter, and has a-z, 0-9 and - alone"
+    if name == GENERAL:
+        return f"{name!r} is what the general parser is called"
+    if _DOMAIN.fullmatch(domain) is None:
+        return f"{domain!r} is no domain: wanted is one such as tea.test, in small letters of ASCII (xn--…)"
+    return f"{root} is not empty" if root.exists() and any(root.iterdir()) else ""
+
+
+def _files(root: Path, name: str, domain: str) -> dict[Path, str]:
     module = f"strider_site_{name.replace('-', '_')}"
     words = {"name": name, "domain": domain, "module": module, "cls": _class_of(name)}
     case = root / module / "cases" / name / "first"
-    files = {
+    return {
         root / "pyproject.toml": _PROJECT.format(**words),
         root / module / "__init__.py": _PARSER.format(**words),
         case / "input.html": _PAGE,
         case / "url.txt": f"https://{domain}/kettle\n",
         case / "expected.json": json.dumps(_EXPECTED, indent=2) + "\n",
     }
+
+
+def _write(files: Mapping[Path, str]) -> None:
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    print(f"{root}: install it (pip install -e), then: strider parser test {name}")
-    return 0
 
 
 def _class_of(name: str) -> str:

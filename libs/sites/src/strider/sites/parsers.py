@@ -24,6 +24,9 @@ ATTRIBUTES: Final = frozenset(
 LISTS: Final = frozenset({"category", "image_urls"})
 """Attributes of which every text counts; of the others the first."""
 
+GENERAL: Final = "strider"
+"""What the parser of all pages is called, in records and metrics: nobody else can be."""
+
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,40}")
 _VERSION: Final = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,2}")
 _DOMAIN: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
@@ -90,6 +93,8 @@ def faults_of(parser: SiteParser) -> Iterator[str]:
         said = getattr(parser, name, None)
         if not isinstance(said, str) or form.fullmatch(said) is None:
             yield f"{name} is {said!r}"
+    if getattr(parser, "name", "") == GENERAL:
+        yield f"name is {GENERAL!r}, which the general parser is called"
     domains = getattr(parser, "domains", ())
     if not domains or not all(isinstance(one, str) and _DOMAIN.fullmatch(one) for one in domains):
         yield f"domains are {domains!r}"
