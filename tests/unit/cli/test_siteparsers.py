@@ -70,19 +70,20 @@ def test_a_case_fails_with_its_parser_though_the_general_one_finds_the_same(
 
 
 @pytest.mark.parametrize(
-    ("name", "domain", "folder", "problem"),
+    ("words", "problem"),
     [
-        pytest.param("Tea Shop", "tea.test", "", "'Tea Shop' is no name", id="name"),
-        pytest.param("strider", "tea.test", "", "what the general parser is called", id="taken"),
-        pytest.param("tea", "https://tea.test/", "", "'https://tea.test/' is no domain", id="url"),
-        pytest.param("tea", "müsli.test", "", "xn--", id="letters"),
-        pytest.param("tea", "tea.test", "a-file", "Not a directory", id="folder"),
+        pytest.param(("Tea Shop", "tea.test", ""), "'Tea Shop' is no name", id="name"),
+        pytest.param(("strider", "tea.test", ""), "what the general parser is called", id="taken"),
+        pytest.param(("tea", "https://tea.test/", ""), "'https://tea.test/' is no domain", id="url"),
+        pytest.param(("tea", "müsli.test", ""), "xn--", id="letters"),
+        pytest.param(("tea", "tea.test", "a-file"), "Not a directory", id="folder"),
     ],
 )
 def test_what_cannot_be_written_is_told_in_one_line(
-    name: str, domain: str, folder: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, str, str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a-file").touch()
+    name, domain, folder = words
 
     assert write_package(name, domain=domain, folder=tmp_path / folder) == 2
     assert problem in capsys.readouterr().err

@@ -18,7 +18,6 @@ from strider.cli.parsing.sources import fetched
 from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits
 
-
 PROBLEMS: Final = "problems"
 """What a case says of a page that its parser is to read in part, or not at all."""
 

@@ -78,12 +78,11 @@ def _as_text(seen: dict[str, Any]) -> str:
     lines = [f"{seen['parser']} {seen['parser_version']}: {seen['outcome']}"]
     lines += [f"  ! {problem}" for problem in seen["problems"]]
     lines += [
-        f"  {name:<16} {json.dumps(value, ensure_ascii=False)[:MAX_VALUE_CHARS]}  ({seen['sources'].get(name, '')})"
-        for name, value in seen["product"].items()
+        f"{_line(name, value)}  ({seen['sources'].get(name, '')})" for name, value in seen["product"].items()
     ]
-    records = seen["records"] or {}
-    lines += [
-        f"  {name:<16} {json.dumps(value, ensure_ascii=False)[:MAX_VALUE_CHARS]}"
-        for name, value in records.items()
-    ]
+    lines += [_line(name, value) for name, value in (seen["records"] or {}).items()]
     return "\n".join(lines)
+
+
+def _line(name: str, value: Any) -> str:
+    return f"  {name:<16} {json.dumps(value, ensure_ascii=False)[:MAX_VALUE_CHARS]}"
