@@ -4,13 +4,91 @@ from __future__ import annotations
 
 import pytest
 
-from strider.parser.core.charsets import Charset, find_charset, known_label, to_text, to_utf_8
+from strider.parser.core.charsetlabels import known_label
+from strider.parser.core.charsets import Charset, find_charset, to_text, to_utf_8
+from strider.parser.core.declarations import declared_label
 
 RUSSIAN = "Широкая электрификация южных губерний даст мощный толчок подъёму сельского хозяйства. " * 3
 JAPANESE = "これは日本語の文章です。文字の並びを見て、どの符号で書かれているかを判断します。" * 3
 KOREAN = "이것은 한국어 문장입니다. 글자를 보고 어떤 부호로 쓰였는지 판단합니다. " * 3
 CHINESE = "这是一个中文的句子。我们在这里说的是人们在网上看到的文字。不是他们自己写的。" * 3
 TAIWANESE = "這是一個中文的句子。我們在這裡說的是人們在網上看到的文字。不是他們自己寫的。" * 3
+
+
+GREEK = "Η γρήγορη καφέ αλεπού πηδάει πάνω από το τεμπέλικο σκυλί και χάνεται μέσα στο δάσος. "
+HEBREW = "השועל החום המהיר קופץ מעל הכלב העצלן ונעלם בתוך היער הגדול שליד הבית. "
+ARABIC = "الثعلب البني السريع يقفز فوق الكلب الكسول ويختفي في الغابة الكبيرة بالقرب من البيت. "
+THAI = "สุนัขจิ้งจอกสีน้ำตาลกระโดดข้ามสุนัขขี้เกียจแล้วหายเข้าไปในป่าใหญ่ใกล้บ้าน "
+UKRAINIAN = "Швидка руда лисиця стрибає через ледачого собаку і зникає у великому лісі біля дому. "
+BULGARIAN = "Бързата кафява лисица прескача мързеливото куче и изчезва в голямата гора до къщата. "
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "name"),
+    [
+        pytest.param(GREEK, "cp1253", "windows-1253", id="greek"),
+        pytest.param(HEBREW, "cp1255", "windows-1255", id="hebrew"),
+        pytest.param(ARABIC, "cp1256", "windows-1256", id="arabic"),
+        pytest.param(THAI, "cp874", "windows-874", id="thai"),
+        pytest.param(UKRAINIAN, "cp1251", "windows-1251", id="ukrainian"),
+        pytest.param(BULGARIAN, "cp1251", "windows-1251", id="bulgarian"),
+        pytest.param(RUSSIAN, "koi8-r", "koi8-r", id="russian"),
+        pytest.param("Příliš žluťoučký kůň úpěl ďábelské ódy. ", "cp1250", "windows-1252", id="czech"),
+    ],
+)
+def test_bytes_alone_tell_alphabets_apart(text: str, codec: str, name: str) -> None:
+    """Most bytes of one alphabet are letters of another: only which of them are common tells."""
+    for length in (40, 80, 800):
+        content = f"<p>{(text * 10)[:length]}".encode(codec)
+
+        assert find_charset(content, "text/html").name == name
+
+
+@pytest.mark.parametrize(
+    ("head", "label"),
+    [
+        pytest.param(b"<!-- <meta charset=koi8-r> --><meta charset=big5>", "big5", id="comment"),
+        pytest.param(
+            b'<meta name=description content="charset=koi8-r, and so on"><meta charset=big5>',
+            "big5",
+            id="words-of-a-description",
+        ),
+        pytest.param(b'<a title="<meta charset=koi8-r>"><meta charset=big5>', "big5", id="in-a-value"),
+        pytest.param(
+            b"<META content='text/html;charset=big5' http-equiv=Content-Type>", "big5", id="turned-round"
+        ),
+        pytest.param(b'<meta name="x" data-charset="koi8-r" charset = "big5" />', "big5", id="other-names"),
+        pytest.param(b"<meta itemprop=a content=b><meta charset='big5'>", "big5", id="second"),
+        pytest.param(b"<!-- <meta charset=koi8-r>", "", id="comment-without-end"),
+        pytest.param(b'<p>encoding="koi8-r" <?xml encoding="koi8-r"?>', "", id="not-at-the-beginning"),
+        pytest.param(b'\n<?xml version="1.0" encoding="big5" ?><html>', "big5", id="xml"),
+        pytest.param(b"<meta " * 700, "", id="no-end"),
+        pytest.param(b"<a '" * 2_000 + b"<meta charset=big5>", "", id="quotes-without-end"),
+    ],
+)
+def test_a_declaration_is_an_element_of_its_own(head: bytes, label: str) -> None:
+    """As browsers look for it; what stands in comments and in other values declares nothing."""
+    assert declared_label(head) == label
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        *(("iso_8859-1", "windows-1252"), ("cp819", "windows-1252"), ("iso88591", "windows-1252")),
+        *(("x-cp1250", "windows-1250"), ("iso-8859-8-i", "iso-8859-8"), ("x-mac-cyrillic", "x-mac-cyrillic")),
+        *(("csISO88596E", "iso-8859-6"), ("iso885915", "iso-8859-15"), ("unicodeFFFE", "utf-16be")),
+        *(("iso885911", "windows-874"), ("csBig5", "big5"), ("iso-ir-149", "euc-kr"), ("x-cp", "")),
+    ],
+)
+def test_labels_mean_what_the_standard_says(label: str, name: str) -> None:
+    assert known_label(label) == name
+
+
+def test_what_is_wrongly_said_to_be_utf_8_keeps_its_letters() -> None:
+    """Else all of them would be lost, and nothing that is read so could be worse."""
+    content = "<meta charset=utf-8><p>Café, façade, Ünïcöde, naïve, garçon, señor".encode("cp1252")
+
+    assert find_charset(content, "") == Charset("windows-1252", "assumed")
 
 
 @pytest.mark.parametrize(

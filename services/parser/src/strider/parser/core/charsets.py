@@ -1,8 +1,7 @@
 """Which characters are these bytes?
 
 In the order that browsers ask: a byte order mark, the Content-Type header, the document's own
-declaration, and only then the bytes themselves. Labels mean what the WHATWG Encoding Standard says
-they mean (`latin1` is windows-1252). Detection is cheap and knows only what it can tell apart well;
+declaration, and only then the bytes themselves. Detection is cheap and knows only what it can tell apart well;
 a wrong guess gives odd letters, never a failure.
 """
 
@@ -10,20 +9,17 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from strider.contracts.generated.words import CharsetEvidence
 
+from .charsetlabels import codec_named, known_label
+from .declarations import declared_label
 from .languages import guess_charset
 
 UTF_8: Final = "utf-8"
 FALLBACK: Final = "windows-1252"
-PRESCAN_BYTES: Final = 1024
-"""How far the standard looks for a declaration; some pages put it a little later, so we look further."""
-DECLARATION_BYTES: Final = 4 * PRESCAN_BYTES
 SAMPLE_BYTES: Final = 16 * 1024
-MAX_LABEL_CHARS: Final = 40
 
 _MARKS: Final = (
     (b"\xef\xbb\xbf", UTF_8),
@@ -36,35 +32,7 @@ _WIDE_BEGINS: Final = (
 )
 """How markup begins in UTF-16 without a mark, whatever its label says: it can be nothing else."""
 
-_SAME_AS: Final = {
-    "windows-1252": "ascii us-ascii iso-8859-1 iso8859-1 latin1 latin-1 l1 x-user-defined cp1252 ansi",
-    "windows-1254": "iso-8859-9 iso8859-9 latin5 l5",
-    "windows-874": "tis-620 tis620 iso-8859-11 dos-874",
-    "utf-8": "utf8 unicode-1-1-utf-8 x-unicode20utf8 utf-8-sig utf8mb4",
-    "gb18030": "gbk gb2312 gb_2312 gb_2312-80 x-gbk chinese csgb2312 iso-ir-58",
-    "shift_jis": "sjis x-sjis ms_kanji shift-jis windows-31j ms932",
-    "euc-kr": "ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 korean windows-949",
-    "big5": "big5-hkscs cn-big5 x-x-big5",
-    "euc-jp": "x-euc-jp cseucpkdfmtjapanese",
-    "koi8-r": "koi koi8 koi8_r",
-    "utf-16le": "utf-16 ucs-2 unicode",
-}
-_LABELS: Final = {label: name for name, labels in _SAME_AS.items() for label in labels.split()}
-_CODECS: Final = {"shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs", "windows-874": "cp874"}
-"""Where Python's codec of that name knows less than the browsers' one."""
-
-_NO_ENCODINGS: Final = frozenset(
-    {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "mbcs", "oem"}
-)
-"""What Python calls text encodings and no page is written in."""
-
 _HEADER: Final = re.compile(r"""charset\s*=\s*["']?([^\s;"',]+)""", re.IGNORECASE)
-_DECLARATION: Final = re.compile(
-    rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([a-zA-Z0-9_:.+-]{2,40})|"""
-    rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([a-zA-Z0-9_:.+-]{2,40})""",
-    re.IGNORECASE,
-)
-_LATE_DECLARATION: Final = re.compile(rb"<(?:meta|\?xml)", re.IGNORECASE)
 
 
 class Charset(NamedTuple):
@@ -84,7 +52,11 @@ def find_charset(content: bytes, content_type: str) -> Charset:
     detector = Detector()
     detector.add(content)
     found = detector.charset()
-    return found if declared is None or found.evidence == CharsetEvidence.DETECTED else declared
+    # What is said to be UTF-8 and is not would be lost: nearly none of its letters could be read.
+    is_better = found.evidence == CharsetEvidence.DETECTED or (
+        declared is not None and declared.name == UTF_8
+    )
+    return found if declared is None or is_better else declared
 
 
 _DOUBTED: Final = frozenset({CharsetEvidence.HEADER, CharsetEvidence.META})
@@ -126,22 +98,6 @@ def declared_charset(head: bytes, content_type: str) -> Charset | None:
     return None
 
 
-@lru_cache(maxsize=256)
-def known_label(label: str) -> str:
-    """Give the name that a label stands for; empty where it stands for nothing that we can decode."""
-    lower = label.strip().lower()
-    if not lower or len(lower) > MAX_LABEL_CHARS or "utf-7" in lower or "utf7" in lower:
-        return ""  # UTF-7 smuggles markup past filters, and no browser reads it
-    name = _LABELS.get(lower, lower)
-    try:
-        found = codecs.lookup(_CODECS.get(name, name))
-    except (LookupError, ValueError):
-        return ""
-    # Python also knows codecs that are no character encodings (rot13, hex, idna, punycode).
-    is_text = found._is_text_encoding  # noqa: SLF001  # nothing public says it
-    return name if is_text and found.name.replace("_", "-") not in _NO_ENCODINGS else ""
-
-
 def to_utf_8(content: bytes, charset: Charset) -> bytes:
     """Give the bytes in UTF-8, without a mark; what cannot be decoded becomes U+FFFD (or stays, in UTF-8)."""
     body = content[charset.mark_bytes :] if charset.mark_bytes else content
@@ -158,15 +114,11 @@ def to_text(content: bytes, charset: Charset) -> str:
 
 def codec_of(charset: Charset) -> str:
     """Name Python's codec."""
-    return _CODECS.get(charset.name, charset.name)
+    return codec_named(charset.name)
 
 
 def _declared(content: bytes) -> str:
-    head = content[:DECLARATION_BYTES]
-    if _LATE_DECLARATION.search(head) is None:
-        return ""
-    match = _DECLARATION.search(head)
-    label = known_label((match[1] or match[2]).decode("ascii")) if match else ""
+    label = known_label(declared_label(content))
     # Bytes in which an ASCII declaration can be read are not UTF-16, whatever it says.
     return UTF_8 if label.startswith(("utf-16", "utf-32")) else label
 

@@ -2,8 +2,8 @@
 
 The last resort for pages that declare no encoding and are no UTF-8. Each candidate is tried on a
 sample, and believed where the text that comes out has what texts of its language cannot do without:
-kana, syllables of Hangul, the commonest Chinese characters, small Cyrillic letters. What fits
-nothing is left to the default.
+kana, syllables of Hangul, the commonest Chinese characters, the commonest letters of an alphabet. Any letters
+will not do: the bytes of one alphabet's are those of another's. What fits nothing is left to the default.
 """
 
 from __future__ import annotations
@@ -46,13 +46,21 @@ def _is_hangul(character: str) -> bool:
     return "\uac00" <= character <= "\ud7a3"
 
 
-def _is_small_cyrillic(character: str) -> bool:
-    return "\u0430" <= character <= "\u0451"
+def _is_hebrew(character: str) -> bool:
+    return "\u05d0" <= character <= "\u05ea"
 
 
+_COMMON_CYRILLIC: Final = frozenset("оеаинтсрвлкмдпуя")
+_COMMON_GREEK: Final = frozenset("αοιετσνηρςάέήίόύώ")
+_COMMON_ARABIC: Final = frozenset("اليمنورتبةعدسه")
+_COMMON_THAI: Final = frozenset("านรกอเงม่้ยลวัิีตดสท")
 _CANDIDATES: Final = (
-    _Candidate("windows-1251", "cp1251", _is_small_cyrillic, 0.6),
-    _Candidate("koi8-r", "koi8_r", _is_small_cyrillic, 0.6),
+    _Candidate("windows-1251", "cp1251", _COMMON_CYRILLIC.__contains__, 0.55),
+    _Candidate("koi8-r", "koi8_r", _COMMON_CYRILLIC.__contains__, 0.55),
+    _Candidate("windows-1253", "cp1253", _COMMON_GREEK.__contains__, 0.55),
+    _Candidate("windows-1255", "cp1255", _is_hebrew, 0.75),
+    _Candidate("windows-1256", "cp1256", _COMMON_ARABIC.__contains__, 0.55),
+    _Candidate("windows-874", "cp874", _COMMON_THAI.__contains__, 0.5),
     _Candidate("shift_jis", "cp932", _is_kana, 0.2),
     _Candidate("euc-jp", "euc_jp", _is_kana, 0.2),
     _Candidate("euc-kr", "cp949", _is_hangul, 0.6),

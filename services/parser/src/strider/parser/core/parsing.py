@@ -46,6 +46,7 @@ from .readings import HtmlReading
 from .sitefields import of_site
 from .tools import Limits, Tools, Unpacked
 from .wordcounts import count_words
+from .xhtml import as_html, is_xml
 
 _TEXTS: Final = frozenset(
     {
@@ -116,6 +117,8 @@ def _parse_kind(document: _Document, *, tools: Tools, limits: Limits) -> PagePar
 def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: Limits) -> PageParsed:
     page = document.page
     content = to_utf_8(document.content, charset)
+    if is_xml(page.content_type):
+        content = as_html(content)
     reading = tools.read_html(content, limits.depth)
     properties = read_properties(reading.metas)
     base = find_base(page.url, reading)
