@@ -1,8 +1,8 @@
 """Which characters are these bytes?
 
 In the order that browsers ask: a byte order mark, the Content-Type header, the document's own
-declaration, and only then the bytes themselves. Detection is cheap and knows only what it can tell apart well;
-a wrong guess gives odd letters, never a failure.
+declaration, and only then the bytes themselves. Detection is cheap and knows only what it can tell
+apart well; a wrong guess gives odd letters, never a failure.
 """
 
 from __future__ import annotations
