@@ -1,5 +1,7 @@
 """Which characters bytes are: mark, header, declaration, and only then the bytes themselves."""
 
+# ruff: noqa: RUF001  # letters of other scripts are what this is about
+
 from __future__ import annotations
 
 import pytest

@@ -21,7 +21,8 @@ def test_an_empty_element_takes_nothing_into_itself(content_type: str) -> None:
     page = read(
         '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/>'
         '<script src="a.js"/><style type="text/css"/><meta name="description" content="D"/></head><body>'
-        '<h1>Head</h1><a id="top"/><iframe src="/f"/><textarea/><p>One<br/>two.</p><a href="/b/">B</a></body></html>',
+        '<h1>Head</h1><a id="top"/><iframe src="/f"/><textarea/><p>One<br/>two.</p>'
+        '<a href="/b/">B</a></body></html>',
         content_type=content_type,
     )
 

@@ -53,10 +53,8 @@ def find_charset(content: bytes, content_type: str) -> Charset:
     detector.add(content)
     found = detector.charset()
     # What is said to be UTF-8 and is not would be lost: nearly none of its letters could be read.
-    is_better = found.evidence == CharsetEvidence.DETECTED or (
-        declared is not None and declared.name == UTF_8
-    )
-    return found if declared is None or is_better else declared
+    is_certain = found.evidence == CharsetEvidence.DETECTED
+    return found if declared is None or is_certain or declared.name == UTF_8 else declared
 
 
 _DOUBTED: Final = frozenset({CharsetEvidence.HEADER, CharsetEvidence.META})

@@ -1,7 +1,7 @@
 """Which encoding does a document say that it is in?
 
-Looks for a declaration as browsers do: in elements of their own, with comments passed over and words within
-another attribute's value not heard. What an element is called in bytes can be told before any of it is decoded.
+Looks for a declaration as browsers do: in elements of their own, with comments passed over and words
+within another attribute's value not heard.
 """
 
 from __future__ import annotations

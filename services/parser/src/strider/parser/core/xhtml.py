@@ -1,8 +1,8 @@
 """How is a page to be written for a reader of HTML that was sent as XML?
 
-XML ends an element with `/>`, which HTML does not know: a `<title/>` or `<script src="a.js"/>` would take all that
-follows into itself. Sections of CDATA are text in XML, and comments in HTML. Both are written anew; what else
-differs makes no difference to what a page says.
+XML ends an element with `/>`, which HTML does not know: a `<title/>` or `<script src="a.js"/>` would take all
+that follows into itself. Sections of CDATA are text in XML, and comments in HTML. Both are written anew; what
+else differs makes no difference to what a page says.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from html import escape
 from typing import Final
 
 _VOID: Final = frozenset(
-    b"area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr".split()
+    b"area base basefont br col embed frame hr img input keygen link meta param source track wbr".split()
 )
 _SAID: Final = rb"(?>(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*)"
 # What has no end goes on to the end of the text: to look for its end again and again would take for ever.
