@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from strider.parser.core import Limits
 from strider.parser.core.dates import as_iso, find_dates
+from strider.parser.core.pageobjects import NO_OBJECTS, read_page_objects
 from strider.parser.core.readings import HtmlReading
-from strider.parser.core.replies import without_replies
 
 from .pages import read
 
@@ -77,7 +79,7 @@ def test_the_most_trusted_voice_is_heard(
     metas: dict[str, str], data: str, times: tuple[str, ...], expected: tuple[str, str]
 ) -> None:
     published, modified = find_dates(
-        metas, HtmlReading(times=times), "https://site.test/2026/01/05/story", data=data
+        metas, HtmlReading(times=times), "https://site.test/2026/01/05/story", read_page_objects(data)
     )
 
     assert (published, modified) == (expected, ("", ""))
@@ -86,9 +88,73 @@ def test_the_most_trusted_voice_is_heard(
 def test_a_reply_does_not_date_the_page() -> None:
     data = '{"review":[{"datePublished":"2026-09-09"}],"datePublished":["2026-01-03"]}'
 
-    published, _ = find_dates({}, HtmlReading(), "https://site.test/", data=without_replies(data))
+    published, _ = find_dates({}, HtmlReading(), "https://site.test/", read_page_objects(data))
 
     assert published == ("2026-01-03", "json-ld:datePublished")
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(
+            [
+                {"@type": "WebSite", "datePublished": "2009-01-01"},
+                {"@type": "Article", "datePublished": "2026-01-03"},
+            ],
+            "2026-01-03",
+            id="the-site-as-a-whole",
+        ),
+        pytest.param(
+            {
+                "@graph": [
+                    {"@type": "WebPage", "datePublished": "2026-01-02"},
+                    {"@type": ["Article", "BlogPosting"], "datePublished": {"@value": "2026-01-03"}},
+                ]
+            },
+            "2026-01-03",
+            id="the-article-before-its-page",
+        ),
+        pytest.param(
+            {"isPartOf": {"datePublished": "2001-01-01"}, "datePublished": "2026-01-03"},
+            "2026-01-03",
+            id="a-series",
+        ),
+        pytest.param(
+            [
+                {"@type": "ItemList", "itemListElement": [{"item": {"datePublished": "2011-01-01"}}]},
+                {"@type": "https://schema.org/NewsArticle", "datePublished": 1767398400},
+            ],
+            "2026-01-03T00:00:00Z",
+            id="what-is-listed",
+        ),
+        pytest.param(
+            {"@type": "WebPage", "mainEntity": {"@type": "Article", "datePublished": "2026-01-03"}},
+            "2026-01-03",
+            id="what-the-page-is-about",
+        ),
+        pytest.param(
+            {"@type": "ItemPage", "x": {"datePublished": "2026-01-03"}}, "2026-01-03", id="anywhere-else"
+        ),
+    ],
+)
+def test_a_page_is_dated_by_what_its_data_says_of_itself(data: object, expected: str) -> None:
+    published, _ = find_dates({}, HtmlReading(), "https://site.test/", read_page_objects(json.dumps(data)))
+
+    assert published == (expected, "json-ld:datePublished")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/news/2026-01-05-a-story.html", "2026-01-05"),
+        ("/2026-01-05/a-story", "2026-01-05"),
+        ("/2026-13-05-a-story", ""),
+        ("/x2026-01-05-a-story", ""),
+        ("/2026-01-055", ""),
+    ],
+)
+def test_a_date_in_an_address(path: str, expected: str) -> None:
+    assert find_dates({}, HtmlReading(), f"https://site.test{path}", NO_OBJECTS)[0][0] == expected
 
 
 def dates_of(body: str) -> tuple[str, str, str, str]:

@@ -81,3 +81,59 @@ def test_what_the_head_says_comes_first() -> None:
     found = read(head + page(author="Data", publisher="Data"))
 
     assert (found.author, found.site_name) == ("Head", "Site")
+
+
+@pytest.mark.parametrize("field", ["author", "publisher"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(
+            lambda field: {
+                "@graph": [
+                    {"@type": "Article", field: {"@id": "#a"}},
+                    {"@id": "#a", "@type": "Person", "name": ANN},
+                ]
+            },
+            id="elsewhere-in-the-graph",
+        ),
+        pytest.param(
+            lambda field: [{"@id": "#b"}, {"x": [{"@id": "#a", "name": ANN}]}, {field: [{"@id": "#a"}]}],
+            id="in-another-block",
+        ),
+        pytest.param(lambda field: {field: {"givenName": "Ann", "familyName": "Otter"}}, id="in-two-parts"),
+        pytest.param(
+            lambda field: {field: {"name": {"@value": ANN, "@language": "en"}}}, id="with-a-language"
+        ),
+        pytest.param(lambda field: {field: "Ann &#79;tter"}, id="with-entities"),
+        pytest.param(
+            lambda field: {
+                "@type": "NewsArticle",
+                "comment": [{field: {"name": "Commenter"}}],
+                "isPartOf": {field: "Series"},
+                field: ANN,
+            },
+            id="not-who-commented",
+        ),
+    ],
+)
+def test_a_page_is_signed_by_what_its_data_says_of_itself(data: Any, field: str) -> None:
+    """Most plug-ins of blogs name authors and publishers by reference alone."""
+    found = read(with_data(json.dumps(data(field))))
+
+    assert (found.author if field == "author" else found.site_name) == ANN
+
+
+def test_who_reviews_a_product_is_not_the_author_of_its_page() -> None:
+    data = {"@type": "Product", "name": "Anvil", "review": [{"author": {"name": "Bob"}}]}
+
+    assert read(with_data(json.dumps(data))).author == ""
+
+
+def test_references_that_lead_in_circles_end() -> None:
+    data = [
+        {"author": {"@id": "#a"}},
+        {"@id": "#a", "name": {"@id": "#b"}},
+        {"@id": "#b", "name": {"@id": "#a"}},
+    ]
+
+    assert read(with_data(json.dumps(data))).outcome == "parsed"

@@ -7,32 +7,25 @@ they are said; what only looks like one (an address, an account, a template's bl
 
 from __future__ import annotations
 
-import json
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
-from typing import Any, Final
+from typing import Final
 
 from strider.contracts.generated.words import PageKind
 
 from .blocks import MAX_LINE_CHARS, lines_about_heading
 from .metadata import Properties
+from .pageobjects import MAX_NAMES, PageObjects, names_of
+from .plaintexts import plain
 from .readings import ASIDE, FOOTER, NAVIGATION, Anchors, HtmlReading, MetaTag
 
 MAX_AUTHOR_CHARS: Final = 200
 MAX_NAME_CHARS: Final = 80
-MAX_NAMES: Final = 10
 MAX_WORDS: Final = 5
 """Of a name that nothing marks as one."""
 MAX_LOOKED_AT: Final = 1_000
 """Characters of a field: one that is longer is no name, whatever is behind."""
-
-MAX_STEPS: Final = 40
-"""Of a value that is nested to any depth."""
-
-MAX_TRIES: Final = 8
-"""Places of a field in a page's data that are looked at: each may hold all of the rest."""
 
 METAS: Final = (
     *("author", "article:author", "parsely-author", "sailthru.author", "cxenseparse:author", "byl"),
@@ -113,8 +106,6 @@ _PAGE_OF_USER: Final = re.compile(
     re.IGNORECASE,
 )
 _AROUND: Final = frozenset({NAVIGATION, FOOTER, ASIDE})
-_AUTHOR: Final = re.compile(r'"(?:author|creator)"\s*+:\s*+')
-_JSON: Final = json.JSONDecoder(strict=False)
 
 
 def stated_author(metas: Sequence[MetaTag], properties: Properties) -> str:
@@ -130,45 +121,43 @@ def stated_author(metas: Sequence[MetaTag], properties: Properties) -> str:
     return ""
 
 
-def find_author(reading: HtmlReading, properties: Properties, *, data: str, kind: str, site_name: str) -> str:
-    """Give who wrote the page; `data` is its own, without that of what others said of it."""
+def find_author(
+    reading: HtmlReading, properties: Properties, objects: PageObjects, *, kind: str, site_name: str
+) -> str:
+    """Give who wrote the page."""
     stated = stated_author(reading.metas, properties)
     if stated and stated.lower() != site_name.lower():
         return stated
     for look in _LOOKS_OF_KIND.get(kind, _LOOKS):
-        if found := look(reading, data):
+        if found := look(reading, objects):
             return found
     return stated
 
 
-def _of_data(reading: HtmlReading, data: str) -> str:
+def _of_data(reading: HtmlReading, objects: PageObjects) -> str:
     del reading
-    for match in islice(_AUTHOR.finditer(data), MAX_TRIES):
-        try:
-            value, _ = _JSON.raw_decode(data, match.end())
-        except (ValueError, RecursionError):
-            continue  # this one is broken; another may be whole
-        if names := _names(names_of(value, data)):
+    for value in objects.said("author", "creator"):
+        if names := _names(names_of(value, objects)):
             return _joined(names)
     return ""
 
 
-def _of_marked(reading: HtmlReading, data: str) -> str:
-    del data
+def _of_marked(reading: HtmlReading, objects: PageObjects) -> str:
+    del objects
     return next((name for name in map(as_name, reading.authors) if name and is_short(name)), "")
 
 
-def _of_named(reading: HtmlReading, data: str) -> str:
+def _of_named(reading: HtmlReading, objects: PageObjects) -> str:
     """Read the first name in elements that are called so, and of what it stands in, the innermost."""
-    del data
+    del objects
     names = [*filter(None, map(_of_line, reading.bylines))]
     first = next(iter(names), "")
     return next((name for name in reversed(names) if first.startswith(name)), first)
 
 
-def _of_lines(reading: HtmlReading, data: str) -> str:
+def _of_lines(reading: HtmlReading, objects: PageObjects) -> str:
     """Read the lines about the heading; or else the first short one that surely says by whom."""
-    del data
+    del objects
     if reading.blocks is None:
         return ""
     lines = [*lines_about_heading(reading.blocks.blocks)]
@@ -181,21 +170,21 @@ def _of_lines(reading: HtmlReading, data: str) -> str:
     return next(filter(None, (_of_line(text) for text in short if _SURELY_BY.match(text))), "")
 
 
-def _of_links(reading: HtmlReading, data: str) -> str:
+def _of_links(reading: HtmlReading, objects: PageObjects) -> str:
     """Read the first link to an author's page that stands in the page itself."""
-    del data
+    del objects
     named = (_of_line(text) for text in _linked(reading.anchors, _PAGE_OF_AUTHOR))
     return next(filter(None, named), "")
 
 
-def _of_users(reading: HtmlReading, data: str) -> str:
+def _of_users(reading: HtmlReading, objects: PageObjects) -> str:
     """Read the first link to a user's page: in a discussion, who began it."""
-    del data
+    del objects
     names = (as_name(text) for text in _linked(reading.anchors, _PAGE_OF_USER))
     return next((name for name in names if name and is_short(name)), "")
 
 
-_LOOKS: Final[tuple[Callable[[HtmlReading, str], str], ...]] = (
+_LOOKS: Final[tuple[Callable[[HtmlReading, PageObjects], str], ...]] = (
     _of_data,
     _of_marked,
     _of_lines,
@@ -204,7 +193,7 @@ _LOOKS: Final[tuple[Callable[[HtmlReading, str], str], ...]] = (
 )
 """Best first."""
 
-_LOOKS_OF_KIND: Final[Mapping[str, tuple[Callable[[HtmlReading, str], str], ...]]] = {
+_LOOKS_OF_KIND: Final[Mapping[str, tuple[Callable[[HtmlReading, PageObjects], str], ...]]] = {
     PageKind.PRODUCT: (),
     PageKind.LIST: (),
     PageKind.FORUM: (_of_data, _of_lines, _of_marked, _of_users, _of_named),
@@ -218,48 +207,6 @@ def _linked(anchors: Anchors, page: re.Pattern[str]) -> Iterator[str]:
             yield text
 
 
-def names_of(value: Any, data: str = "") -> list[str]:
-    """Read a name, something that has one, or several such; `data` is where something only referred to is."""
-    found: list[str] = []
-    waiting = deque([value])
-    for _ in range(MAX_STEPS):
-        if not waiting or len(found) == MAX_NAMES:
-            break
-        each = waiting.popleft()
-        if isinstance(each, str):
-            found.append(each)
-        elif isinstance(each, list):
-            waiting.extendleft(reversed(each[:MAX_NAMES]))
-        elif isinstance(each, dict):
-            waiting.appendleft(_name_within(each, data))
-    return found
-
-
-def _name_within(value: dict[str, Any], data: str) -> Any:
-    if "name" in value:
-        return value["name"]
-    parts = [value.get(part) for part in ("givenName", "familyName")]
-    if whole := " ".join(part for part in parts if isinstance(part, str)):
-        return whole
-    own = value.get("@id")
-    return _referred(own, data) if isinstance(own, str) and own else None
-
-
-def _referred(own: str, data: str) -> Any:
-    """Find the name of what bears this identity."""
-    plain = data.replace("\\/", "/")
-    wanted = re.compile(r'"@id"\s*+:\s*+' + re.escape(json.dumps(own, ensure_ascii=False)))
-    for match in islice(wanted.finditer(plain), MAX_TRIES):
-        start = plain.rfind("{", 0, match.start())
-        try:
-            value, _ = _JSON.raw_decode(plain, max(0, start))
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict) and "name" in value:
-            return value["name"]
-    return None
-
-
 def _names(said: Iterable[str]) -> list[str]:
     """Give the names among these, each once."""
     return [*dict.fromkeys(filter(None, map(as_name, islice(said, MAX_NAMES))))]
@@ -271,7 +218,7 @@ def _joined(names: Sequence[str]) -> str:
 
 def as_name(said: str) -> str:
     """Read a name as somebody has written it into a field; empty where it is none."""
-    name = _BESIDE.sub("", " ".join(said[:MAX_LOOKED_AT].split()))
+    name = _BESIDE.sub("", plain(said[:MAX_LOOKED_AT]))
     if match := _BY.match(name):
         name = name[match.end() :]
     name = name.rstrip(" ,|·•–—-:").lstrip(" |·•–—-:")

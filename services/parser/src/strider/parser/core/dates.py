@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Final
+from typing import Any, Final
 
-from .blocks import Block, lines_about_heading
+from .blocks import MAX_LINE_CHARS, Block, lines_about_heading
 from .datewords import read_said
 from .moments import to_iso
+from .pageobjects import PageObjects
 from .readings import HtmlReading
 
 EARLIEST_YEAR: Final = 1990
@@ -54,7 +55,7 @@ _COMPACT: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:[Tt]?(\d\d)(\d\d)(\d\d)?([Z
 _SECONDS: Final = re.compile(r"1\d{9}(?:\d{3})?")
 """Since 1970, or thousands of these."""
 
-_IN_URL: Final = re.compile(r"/((?:19|20)\d\d)/(\d\d?)/(\d\d?)(?:/|$)")
+_IN_URL: Final = re.compile(r"/((?:19|20)\d\d)(?:/(\d\d?)/(\d\d?)(?:/|$)|-([01]\d)-([0-3]\d)(?:[/_.-]|$))")
 
 
 def as_iso(text: str) -> str:
@@ -83,13 +84,10 @@ def _written(offset: int | None) -> str | None:
 
 
 def find_dates(
-    metas: Mapping[str, str], reading: HtmlReading, url: str, *, data: str
+    metas: Mapping[str, str], reading: HtmlReading, url: str, objects: PageObjects
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Give publication and modification, each with what said so; `data` is the page's own."""
-    in_data: dict[str, tuple[str, str]] = {}
-    for name, value in _IN_DATA.findall(data):
-        if written := as_iso(value):
-            in_data.setdefault(name, (written, f"json-ld:date{name}"))
+    """Give publication and modification, each with what said so."""
+    in_data = _in_objects(objects)
     published = (
         _said(metas, PUBLISHED) or in_data.get("Published") or _first_time(reading.times) or _of_url(url)
     )
@@ -98,6 +96,29 @@ def find_dates(
         shown, changed = _of_byline(reading.blocks.blocks)
         published, modified = published or shown, modified or changed
     return published or ("", ""), modified or ("", "")
+
+
+def _in_objects(objects: PageObjects) -> dict[str, tuple[str, str]]:
+    """Read the dates of the page's own objects; where they say none, those of any that is not others'."""
+    found: dict[str, tuple[str, str]] = {}
+    for item in objects.own:
+        for name in ("Published", "Modified"):
+            if name not in found and (written := _date_of(item.get(f"date{name}"))):
+                found[name] = written, f"json-ld:date{name}"
+    if len(found) < 2:  # noqa: PLR2004  # both
+        for name, value in _IN_DATA.findall(objects.text):
+            if name not in found and (written := as_iso(value)):
+                found[name] = written, f"json-ld:date{name}"
+    return found
+
+
+def _date_of(value: Any) -> str:
+    if isinstance(value, list):
+        return next((written for one in value[:5] if (written := _date_of(one))), "")
+    if isinstance(value, dict):
+        value = value.get("@value")
+    said = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return as_iso(said[:MAX_LINE_CHARS]) if isinstance(said, str) else ""
 
 
 _YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
@@ -137,7 +158,7 @@ def _first_time(times: tuple[str, ...]) -> tuple[str, str] | None:
 def _of_url(url: str) -> tuple[str, str] | None:
     if match := _IN_URL.search(url):
         try:
-            return date(*map(int, match.groups())).isoformat(), "url"
+            return date(*map(int, filter(None, match.groups()))).isoformat(), "url"
         except ValueError:
             return None
     return None

@@ -5,15 +5,13 @@ Writes fields of the event. Each is decided in a file of its own; here they meet
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any, Final
 
 from strider.contracts.generated.words import PageKind
 
-from .authors import MAX_TRIES, find_author, names_of
+from .authors import find_author
 from .blocks import Block, Blocks
 from .dates import find_dates
 from .fingerprints import simhash
@@ -21,16 +19,15 @@ from .maintext import as_text, main_blocks
 from .markdown import as_markdown
 from .metadata import Properties, resolve
 from .pagekinds import Signs, find_page_kind, says_nothing
+from .pageobjects import PageObjects, names_of, read_page_objects
 from .pagination import find_pagination
+from .plaintexts import plain
 from .readings import HtmlReading
-from .replies import without_replies
 from .wordcounts import count_words
 
 MAX_NAME_CHARS: Final = 300
 _TYPES: Final = re.compile(r'"@type"\s*:\s*\[?\s*"(?:[\w:./\\]{0,40}[/:#])?([A-Za-z]{1,60})"')
 _AFTER_VOCABULARY: Final = re.compile("[/:#]")
-_PUBLISHER: Final = re.compile(r'"publisher"\s*+:\s*+')
-_JSON: Final = json.JSONDecoder(strict=False)
 
 
 def of_main(
@@ -42,8 +39,8 @@ def of_main(
     text = as_text(blocks)
     pagination = find_pagination(url, base=base, links=reading.links, anchors=reading.anchors)
     known = {**properties.plain, **properties.open_graph}
-    data = without_replies(reading.data)
-    published, modified = find_dates(known, reading, url, data=data)
+    objects = read_page_objects(reading.data)
+    published, modified = find_dates(known, reading, url, objects)
     signs = Signs(
         url,
         _types(reading, properties),
@@ -52,7 +49,7 @@ def of_main(
         is_dated=bool(published[0]),
     )
     kind, confidence = find_page_kind(signs, blocks, text)
-    site_name = _site_name(reading, properties)
+    site_name = _site_name(properties, objects)
     return {
         "extraction": extraction,
         "main_text": text,
@@ -74,7 +71,7 @@ def of_main(
         "published_evidence": published[1],
         "modified_at": modified[0],
         "modified_evidence": modified[1],
-        "author": find_author(reading, properties, data=data, kind=kind, site_name=site_name),
+        "author": find_author(reading, properties, objects, kind=kind, site_name=site_name),
         "site_name": site_name,
     }
 
@@ -91,18 +88,7 @@ def _types(reading: HtmlReading, properties: Properties) -> tuple[str, ...]:
     return tuple(name.lower() for name in (*said, properties.say("og:type")) if name)
 
 
-def _site_name(reading: HtmlReading, properties: Properties) -> str:
+def _site_name(properties: Properties, objects: PageObjects) -> str:
     said = properties.say("og:site_name", "application-name")
-    return (said or _name_in(reading.data, _PUBLISHER)).strip()[:MAX_NAME_CHARS]
-
-
-def _name_in(data: str, field: re.Pattern[str]) -> str:
-    """Give the name that a field bears in a page's data, wherever it stands, and however it is given."""
-    for match in islice(field.finditer(data), MAX_TRIES):
-        try:
-            value, _ = _JSON.raw_decode(data, match.end())
-        except (ValueError, RecursionError):
-            continue  # this one is broken; another may be whole
-        if name := next(iter(names_of(value)), ""):
-            return " ".join(name.split())
-    return ""
+    names = (name for value in objects.said("publisher") for name in names_of(value, objects))
+    return (said or next(filter(None, map(plain, names)), "")).strip()[:MAX_NAME_CHARS]

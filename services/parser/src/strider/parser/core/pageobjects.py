@@ -1,0 +1,179 @@
+"""Which objects of a page's data are about the page itself, and which only about what it shows?
+
+A page is dated and signed by its article, not by the site as a whole, by a series that it belongs to, by
+what it lists or by who commented. Gives objects, best first; what stands in them is read by others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+MAX_OBJECTS: Final = 500
+MAX_DEPTH: Final = 12
+MAX_REPLIES: Final = 40
+MAX_NAMES: Final = 10
+MAX_STEPS: Final = 40
+"""Of a value that is nested to any depth."""
+
+MAX_OF_REFERENCE: Final = 2
+"""Properties of what is only a reference: its `@id`, and maybe its `@type`."""
+
+MAX_TRIES: Final = 8
+"""Places of a field in a page's data that are looked at: each may hold all of the rest."""
+
+_JSON: Final = json.JSONDecoder(strict=False)
+_SPACE: Final = re.compile(r"[\s;]*")
+_LEADS_TO_OWN: Final = ("@graph", "mainEntity", "mainEntityOfPage")
+_OF_OTHERS: Final = re.compile(
+    r'"(?:reviews?|comments?|suggestedAnswer|acceptedAnswer|itemListElement|isPartOf)"\s*+:\s*+(?=[\[{])'
+)
+_PAGES: Final = frozenset(
+    [*("webpage", "itempage", "collectionpage", "aboutpage", "contactpage", "faqpage", "searchresultspage")]
+)
+_NOT_THE_PAGE: Final = frozenset(
+    [
+        *("website", "organization", "newsmediaorganization", "person", "imageobject", "breadcrumblist"),
+        *("corporation", "localbusiness", "sitenavigationelement", "itemlist", "listitem", "brand"),
+    ]
+)
+_OWN, _PAGE, _OTHER = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class PageObjects:
+    """What a page's data holds."""
+
+    own: tuple[dict[str, Any], ...] = ()
+    """Objects about the page, best first."""
+    values: tuple[Any, ...] = ()
+    """All that could be read."""
+    text: str = ""
+    """The data without what others have said, for where it cannot be read."""
+
+    def named(self, reference: str) -> dict[str, Any]:
+        """Find the object of an `@id` that says more than this."""
+        found = islice(_all(list(self.values), 0), MAX_OBJECTS)
+        return next((one for one in found if one.get("@id") == reference and len(one) > 1), {})
+
+    def said(self, *fields: str) -> Iterator[Any]:
+        """Give what the page's own objects say under these names; then what stands so in the text.
+
+        Of data that is broken nothing else can be told than that something stands there.
+        """
+        for item in self.own:
+            yield from (item[field] for field in fields if field in item)
+        wanted = re.compile(rf'"(?:{"|".join(fields)})"\s*+:\s*+')
+        for match in islice(wanted.finditer(self.text), MAX_TRIES):
+            try:
+                yield _JSON.raw_decode(self.text, match.end())[0]
+            except (ValueError, RecursionError):
+                continue  # this one is broken; another may be whole
+
+
+NO_OBJECTS: Final = PageObjects()
+
+
+def read_page_objects(data: str) -> PageObjects:
+    """Read all objects that stand in a row, as far as they can be read."""
+    if not data:
+        return NO_OBJECTS
+    values = tuple(_values(data))
+    found = list(islice(_own(list(values), 0), MAX_OBJECTS))
+    ranked = sorted(((_rank(one), at) for at, one in enumerate(found)), key=lambda pair: pair[0])
+    own = tuple(found[at] for rank, at in ranked if rank != _OTHER)
+    return PageObjects(own, values, _without_others(data))
+
+
+def names_of(value: Any, objects: PageObjects = NO_OBJECTS) -> list[str]:
+    """Read a name, something that has one or is described elsewhere, or several such."""
+    found: list[str] = []
+    waiting = deque([value])
+    for _ in range(MAX_STEPS):
+        if not waiting or len(found) == MAX_NAMES:
+            break
+        each = waiting.popleft()
+        if isinstance(each, str):
+            found.append(each)
+        elif isinstance(each, list):
+            waiting.extendleft(reversed(each[:MAX_NAMES]))
+        elif isinstance(each, dict):
+            waiting.appendleft(_name_within(each, objects))
+    return found
+
+
+def _name_within(value: Mapping[str, Any], objects: PageObjects) -> Any:
+    reference = value.get("@id")
+    if len(value) <= MAX_OF_REFERENCE and "name" not in value and isinstance(reference, str):
+        value = objects.named(reference) or value
+    given = [value.get(name) for name in ("givenName", "familyName")]
+    whole = " ".join(part for part in given if isinstance(part, str))
+    return value.get("name") or value.get("@value") or whole
+
+
+def _values(data: str) -> Iterator[Any]:
+    at = 0
+    for _ in range(MAX_OBJECTS):
+        at = _SPACE.match(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if at >= len(data):
+            return
+        try:
+            value, at = _JSON.raw_decode(data, at)
+        except (ValueError, RecursionError):
+            return
+        yield value
+
+
+def _own(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, list):
+        for one in value[:MAX_OBJECTS]:
+            yield from _own(one, depth + 1)
+    elif isinstance(value, dict):
+        yield value
+        for name in _LEADS_TO_OWN:
+            if isinstance(value.get(name), dict | list):
+                yield from _own(value[name], depth + 1)
+
+
+def _all(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, list):
+        for one in value[:MAX_OBJECTS]:
+            yield from _all(one, depth + 1)
+    elif isinstance(value, dict):
+        yield value
+        for one in value.values():
+            if isinstance(one, dict | list):
+                yield from _all(one, depth + 1)
+
+
+def _rank(item: Mapping[str, Any]) -> int:
+    said = item.get("@type")
+    names = said if isinstance(said, list) else [said]
+    kinds = {re.split("[/:#]", name)[-1].lower() for name in names[:5] if isinstance(name, str)}
+    if not kinds.isdisjoint(_PAGES):
+        return _PAGE
+    return _OTHER if kinds and kinds <= _NOT_THE_PAGE else _OWN
+
+
+def _without_others(data: str) -> str:
+    """Leave out what is of others: reviews, comments, what is listed, and what this is a part of."""
+    kept, at = [], 0
+    for match in islice(_OF_OTHERS.finditer(data), MAX_REPLIES):
+        if match.start() < at:
+            continue
+        try:
+            _, end = _JSON.raw_decode(data, match.end())
+        except (ValueError, RecursionError):
+            continue
+        kept.append(data[at : match.start()])
+        at = end
+    return "".join([*kept, data[at:]]) if at else data
