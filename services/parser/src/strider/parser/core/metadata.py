@@ -65,6 +65,21 @@ class Properties:
     twitter: dict[str, str] = field(default_factory=dict)
     every: dict[str, str] = field(default_factory=dict)
     """All of them: a name belongs to one family only."""
+    again: list[tuple[str, str]] = field(default_factory=list)
+    """What is said once more under a name that has been heard."""
+
+    def all(self, name: str) -> list[str]:
+        """Give everything that is said under a name, in the order of the page."""
+        first = self.every.get(name)
+        return [first, *(said for other, said in self.again if other == name)] if first else []
+
+    def listed_open_graph(self) -> dict[str, str | list[str]]:
+        """Give Open Graph with all values of names that come more than once, which are arrays there."""
+        found: dict[str, str | list[str]] = {**self.open_graph}
+        for name in dict.fromkeys(name for name, _ in self.again):
+            if name in found:
+                found[name] = self.all(name)
+        return found
 
     def say(self, *names: str) -> str:
         """Give the first of these that says something."""
@@ -83,7 +98,11 @@ def read_properties(metas: Sequence[MetaTag]) -> Properties:
     properties = Properties()
     every = properties.every
     for name, content in metas:
-        if name and content and name not in every:
+        if not (name and content):
+            continue
+        if name in every:
+            properties.again.append((name, content))
+        else:
             every[name] = content
             if name.startswith(_OPEN_GRAPH):
                 properties.open_graph[name] = content

@@ -76,7 +76,7 @@ def read_product(node: dict[str, Any], base: str, known: Known) -> dict[str, Any
         "image_urls": tuple(dict.fromkeys(filter(None, urls))),
         IMAGES_TOLD: {url: _told_of(one) for url, one in zip(urls, images, strict=True) if url},
         "extra": _further(node, known) or None,
-        **_of_offers(list(_offers(node, known, 0))),
+        **_of_offers(list(_offers(node, known, 0)), base),
     }
 
 
@@ -153,22 +153,25 @@ def _offers(node: dict[str, Any], known: Known, depth: int) -> Iterator[dict[str
         one = _object(offer, known)
         if one:
             yield one
-            if depth < MAX_DEPTH and not one.get("price") and not one.get("lowPrice"):
+            if depth < MAX_DEPTH:  # what offers are brought together in one say of the goods, too
                 yield from _offers(one, known, depth + 1)
     for variant in variants_of(node)[:MAX_OFFERS] if depth < MAX_DEPTH else ():
         yield from _offers(_object(variant, known), known, depth + 1)
 
 
-def _of_offers(offers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Bring offers down to one: the first that has a price, with the range of them all."""
+def _of_offers(offers: list[dict[str, Any]], base: str) -> dict[str, Any]:
+    """Bring offers down to one: the page's own, else the first with a price, and the range of them all."""
     if not offers:
         return {}
     said = [_of_offer(offer) for offer in offers]
-    first = next((one for one in said if one["price"]), said[0])
+    at_hand = [one for offer, one in zip(offers, said, strict=True) if _is_at(offer, base)] or said
+    first = next((one for one in at_hand if one["price"]), None) or next(
+        (one for one in said if one["price"]), said[0]
+    )
     amounts = [(float(one["price"]), one["price"]) for one in said if one["price"]]
     low, high = (min(amounts)[1], max(amounts)[1]) if amounts else ("", "")
     is_range = bool(amounts) and float(low) < float(high)
-    states = [one["availability"] for one in said if one["availability"]]
+    states = [one["availability"] for one in at_hand if one["availability"]]
     in_stock = Availability.IN_STOCK.value
     return {
         **first,
@@ -178,26 +181,55 @@ def _of_offers(offers: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def _is_at(offer: dict[str, Any], base: str) -> bool:
+    """Say whether it is the offer of this very address: of several forms the one that is shown."""
+    said = text_of(offer.get("url"))
+    return bool(said) and resolve(said, base) == base
+
+
 def _of_offer(offer: dict[str, Any]) -> dict[str, Any]:
     further = [one for one in _many(offer.get("priceSpecification")) if isinstance(one, dict)]
     before = next((one for one in further if _kind(one).endswith(_BEFORE)), {})
-    now = next((one for one in further if one is not before), {})
+    now = min((one for one in further if one is not before), key=_conditions_of, default={})
     own = {name: value for name, value in offer.items() if value is not None and value != ""}
     said = {**now, **own}
-    low = amount_of(said.get("lowPrice"))
-    price = amount_of(said.get("price")) or low
     currency = as_currency(text_of(said.get("priceCurrency"))) or read_currency(text_of(said.get("price")))
-    old = amount_of(before.get("price"))
+    low = _amount_in(said.get("lowPrice"), currency)
+    price = _amount_in(said.get("price"), currency) or low
+    old = _amount_in(before.get("price"), currency)
     return {
         "price": price,
         "price_low": low,
-        "price_high": amount_of(said.get("highPrice")),
+        "price_high": _amount_in(said.get("highPrice"), currency),
         "old_price": old if old and price and float(old) > float(price) else "",
         "currency": currency,
         "availability": state_named(text_of(said.get("availability"))),
         "condition": text_of(said.get("itemCondition")).rpartition("/")[2],
         "seller": text_of(said.get("seller")),
     }
+
+
+_CONDITIONS: Final = (
+    *("referenceQuantity", "validForMemberTier", "eligibleQuantity", "eligibleTransactionVolume"),
+    *("billingIncrement", "eligibleCustomerType"),
+)
+"""With which a price is that of a measure, of members or of many: it is the price where there is no other."""
+
+
+def _conditions_of(specification: dict[str, Any]) -> int:
+    return sum(specification.get(name) is not None for name in _CONDITIONS)
+
+
+_OF_THOUSANDTHS: Final = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
+_THOUSANDTHS: Final = re.compile(r"\d{1,9}\.\d{3}")
+
+
+def _amount_in(value: Any, currency: str) -> str:
+    """Read an amount of data, where a point stands before the thousandths of money that has such."""
+    text = text_of(value)
+    if currency in _OF_THOUSANDTHS and _THOUSANDTHS.fullmatch(text):
+        return text
+    return amount_of(value)
 
 
 def _kind(specification: dict[str, Any]) -> str:
@@ -243,9 +275,16 @@ def text_of(value: Any, *names: str) -> str:
         return next((text for one in value[:10] if (text := text_of(one, *names))), "")
     if isinstance(value, dict):
         wanted = (*names, "name", "@value", "@id")
-        said = next((value[name] for name in wanted if isinstance(value.get(name), str)), "")
+        said = next((text for name in wanted if (text := _word(value.get(name)))), "")
         return plain(said)[:MAX_TEXT_CHARS]
     if isinstance(value, str):
         # Twice: shops write entities of entities.
         return plain(plain(value[: 4 * MAX_TEXT_CHARS]))[:MAX_TEXT_CHARS]
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _word(value: Any) -> str:
+    """Give a text, also where it is said in which language."""
+    one = next(iter(value), "") if isinstance(value, list) else value
+    said = one.get("@value") if isinstance(one, dict) else one
+    return said if isinstance(said, str) else ""

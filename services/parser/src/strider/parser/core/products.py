@@ -78,7 +78,7 @@ def of_records(
     """Write what a page says for machines, and what it offers, as fields of the event."""
     items, errors = read_json_ld(reading.data_blocks)
     rdfa = resolve_subjects(reading.rdfa, base)
-    structured = Structured(items, reading.microdata, rdfa, properties.open_graph, errors)
+    structured = Structured(items, reading.microdata, rdfa, properties.listed_open_graph(), errors)
     if site is not None and site.problem:
         structured = replace(structured, errors=(site.problem, *errors))
     products = find_products(structured, properties, reading, base=base, said=product_of(site, base))
@@ -100,7 +100,7 @@ def find_products(
     for source, known in _said(structured, base):
         _meet(products, source, known)
     title = properties.say("og:title") or reading.title or reading.heading
-    beside = [(AttributeSource.OPEN_GRAPH, _of_open_graph(properties, base))]
+    beside = [(AttributeSource.OPEN_GRAPH, _of_open_graph(properties, base, title))]
     beside.append((AttributeSource.META, _of_metas(properties)))
     front = Front(
         reading.shop,
@@ -146,6 +146,7 @@ def _said(structured: Structured, base: str) -> Iterator[tuple[AttributeSource, 
     nodes = list(structured.nodes())
     by_id = {node["@id"]: node for _, node in nodes if isinstance(node.get("@id"), str)}
     beside: set[int] = set()
+    offered = _offered(nodes, by_id)
     for form, node in nodes:
         if not _TYPES.intersection(name.lower() for name in types_of(node)):
             continue
@@ -154,7 +155,21 @@ def _said(structured: Structured, base: str) -> Iterator[tuple[AttributeSource, 
         beside.update(id(one) for one in others if one is not node)
         beside.update(id(one) for one in within)
         if id(node) not in beside:
-            yield _SOURCES[form], read_product(node, base, by_id)
+            offers = node.get("offers") or offered.get(id(node))
+            yield _SOURCES[form], read_product({**node, "offers": offers}, base, by_id)
+
+
+def _offered(
+    nodes: list[tuple[str, dict[str, Any]]], by_id: dict[str, dict[str, Any]]
+) -> dict[int, list[dict[str, Any]]]:
+    """Find the offers that name what they offer, instead of standing within it."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for _, node in nodes:
+        for item in _listed(node.get("itemOffered")):
+            if isinstance(item, dict):
+                meant = by_id.get(str(item.get("@id")), item)
+                found.setdefault(id(meant), []).append({**node, "itemOffered": None})
+    return found
 
 
 def _listed(value: Any) -> list[Any]:
@@ -199,17 +214,18 @@ def _alike(one: str, other: str) -> float:
     return len(words & others) / (min(len(words), len(others)) or 1)
 
 
-def _of_open_graph(properties: Properties, base: str) -> dict[str, Any]:
+def _of_open_graph(properties: Properties, base: str, title: str) -> dict[str, Any]:
     say = properties.say
     amount = say("product:sale_price:amount", "product:price:amount", "og:price:amount")
     if not amount and not say("og:type").startswith("product"):
         return {}
     before = say("product:original_price:amount", "og:price:standard_amount", "product:price:amount")
     price, old = amount_of(amount), amount_of(before)
-    image = resolve(say("og:image"), base)
+    images = list(dict.fromkeys(filter(None, (resolve(said, base) for said in properties.all("og:image")))))
+    image = images[0] if images else ""
     width, height = (pixels_in(say(f"og:image:{side}")) for side in ("width", "height"))
     return {
-        "name": say("og:title"),
+        "name": title,
         "description": say("og:description")[:MAX_TEXT_CHARS],
         "price": price,
         "old_price": old if price and old and float(old) > float(price) else "",
@@ -223,9 +239,12 @@ def _of_open_graph(properties: Properties, base: str) -> dict[str, Any]:
         "gtin": as_gtin(say("product:gtin", "product:ean", "product:upc", "product:isbn")),
         "mpn": say("product:mfr_part_no"),
         "condition": say("product:condition"),
-        "image_urls": (image,) if image else (),
+        "image_urls": tuple(images[:IMAGES_OF_OPEN_GRAPH]),
         IMAGES_TOLD: {image: ToldImage(width, height, say("og:image:alt"))} if image else {},
     }
+
+
+IMAGES_OF_OPEN_GRAPH: Final = 50
 
 
 def _of_metas(properties: Properties) -> dict[str, Any]:

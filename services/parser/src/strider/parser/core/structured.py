@@ -32,7 +32,7 @@ class Structured:
     json_ld: Sequence[Any] = ()
     microdata: Sequence[dict[str, Any]] = ()
     rdfa: Sequence[dict[str, Any]] = ()
-    open_graph: dict[str, str] | None = None
+    open_graph: dict[str, str | list[str]] | None = None
     errors: Sequence[str] = ()
 
     def fields(self) -> dict[str, Any]:
