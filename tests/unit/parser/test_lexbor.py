@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from strider.parser.adapters.lexbor import read_html
@@ -92,6 +94,37 @@ def test_anchors_have_words_flags_and_a_region() -> None:
         Anchor("/area", "Area", "", ELSEWHERE),
         Anchor("/e", "e", "", ELSEWHERE),
     ]
+
+
+@pytest.mark.parametrize(
+    ("within", "text"),
+    [
+        pytest.param("<h3>Title</h3><p>Teaser</p>", "Title Teaser", id="blocks"),
+        pytest.param("<img alt=x><div>One</div><div>Two</div>three", "One Two three", id="behind-a-picture"),
+        pytest.param("one<br>two", "one two", id="lines"),
+        pytest.param("<span>fo<b>o</b></span>bar", "foobar", id="within-a-word"),
+        pytest.param("<svg><style>.a{fill:red}</style></svg>Logo", "Logo", id="style"),
+        pytest.param("<script>if(x){y()}</script>Name", "Name", id="script"),
+        pytest.param("set {x}", "set {x}", id="braces"),
+        pytest.param("<style>.a{fill:red}</style><img alt=Logo>", "Logo", id="nothing-but-a-picture"),
+    ],
+)
+def test_an_anchor_is_called_what_people_read(within: str, text: str) -> None:
+    """Blocks without white space between them are not one word, and a style is none."""
+    anchors = read_html(f"<p>x</p><a href=/1>{within}</a><p><a href=/2>b</a><div>c</div>".encode()).anchors
+
+    assert [anchor.text for anchor in anchors] == [text, "b"]
+
+
+def test_a_heading_is_the_first_that_says_something() -> None:
+    assert read_html(b"<h1><img></h1><h1>A<br>B<style>.x{}</style></h1><h1>C</h1>").heading == "A B"
+
+
+def test_anchors_within_each_other_are_read_soon() -> None:
+    before = process_time()
+    read_html(b"<a href=/x><div><object>" * 20_000)
+
+    assert process_time() - before < 2
 
 
 def test_a_long_anchor_is_clipped() -> None:

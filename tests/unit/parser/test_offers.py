@@ -48,7 +48,9 @@ def test_offers_that_are_brought_together_say_whether_there_is_any() -> None:
     found = with_offers(
         {
             "@type": "AggregateOffer",
-            "lowPrice": 10, "highPrice": 20, "priceCurrency": "GBP",
+            "lowPrice": 10,
+            "highPrice": 20,
+            "priceCurrency": "GBP",
             "offers": [
                 {"price": 10, "availability": "https://schema.org/OutOfStock"},
                 {"price": 20, "availability": "https://schema.org/InStock"},

@@ -19,7 +19,7 @@ from .lexbor_blocks import find_hidden, find_unsaid, read_blocks
 from .lexbor_embedded import read_embedded
 from .lexbor_limits import find_limit
 from .lexbor_records import read_records
-from .lexbor_text import read_text, spaced
+from .lexbor_text import read_text, spaced, worded
 from .lexbor_times import read_times
 from .lexbor_walk import Walk, mask_of
 
@@ -170,8 +170,10 @@ def _title(walk: Walk) -> str:
 
 
 def _heading(walk: Walk) -> str:
-    headings = walk.named("h1")
-    return spaced(headings[0].text()) if headings else ""
+    return next((text for node in walk.named("h1")[:MAX_HEADINGS] if (text := worded(node))), "")
+
+
+MAX_HEADINGS: Final = 20
 
 
 def _noscript(walk: Walk) -> str:

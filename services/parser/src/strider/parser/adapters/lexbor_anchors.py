@@ -6,6 +6,7 @@ Decides what an anchor is called and in which region it stands; knows nothing of
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from itertools import compress
 from typing import Final
@@ -15,7 +16,7 @@ from selectolax.lexbor import LexborNode
 from strider.parser.core.readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchors
 
 from .lexbor_tags import TEXT, tag_numbers
-from .lexbor_text import spaced
+from .lexbor_text import PARTING, spaced, worded
 from .lexbor_walk import Walk, mask_of
 
 MAX_ANCHOR_CHARS: Final = 200
@@ -48,6 +49,7 @@ def read_anchors(walk: Walk, nodes: list[LexborNode]) -> Anchors:
         nodes, attributes = list(compress(nodes, leads)), list(compress(attributes, leads))
         hrefs, regions = list(compress(hrefs, leads)), list(compress(regions, leads))
     texts = _spaced([node.text_lexbor() for node in nodes])
+    _reword(walk, nodes, texts)
     if not all(texts):
         texts = [
             text or _label(node, said) for text, node, said in zip(texts, nodes, attributes, strict=True)
@@ -120,6 +122,50 @@ def _spaced(texts: list[str]) -> list[str]:
     if "\n" in row or not row.isprintable() or "  " in row or "| " in row or " |" in row:
         return [" ".join(text.split()) for text in texts]
     return texts
+
+
+def _reword(walk: Walk, nodes: list[LexborNode], texts: list[str]) -> None:
+    """Read those texts again that run together what stands in blocks, or hold what a style says."""
+    holding = {walk.nodes[at].mem_id for at in _places_with_blocks(walk)}
+    if not holding and "{" not in "".join(texts):
+        return
+    left = MAX_REWORDED
+    for at, (node, text) in enumerate(zip(nodes, texts, strict=True)):
+        if left and text and ("{" in text or node.mem_id in holding):
+            texts[at] = worded(node)
+            left -= 1
+
+
+def _places_with_blocks(walk: Walk) -> Iterator[int]:
+    """Find anchors with a block in them, which is at their beginning or behind a picture."""
+    for match in _leading_blocks().finditer(walk.row):
+        anchor = walk.nodes[match.start()].mem_id
+        above = walk.nodes[match.end() - 1].parent
+        for _ in range(MAX_ABOVE):
+            if above is None or above.mem_id == anchor:
+                break
+            above = above.parent
+        if above is not None and above.mem_id == anchor:
+            yield match.start()
+
+
+MAX_REWORDED: Final = 1_500
+"""More than travel; they may stand within each other."""
+MAX_ABOVE: Final = 2
+
+
+@cache
+def _leading_blocks() -> re.Pattern[bytes]:
+    """Make what finds an anchor and the block that follows it in the row of a walk."""
+    numbers = tag_numbers()
+    blocks, before = (
+        b"".join(re.escape(bytes([numbers[name]])) for name in sorted(names))
+        for names in (PARTING - {"li", "dt", "dd", "td", "tr", "th"}, _BEFORE_BLOCKS)
+    )
+    return re.compile(re.escape(bytes([numbers["a"]])) + b"[" + before + b"]{0,3}[" + blocks + b"]")
+
+
+_BEFORE_BLOCKS: Final = frozenset({"img", "span", "picture", "source", "b", "strong", "i", "em", "small"})
 
 
 def _with_direction(rel: str, attributes: dict[str, str | None]) -> str:

@@ -6,11 +6,12 @@ Decides what of a tree is text, and takes the tree apart for it: whoever wants m
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from .lexbor_tags import tag_numbers
+from .lexbor_tags import TEXT, tag_numbers
 from .lexbor_walk import Walk, mask_of
 
 _INVISIBLE: Final = frozenset(
@@ -76,3 +77,34 @@ def spaced(text: str) -> str:
     if "  " not in text and text.isprintable():  # no white space but spaces
         return text.strip(" ")
     return " ".join(text.split())
+
+
+MAX_WORDED: Final = 300
+"""Elements and texts that are looked at for one line."""
+
+
+def worded(node: LexborNode) -> str:
+    """Give the text of an element in a line: blocks stand apart, and what styles and scripts say is none."""
+    parting, silent, text = mask_of(PARTING), mask_of(_SILENT), tag_numbers()[TEXT]
+    pieces: list[str] = []
+    for element in islice(node.traverse(include_text=True), MAX_WORDED):
+        if element.tag_id != text:
+            pieces += [" "] * (element.tag_id < len(parting) and parting[element.tag_id])
+            continue
+        above, before = element.parent, element.prev
+        if above is None or above.tag_id >= len(silent) or not silent[above.tag_id]:
+            is_apart = before is not None and before.tag_id < len(parting) and parting[before.tag_id]
+            pieces += [" "] * is_apart
+            pieces.append(element.text_content or "")
+    return spaced("".join(pieces))
+
+
+PARTING: Final = frozenset(
+    [
+        *("br", "div", "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "dl", "dt", "dd", "table"),
+        *("tr", "td", "th", "section", "article", "header", "footer", "figure", "figcaption", "hgroup"),
+    ]
+)
+"""Elements between whose sides nobody reads one word."""
+
+_SILENT: Final = frozenset({"script", "style"})
