@@ -41,6 +41,12 @@ LINKS = [Block("A title that leads on", "li", 21, 0, 0)] * 30
         ),
         pytest.param(Signs("https://site.test/news/2-cats"), (), "", PageKind.ARTICLE, id="in a section"),
         pytest.param(Signs(URL), (), "", PageKind.OTHER, id="nothing"),
+        pytest.param(
+            Signs("https://t.test/x"), PROSE, "", PageKind.ARTICLE, id="a host that begins like a path"
+        ),
+        pytest.param(Signs("https://topics.test/x"), (), "", PageKind.OTHER, id="another such"),
+        pytest.param(Signs("https://forum.test/x"), (), "", PageKind.FORUM, id="a forum's host"),
+        pytest.param(Signs("https://site.test/t/x/12"), (), "", PageKind.FORUM, id="a topic's path"),
     ],
 )
 def test_kinds(signs: Signs, blocks: list[Block], text: str, expected: str) -> None:

@@ -76,6 +76,22 @@ def test_even_steps_are_an_offset() -> None:
         pytest.param("Föregående", "previous", id="Swedish, back"),
         pytest.param("« Previous", "previous", id="back"),
         pytest.param("Précédent", "previous", id="French"),
+        *(
+            pytest.param(label, "next", id=label)
+            for label in (
+                *(
+                    "Pagina următoare",
+                    "Järgmine",
+                    "Nākamā lapa",
+                    "Kitas puslapis",
+                    "Naslednja stran",
+                    "Næsta",
+                ),
+                *("Hurrengoa", "Seterusnya", "अगला पृष्ठ", "পরবর্তী", "بعدی", "次の20件"),
+            )
+        ),
+        pytest.param("Iepriekšējā", "previous", id="Latvian, back"),
+        pytest.param("صفحه قبلی", "previous", id="Persian, back"),
         pytest.param("Next: how we cook", "", id="a headline"),
         pytest.param("Nextcloud", "", id="a name"),
         pytest.param("2026", "", id="a year alone"),
@@ -109,6 +125,11 @@ def test_what_the_page_says_of_itself_comes_first() -> None:
     "anchors",
     [
         pytest.param((("20", "?limit=20"), ("50", "?limit=50")), id="how many a page"),
+        pytest.param(tuple((str(n), f"?size={n}") for n in range(1, 9)), id="sizes"),
+        pytest.param(
+            tuple((str(n), f"?eu={n}") for n in range(36, 46)), id="a list begins with its beginning"
+        ),
+        pytest.param((("2", "/a?until=01%3A21%3A00"), ("3", "/a?until=01%3A31%3A00")), id="escapes"),
         pytest.param((("1", "/photos/1.jpg"), ("2", "/photos/2.jpg")), id="pictures"),
         pytest.param((("Next", "https://other.test/2"),), id="another host"),
         pytest.param((("Next", "javascript:go(2)"), ("2", "#2")), id="no page"),
@@ -206,3 +227,26 @@ def test_the_first_page_asks_for_nothing_else(first: str, is_one: bool) -> None:
     pages = found(("1", first), *numbered, url=f"{LIST}?cat=1&page=3")
 
     assert (f"https://site.test{first}" in pages.page_urls) is is_one
+
+
+@pytest.mark.parametrize("query", ["page=2&view=grid", "sort=new&page=2&view=grid&x", "view=grid&page=2"])
+def test_a_page_knows_its_number_however_its_query_is_ordered(query: str) -> None:
+    """Shops write the parameters of their links in an order of their own, and add some."""
+    pages = found(("1", "?view=grid&page=1"), ("3", "?view=grid&page=3"), url=f"{LIST}?{query}")
+
+    assert (pages.number, pages.next_url) == (2, f"{LIST}?view=grid&page=3")
+    assert pages.previous_url == f"{LIST}?view=grid&page=1"
+
+
+def test_a_link_to_the_next_ten_pages_is_not_that_to_the_next() -> None:
+    pages = found(("1", "?page=1"), *((str(n), f"?page={n}") for n in range(2, 11)), ("다음", "?page=11"))
+
+    assert pages.next_url == f"{LIST}?page=2"
+    last = found(*((str(n), f"?page={n}") for n in range(1, 11)), ("다음", "?page=11"), url=f"{LIST}?page=10")
+    assert last.next_url == f"{LIST}?page=11"
+
+
+def test_an_offset_may_be_written_twice() -> None:
+    pages = found(("1", "?from=0&at=0"), ("3", "?from=48&at=48"), url=f"{LIST}?from=24&at=24&x=1")
+
+    assert (pages.pattern, pages.number) == (f"{LIST}?from={{N}}&at={{N}}", 2)

@@ -48,7 +48,8 @@ _GENERATORS: Final = _compiled(
         SURE,
     ),
 )
-_FORUM_PATH: Final = r"/(?:forums?|threads?|topics?|questions|viewtopic|showthread|discussions?|t)[/.-]"
+_FORUM_PATH: Final = r"(?<!/)/(?:forums?|threads?|topics?|questions|viewtopic|showthread|discussions?|t)[/.-]"
+"""Not at the beginning of a host, which is another matter: `//t.test/`."""
 _MANUAL: Final = r"^https?://(?:docs?|developers?)\.|/(?:docs?|documentation|reference|manual|api|guide)/"
 _LIST_PATH: Final = (
     r"/(?:category|categories|collections?|tags?|archive|search|browse|shop|c|market|genre)(?:/|$|\?)"
@@ -62,6 +63,7 @@ _ARTICLE_PATH: Final = (
 _PATHS: Final = _compiled(
     (r"/(?:products?|dp|itm|item|p)/[^/?]+", PageKind.PRODUCT, LIKELY),
     (_FORUM_PATH, PageKind.FORUM, LIKELY),
+    (r"^https?://(?:forums?|threads?|discussions?)\.", PageKind.FORUM, LIKELY),
     (r"^https?://(?:forums?|community|discuss|discussions?)\.", PageKind.FORUM, HINT),
     (_MANUAL, PageKind.DOCUMENTATION, LIKELY),
     (_LIST_PATH, PageKind.LIST, LIKELY),

@@ -13,6 +13,7 @@ from typing import Final
 _PAGE: Final = (
     "page|posts?|entries|articles?|results|items|seite|página|pàgina|pagina|страница|сторінка|strona|stranica|"
     "stránka|stranka|sida|side|sivu|oldal|sayfa|σελίδα|trang|halaman|الصفحة|עמוד|หน้า"
+    "|puslapis|lapa|leht|stran|síða|orria|orrialdea|pahina|صفحه|صفحہ|पृष्ठ|পৃষ্ঠা"
 )
 _PAGES: Final = rf"(?: (?:\d{{1,4}} )?(?:{_PAGE}))*"
 _NEXT_WORDS: Final = (
@@ -20,13 +21,17 @@ _NEXT_WORDS: Final = (
     r"|volgende|nästa|næste|neste|seuraava|επόμεν[ηο]|далее|следующ(?:ая|ие)|вперед|вперёд|наступн[аі]|далі"
     r"|следваща|następn[aey]|dalej|další|následující|ďalši[ae]|ďalej|nasledujúca|sljedeća|sledeća|dalje"
     r"|következő|următo(?:area|rul|arele)|sonraki|ileri|berikutnya|selanjutnya|tiếp(?: theo)?|trang sau"
-    r"|下一页|下一頁|次へ|次の(?:ページ|記事)|다음(?: 페이지)?|التالي[ة]?|הבא[ה]?|(?:หน้า)?ถัดไป"
+    r"|următoarea?|järgmine|nākam(?:ā|ais)|kitas|toliau|naslednj[aie]|næsta|hurrengoa?|seterusnya|susunod"
+    r"|अगल[ाे]|পরবর্তী|بعدی|اگلا|შემდეგი|հաջորդ|келесі|keyingi"
+    r"|下一页|下一頁|次へ|次の(?:ページ|記事|\d{1,3}件)|다음(?: 페이지)?|التالي[ة]?|הבא[ה]?|(?:หน้า)?ถัดไป"
 )
 _PREVIOUS_WORDS: Final = (
     r"prev(?:ious)?|newer|précédente?s?|zurück|vorherige[rs]?|anterior(?:es)?|precedent[ei]?|vorige|föregående"
     r"|forrige|edellinen|προηγούμεν[ηο]|назад|предыдущ(?:ая|ие)|попередн[яі]|предишна|poprzedni[ae]?"
     r"|předchozí|predchádzajúc[ae]|prethodna|előző|anterioar[ăa]|önceki|sebelumnya|trang trước"
-    r"|上一页|上一頁|前へ|前の(?:ページ|記事)|이전(?: 페이지)?|السابق[ة]?|הקודם|(?:หน้า)?ก่อนหน้า"
+    r"|eelmine|iepriekšēj(?:ā|ais)|ankstesnis|prejšnj[aie]|fyrri|aurrekoa|nakaraan"
+    r"|पिछल[ाे]|পূর্ববর্তী|قبلی|پچھلا|წინა|նախորդ|алдыңғы|oldingi"
+    r"|上一页|上一頁|前へ|前の(?:ページ|記事|\d{1,3}件)|이전(?: 페이지)?|السابق[ة]?|הקודם|(?:หน้า)?ก่อนหน้า"
 )
 _LEAD: Final = rf"(?:go to (?:the )?)?(?:(?:{_PAGE}) )?"
 NEXT: Final = re.compile(rf"{_LEAD}(?:{_NEXT_WORDS}){_PAGES}", re.IGNORECASE)

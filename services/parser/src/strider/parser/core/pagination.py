@@ -33,8 +33,9 @@ _PREVIOUS_RELS: Final = ("prev", "previous", "class:prev")
 _NUMBERED: Final = re.compile(r"(?:(?:page|seite|página|страница|go to page) )?(\d{1,5})", re.IGNORECASE)
 _NUMBER_IN_URL: Final = re.compile(r"\d+")
 _NO_PLACE: Final = re.compile(
-    r"[?&](?:limit|per_?page|page_?size|show|items_per_page|results|rows|count|num|day|month|year)=$"
-    r"|/(?:19|20)\d\d/(?:[01]?\d/)?$|\b(?:19|20)\d\d-[01]\d-$",
+    r"[?&](?:limit|per_?page|page_?size|show|items_per_page|results|rows|count|num|day|month|year"
+    r"|stars?|rating|score|size|qty|quantity|amount|version|level)=$"
+    r"|%[0-9a-f]?$|/(?:19|20)\d\d/(?:[01]?\d/)?$|\b(?:19|20)\d\d-[01]\d-$",
     re.IGNORECASE,
 )
 """What stands before a number that says how many, or of which month or day: not from where on."""
@@ -136,6 +137,9 @@ def _together(url: str, following: str, preceding: str, numbered: dict[str, int]
         return Pagination(following, preceding, style=style)
     number = _own_number(url, pattern, members)
     by_number = {each: target for target, each in reversed(members.items())}
+    is_near = number and number + 1 in by_number
+    if is_near and following and _number_at(following, pattern, members) > number + 1:
+        following = ""  # to the next ten of them: what it leaves out would be lost
     return Pagination(
         following or (by_number.get(number + 1, "") if number else ""),
         preceding or (by_number.get(number - 1, "") if number else ""),
@@ -157,7 +161,7 @@ def _best_pattern(url: str, numbered: dict[str, int]) -> tuple[str, str, dict[st
     for target, number in numbered.items():
         if _NO_PAGE.search(target):
             continue
-        for pattern, found in _patterns(target, number):
+        for pattern, found in _patterns(target):
             groups[pattern][target] = number, found
     fitting = {pattern: group for pattern, group in groups.items() if _fits(url, pattern, group)}
     if not fitting:
@@ -185,7 +189,7 @@ def _asked(query: str) -> set[str]:
 _BEGINNINGS: Final = frozenset({"", "0", "1"})
 
 
-def _patterns(target: str, number: int) -> Iterator[tuple[str, int]]:
+def _patterns(target: str) -> Iterator[tuple[str, int]]:
     """Give every pattern that a link may be of, with what stands in its place."""
     places = [
         match
@@ -194,11 +198,12 @@ def _patterns(target: str, number: int) -> Iterator[tuple[str, int]]:
     ]
     for match in places:
         yield f"{target[: match.start()]}{{N}}{target[match.end() :]}", int(match[0])
-    own = [match for match in places if int(match[0]) == number]
-    if len(own) > 1:  # some write it twice: in a name for statistics, and in the parameter
-        ends = [*(match.start() for match in own[1:]), len(target)]
-        rest = "".join("{N}" + target[match.end() : end] for match, end in zip(own, ends, strict=True))
-        yield target[: own[0].start()] + rest, number
+    for value in dict.fromkeys(match[0] for match in places):
+        own = [match for match in places if match[0] == value]
+        if len(own) > 1:  # some write it twice: in a name for statistics, and in the parameter
+            ends = [*(match.start() for match in own[1:]), len(target)]
+            rest = "".join("{N}" + target[match.end() : end] for match, end in zip(own, ends, strict=True))
+            yield target[: own[0].start()] + rest, int(value)
 
 
 def _fits(url: str, pattern: str, group: _Group) -> bool:
@@ -207,6 +212,8 @@ def _fits(url: str, pattern: str, group: _Group) -> bool:
     (first, found), *rest = pairs
     if first in _YEARS and first == found:
         return _as_regex(pattern).fullmatch(url) is not None
+    if first > FIRST_LINKED and _is_related(url, pattern) and _place_in(url, pattern) is None:
+        return False  # on its first page a list links to its second, and no sizes of shoes
     if not rest:
         return found == first and _is_related(url, pattern)
     (second, further) = rest[0]
@@ -215,6 +222,9 @@ def _fits(url: str, pattern: str, group: _Group) -> bool:
     step = (further - found) // (second - first)
     is_list = step > 0 and -step <= found - step * first <= 0  # counted from nothing or from one
     return is_list and all(other - found == step * (number - first) for number, other in rest)
+
+
+FIRST_LINKED: Final = 2
 
 
 def _style_of(pattern: str, group: _Group) -> str:
@@ -238,17 +248,36 @@ def _own_number(url: str, pattern: str, members: dict[str, int]) -> int:
     """Tell which page this is: by its label, by the pattern, or as the one without a number."""
     if url in members:
         return members[url]
-    expression = _as_regex(pattern)
-    own = expression.fullmatch(url)
+    own = _number_at(url, pattern, members)
+    return own or int(_is_related(url, pattern) and _place_in(url, pattern) is None)
+
+
+def _number_at(url: str, pattern: str, members: dict[str, int]) -> int:
+    """Tell by the pattern which page an address is of; 0 where it cannot be told."""
+    own = _place_in(url, pattern)
     if own is None:
-        return 1 if _is_related(url, pattern) else 0
+        return 0
+    expression = _as_regex(pattern)
     pairs = sorted(
         (number, int(match[1]))
         for target, number in members.items()
         if (match := expression.fullmatch(target)) is not None
     )
     if len(pairs) < 2:  # noqa: PLR2004  # no step can be told from one
-        return int(own[1])
+        return own
     (first, found), (second, further) = pairs[0], pairs[1]
     step = (further - found) / (second - first) if second != first else 1
-    return round(first + (int(own[1]) - found) / step) if step else 0
+    return round(first + (own - found) / step) if step else 0
+
+
+def _place_in(url: str, pattern: str) -> int | None:
+    """Give what an address has in the place of the number, wherever its query says it; None for nothing."""
+    if own := _as_regex(pattern).fullmatch(url):
+        return int(own[1])
+    path, _, query = url.partition("?")
+    before = pattern.partition("{N}")[0]
+    if path.rstrip("/") != pattern.partition("?")[0].rstrip("/") or "?" not in before:
+        return None
+    name = re.split("[?&]", before)[-1]
+    said = next((part.removeprefix(name) for part in query.split("&") if part.startswith(name)), "")
+    return int(said) if name and said.isdecimal() and len(said) <= MAX_DIGITS else None
