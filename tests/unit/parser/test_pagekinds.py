@@ -1,5 +1,7 @@
 """What kind of page it is, by what it says, where it is and how it is made."""
 
+# letters of other scripts are what this is about
+
 from __future__ import annotations
 
 import pytest
@@ -76,6 +78,30 @@ def test_what_a_page_says_first_wins_a_tie(said: tuple[str, str]) -> None:
         pytest.param("Brak wyników", True, id="Polish"),
         pytest.param("Es wurden keine Produkte gefunden", True, id="German, of products"),
         pytest.param("条件に一致する商品は見つかりませんでした", True, id="Japanese"),
+        *(
+            pytest.param(text, True, id=text)
+            for text in (
+                *("Sorry, but nothing matched your search terms.", "No suitable matches were found."),
+                *(
+                    "No topics or posts met the search criteria",
+                    "0 Ergebnisse",
+                    "No se han encontrado resultados",
+                ),
+                *("This category currently contains no pages or media.", "Não foram encontrados resultados"),
+                *("Aucune annonce", "Leider nichts gefunden", "Товары не найдены", "Nu s-au găsit rezultate"),
+                *("没有符合条件的商品", "該当する商品がありません", "検索結果 0件", "ไม่พบสินค้า"),
+            )
+        ),
+        *(
+            pytest.param(text, False, id=text)
+            for text in (
+                "No comments yet",
+                "Page not found",
+                "20件",
+                "Страница не найдена",
+                "No ads in this app",
+            )
+        ),
         pytest.param("10 results", False, id="some results"),
         pytest.param("There is no resultant force here", False, id="part of a word"),
         pytest.param("No results found. " + "But much is said. " * 200, False, id="a long text"),

@@ -15,6 +15,7 @@ from typing import Final
 from strider.contracts.generated.words import PageKind
 
 from .blocks import Block
+from .emptywords import NO_RESULTS
 
 LONG_CHARS: Final = 120
 LINKED: Final = 0.6
@@ -76,21 +77,6 @@ _BUY: Final = (
 _BUY_BEGINS: Final = ("add to ", "in den warenkorb", "ajouter au panier", "buy now")
 """One of these stands in each of them; looking for fewer is cheaper."""
 
-_THINGS: Final = "results|matches|items|products|posts|entries|articles|listings"
-_NO_RESULTS: Final = re.compile(
-    rf"\b(?:no (?:search )?(?:{_THINGS})(?: were)?(?: found| matched| available)?"
-    r"(?= *(?:$|[.!,:]|for|found|in |that|match|to (?:show|display)))"
-    r"|nothing (?:was )?found|0 (?:results|items|products)|showing 0 of 0|did not match any"
-    r"|could(?:n['\u2019]t| not) find any(?:thing)?|keine (?:ergebnisse|treffer|produkte|artikel|einträge)"
-    r"|aucun (?:résultat|produit|article)|sin resultados|no se (?:encontraron|encontró)|ningún resultado"
-    r"|nenhum (?:resultado|produto)|nessun (?:risultato|prodotto)|geen (?:resultaten|producten)"
-    r"|ничего не найдено|нічого не знайдено|brak wyników|nie znaleziono|inga (?:träffar|resultat|produkter)"
-    r"|ingen (?:resultater|treff|produkter)|ei (?:tuloksia|hakutuloksia)|sonuç bulunamad\u0131|nincs találat"
-    r"|žádné výsledky|nebyl[yo]? nalezen[yo]?|niciun rezultat|δεν βρέθηκαν|không tìm thấy|tidak ditemukan"
-    r"|لا توجد نتائج|לא נמצאו)(?!\w)"
-    r"|没有找到|沒有找到|没有结果|未找到|検索結果はありません|見つかりませんでした|검색 ?결과가 없",
-    re.IGNORECASE | re.MULTILINE,
-)
 NO_RESULTS_CHARS: Final = 1_500
 """A longer main text says something, whatever words stand in it."""
 
@@ -122,7 +108,7 @@ def find_page_kind(signs: Signs, blocks: Sequence[Block], text: str) -> tuple[st
 
 def says_nothing(text: str) -> bool:
     """Say whether a list says that it has nothing."""
-    return len(text) <= NO_RESULTS_CHARS and _NO_RESULTS.search(text) is not None
+    return len(text) <= NO_RESULTS_CHARS and NO_RESULTS.search(text) is not None
 
 
 def _said(signs: Signs) -> Iterable[tuple[str, float]]:
