@@ -1,5 +1,7 @@
 """What pages say about themselves, with the usual fallbacks and within limits."""
 
+# ruff: noqa: RUF001  # commas of other scripts
+
 from __future__ import annotations
 
 from dataclasses import fields
@@ -205,7 +207,44 @@ def test_a_feed_is_named_with_its_charset_too() -> None:
             "<html><head><meta name=dc.language content=de></head><body>x</body></html>", "de", id="DC"
         ),
         pytest.param("<html lang=german><body>x</body></html>", "", id="none"),
+        pytest.param(
+            "<html lang=und><meta property=og:locale content=pt_BR>x</html>", "pt-BR", id="not known there"
+        ),
     ],
 )
 def test_languages_of_further_forms(page: str, expected: str) -> None:
     assert read(page).language == expected
+
+
+@pytest.mark.parametrize(
+    ("link", "feed"),
+    [
+        pytest.param("type=text/xml href=/news/rss.xml", "/news/rss.xml", id="XML"),
+        pytest.param("type=application/json href=/feed.json", "/feed.json", id="JSON"),
+        pytest.param(
+            "type=application/rss+xml href='feed:https://site.test/x'", "/x", id="scheme-before-scheme"
+        ),
+        pytest.param("type=application/json href=/wp-json/wp/v2/posts/1", "", id="other-data"),
+        pytest.param("type=text/xml href=/oembed?format=xml", "", id="other-xml"),
+    ],
+)
+def test_feeds_as_pages_name_them(link: str, feed: str) -> None:
+    """A type that much else has too makes a feed of what is called like one."""
+    expected = (f"https://site.test{feed}",) if feed else ()
+
+    assert parsed(f"<link rel=alternate {link}>").feed_urls == expected
+
+
+def test_a_scheme_for_readers_of_feeds_is_that_of_the_web() -> None:
+    page = parsed("<link rel=alternate type=application/atom+xml href='Feed://other.test/atom'>")
+
+    assert page.feed_urls == ("http://other.test/atom",)
+
+
+def test_keywords_stand_between_the_commas_of_any_script() -> None:
+    assert parsed("<meta name=keywords content='a, b;c，d、e، f'>").keywords == tuple("abcdef")
+
+
+@pytest.mark.parametrize("name", ["og:image:secure_url", "twitter:image:src"])
+def test_a_picture_under_its_other_names(name: str) -> None:
+    assert parsed(f"<meta property={name} content=/a.jpg>").image_url == "https://site.test/a.jpg"

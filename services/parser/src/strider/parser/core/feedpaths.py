@@ -39,6 +39,11 @@ def linked_feeds(urls: Sequence[str]) -> tuple[str, ...]:
     return tuple(url for url in found if _OF_REMARKS not in url)[:MAX_LINKED]
 
 
+def is_called_feed(url: str) -> bool:
+    """Say whether an address is called like a feed."""
+    return _CALLED_SO.fullmatch(url) is not None
+
+
 def common_feeds(url: str) -> tuple[str, ...]:
     """Give the addresses of a site where feeds mostly are; nothing for what is of no site."""
     if not url.startswith(("http://", "https://")) or host(url).endswith(NOWHERE):

@@ -16,6 +16,7 @@ from typing import Final
 from strider.contracts.making import swift
 from strider.urls import Refused, as_found
 
+from .feedpaths import is_called_feed
 from .readings import HtmlReading, LinkTag, MetaTag
 
 MAX_TITLE_CHARS: Final = 1_000
@@ -37,6 +38,8 @@ _REFRESH: Final = re.compile(
 )
 _LANGUAGE: Final = re.compile(r"([a-zA-Z]{2,3}(?:[-_][a-zA-Z0-9]{2,8}){0,3})(?:[-_][a-zA-Z0-9][-_].*)?")
 """Without extensions (`-u-ca-gregory`), which say nothing of the language."""
+_NO_LANGUAGES: Final = frozenset({"und", "mul", "zxx", "mis"})
+"""Tags that say that there is none, or several, or that it is not known."""
 _OWN_FIELDS: Final = frozenset(
     {"", "description", "keywords", "author", "refresh", "robots", "viewport", "content-type", "charset"}
 )
@@ -145,7 +148,8 @@ def choose_language(reading: HtmlReading, properties: Properties, header: str) -
         (header.partition(",")[0], 0.6),
     )
     for declared, confidence in candidates:
-        if match := _LANGUAGE.fullmatch(declared.strip()):
+        match = _LANGUAGE.fullmatch(declared.strip())
+        if match and match[1].lower() not in _NO_LANGUAGES:
             return as_bcp_47(match[1]), confidence
     return "", 0.0
 
@@ -167,8 +171,12 @@ def keywords_of(properties: Properties) -> tuple[str, ...]:
     """Split the keywords."""
     if not (said := properties.say("keywords")):
         return ()
-    words = (word.strip() for word in said.split(","))
+    words = (word.strip() for word in _BETWEEN_KEYWORDS.split(said))
     return tuple(dict.fromkeys(word[:MAX_NAME_CHARS] for word in words if word))[:MAX_KEYWORDS]
+
+
+_BETWEEN_KEYWORDS: Final = re.compile("[,;\u3001\uff0c\uff1b\u060c]")
+"""Commas, also those of Chinese, Japanese and Arabic."""
 
 
 def find_base(url: str, reading: HtmlReading) -> str:
@@ -194,18 +202,34 @@ def find_alternates(tags: Sequence[LinkTag], base: str) -> Alternates:
             continue
         if "alternate" not in (rel := tag.rel.split()) or "stylesheet" in rel:
             continue
-        if len(found) < MAX_ALTERNATES and (url := resolve(tag.href, base)):
+        href = _FEED_SCHEME.sub(_of_feed_scheme, tag.href) if tag.href[:5].lower() == "feed:" else tag.href
+        if len(found) < MAX_ALTERNATES and (url := resolve(href, base)):
             found.setdefault((url, as_language(tag.language)), tag)
     return Alternates(
         tuple(url for url, _ in found),
         tuple(language for _, language in found),
         tuple(tag.type[:MAX_NAME_CHARS] for tag in found.values()),
-        tuple(dict.fromkeys(url for (url, _), tag in found.items() if _is_feed(tag.type))),
+        tuple(dict.fromkeys(url for (url, _), tag in found.items() if tag.type and _is_feed(tag.type, url))),
     )
 
 
-def _is_feed(kind: str) -> bool:
-    return bool(kind) and kind.partition(";")[0].rstrip() in _FEED_TYPES
+_FEED_SCHEME: Final = re.compile(r"feed:(//)?", re.IGNORECASE)
+"""What some pages write for readers of feeds: `feed://site.test/rss`, `feed:https://site.test/rss`."""
+
+
+def _of_feed_scheme(match: re.Match[str]) -> str:
+    return "http://" if match[1] else ""
+
+
+def _is_feed(kind: str, url: str) -> bool:
+    kind = kind.partition(";")[0].rstrip()
+    return kind in _FEED_TYPES or (kind in _TYPES_OF_DATA and is_called_feed(url))
+
+
+_TYPES_OF_DATA: Final = frozenset(
+    {"text/xml", "application/xml", "application/json", "text/rss+xml", "application/rss", "application/atom"}
+)
+"""What feeds are said to be as well, and much else is: there the address has to be called like one."""
 
 
 def as_language(hreflang: str) -> str:

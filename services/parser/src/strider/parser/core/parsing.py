@@ -285,7 +285,9 @@ def _around(reading: HtmlReading, base: str) -> dict[str, Any]:
     }
 
 
-_IMAGES: Final = frozenset({"og:image", "og:image:url", "twitter:image"})
+_IMAGES: Final = frozenset(
+    {"og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src"}
+)
 
 
 def _directives(reading: HtmlReading, page: PageFetched, limits: Limits) -> dict[str, Any]:
