@@ -9,7 +9,7 @@ import pytest
 from strider.contracts.generated.words import ExtractionLevel
 from strider.parser.core import Limits
 from strider.parser.core.authors import as_name
-from strider.parser.core.pageobjects import names_of, read_page_objects
+from strider.parser.core.pageobjects import PageObjects, names_of
 
 from . import pages
 
@@ -159,7 +159,7 @@ def test_of_a_discussion_it_is_who_began_it() -> None:
 
 def test_names_without_end_are_read_up_to_a_limit() -> None:
     many = [[[{"@id": f"#{number}"} for number in range(300)]] * 300] * 300
-    objects = read_page_objects('{"@graph":[{"@id":"#0","name":"Ann"}]}' + "{" * 100_000)
+    objects = PageObjects('{"@graph":[{"@id":"#0","name":"Ann"}]}' + "{" * 100_000)
 
     assert set(filter(None, names_of(many, objects))) == {"Ann"}
     assert len(names_of([f"Ann {number}" for number in range(50)])) == 10

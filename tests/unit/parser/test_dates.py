@@ -8,7 +8,7 @@ import pytest
 
 from strider.parser.core import Limits
 from strider.parser.core.dates import as_iso, find_dates
-from strider.parser.core.pageobjects import NO_OBJECTS, read_page_objects
+from strider.parser.core.pageobjects import NO_OBJECTS, PageObjects
 from strider.parser.core.readings import HtmlReading
 
 from .pages import read
@@ -79,7 +79,7 @@ def test_the_most_trusted_voice_is_heard(
     metas: dict[str, str], data: str, times: tuple[str, ...], expected: tuple[str, str]
 ) -> None:
     published, modified = find_dates(
-        metas, HtmlReading(times=times), "https://site.test/2026/01/05/story", read_page_objects(data)
+        metas, HtmlReading(times=times), "https://site.test/2026/01/05/story", PageObjects(data)
     )
 
     assert (published, modified) == (expected, ("", ""))
@@ -88,7 +88,7 @@ def test_the_most_trusted_voice_is_heard(
 def test_a_reply_does_not_date_the_page() -> None:
     data = '{"review":[{"datePublished":"2026-09-09"}],"datePublished":["2026-01-03"]}'
 
-    published, _ = find_dates({}, HtmlReading(), "https://site.test/", read_page_objects(data))
+    published, _ = find_dates({}, HtmlReading(), "https://site.test/", PageObjects(data))
 
     assert published == ("2026-01-03", "json-ld:datePublished")
 
@@ -138,7 +138,7 @@ def test_a_reply_does_not_date_the_page() -> None:
     ],
 )
 def test_a_page_is_dated_by_what_its_data_says_of_itself(data: object, expected: str) -> None:
-    published, _ = find_dates({}, HtmlReading(), "https://site.test/", read_page_objects(json.dumps(data)))
+    published, _ = find_dates({}, HtmlReading(), "https://site.test/", PageObjects(json.dumps(data)))
 
     assert published == (expected, "json-ld:datePublished")
 

@@ -263,3 +263,26 @@ def test_what_is_said_twice_in_a_row_is_said_once() -> None:
     assert page.main_text.count("narrow screens") == 1
     assert page.main_text.count("Yes") == 2
     assert page.main_text.count("available now") == 2
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        pytest.param("<table><tr><td class=linenos><pre>1\n2</pre><td class=code>{}</table>", id="column"),
+        pytest.param("<h2>Part<a class=headerlink href=#part>¶</a></h2>{}", id="sphinx"),
+        pytest.param("<h2>Part <a class=header-anchor href=#part>#</a></h2>{}", id="vitepress"),
+    ],
+)
+def test_what_manuals_put_beside_their_text_is_none(beside: str) -> None:
+    """Numbers of lines, and a heading's link to itself."""
+    code = "<pre>first line\nsecond line</pre>"
+    text = main_of(f"<article><h1>Manual</h1>{paragraphs(3)}{beside.format(code)}{paragraphs(3)}").main_text
+
+    assert "first line\nsecond line" in text
+    assert not any(sign in text for sign in "12¶#")
+
+
+def test_a_link_that_is_only_called_so_stays_where_there_is_no_code() -> None:
+    assert (
+        "Named" in main_of(f"<article>{paragraphs(3)}<p>See <a class=headerlink href=/n>Named</a>").main_text
+    )

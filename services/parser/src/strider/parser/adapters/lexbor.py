@@ -78,7 +78,7 @@ def _deeper(
     metas: Sequence[MetaTag],
 ) -> dict[str, Any]:
     """Read what the main text and its like are decided by."""
-    hidden = find_unsaid(body, hidden)
+    hidden = find_unsaid(body, hidden, has_code=bool(walk.count("pre") or walk.count("code")))
     seen = read_blocks(body, hidden, with_markdown=depth.with_markdown)
     scripts = [
         node

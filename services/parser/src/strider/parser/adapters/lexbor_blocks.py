@@ -264,13 +264,25 @@ def find_hidden(body: LexborNode) -> list[LexborNode]:
     return [node for node in body.css(_MAYBE_HIDDEN) if _is_hidden(node.attributes)]
 
 
-def find_unsaid(body: LexborNode, hidden: Iterable[LexborNode]) -> list[LexborNode]:
+def find_unsaid(
+    body: LexborNode, hidden: Iterable[LexborNode], *, has_code: bool = False
+) -> list[LexborNode]:
     """Find what is no part of the text: what is hidden and never opened, and what only eyes are told."""
-    return [*(node for node in hidden if not _is_collapsed(node)), *body.css(_FOR_EYES)]
+    beside = body.css(_BESIDE_TEXT) if has_code else []
+    return [*(node for node in hidden if not _is_collapsed(node)), *body.css(_FOR_EYES), *beside]
 
 
 _FOR_EYES: Final = 'span[aria-hidden="true"]'
 """Within a line: an ornament, or what is said beside it in other words (prices, formulas). Boxes are more."""
+
+
+_BESIDE_TEXT: Final = (
+    "td.linenos,td.lineno,td.gutter,td.rouge-gutter,span.linenos,span.lineno,div.linenodiv,"
+    "a.headerlink,a.header-anchor,a.anchor-link,a.hash-link"
+)
+"""What programs that write manuals put beside it: numbers of lines, and a heading's link to itself.
+
+Where there is no code there are no manuals, and nothing is looked for."""
 
 
 def _is_collapsed(node: LexborNode) -> bool:

@@ -87,11 +87,11 @@ def find_dates(
     metas: Mapping[str, str], reading: HtmlReading, url: str, objects: PageObjects
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """Give publication and modification, each with what said so."""
-    in_data = _in_objects(objects)
-    published = (
-        _said(metas, PUBLISHED) or in_data.get("Published") or _first_time(reading.times) or _of_url(url)
-    )
-    modified = _said(metas, MODIFIED) or in_data.get("Modified") or _first_time(reading.changes)
+    published, modified = _said(metas, PUBLISHED), _said(metas, MODIFIED)
+    if published is None or modified is None:
+        in_data = _in_objects(objects)
+        published = published or in_data.get("Published") or _first_time(reading.times) or _of_url(url)
+        modified = modified or in_data.get("Modified") or _first_time(reading.changes)
     if (published is None or modified is None) and reading.blocks is not None:
         shown, changed = _of_byline(reading.blocks.blocks)
         published, modified = published or shown, modified or changed
@@ -105,10 +105,10 @@ def _in_objects(objects: PageObjects) -> dict[str, tuple[str, str]]:
         for name in ("Published", "Modified"):
             if name not in found and (written := _date_of(item.get(f"date{name}"))):
                 found[name] = written, f"json-ld:date{name}"
-    if len(found) < 2:  # noqa: PLR2004  # both
+    if not found:
         for name, value in _IN_DATA.findall(objects.text):
-            if name not in found and (written := as_iso(value)):
-                found[name] = written, f"json-ld:date{name}"
+            if written := as_iso(value):
+                found.setdefault(name, (written, f"json-ld:date{name}"))
     return found
 
 

@@ -19,7 +19,7 @@ from .maintext import as_text, main_blocks
 from .markdown import as_markdown
 from .metadata import Properties, resolve
 from .pagekinds import Signs, find_page_kind, says_nothing
-from .pageobjects import PageObjects, names_of, read_page_objects
+from .pageobjects import PageObjects, names_of
 from .pagination import find_pagination
 from .plaintexts import plain
 from .readings import HtmlReading
@@ -39,7 +39,7 @@ def of_main(
     text = as_text(blocks)
     pagination = find_pagination(url, base=base, links=reading.links, anchors=reading.anchors)
     known = {**properties.plain, **properties.open_graph}
-    objects = read_page_objects(reading.data)
+    objects = PageObjects(reading.data)
     published, modified = find_dates(known, reading, url, objects)
     signs = Signs(
         url,

@@ -10,7 +10,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
@@ -45,16 +45,28 @@ _NOT_THE_PAGE: Final = frozenset(
 _OWN, _PAGE, _OTHER = range(3)
 
 
-@dataclass(frozen=True, slots=True)
 class PageObjects:
-    """What a page's data holds."""
+    """What a page's data holds; read when it is asked for, as many pages say the same in their head."""
 
-    own: tuple[dict[str, Any], ...] = ()
-    """Objects about the page, best first."""
-    values: tuple[Any, ...] = ()
-    """All that could be read."""
-    text: str = ""
-    """The data without what others have said, for where it cannot be read."""
+    def __init__(self, data: str) -> None:
+        """Take the data: JSON, one value behind the other."""
+        self._data = data
+
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """All that can be read."""
+        return tuple(_values(self._data))
+
+    @cached_property
+    def own(self) -> tuple[dict[str, Any], ...]:
+        """Objects about the page, best first."""
+        found = [(_rank(one), one) for one in islice(_own(list(self.values), 0), MAX_OBJECTS)]
+        return tuple(one for rank in (_OWN, _PAGE) for its, one in found if its == rank)
+
+    @cached_property
+    def text(self) -> str:
+        """The data without what others have said, for where it cannot be read."""
+        return _without_others(self._data)
 
     def named(self, reference: str) -> dict[str, Any]:
         """Find the object of an `@id` that says more than this."""
@@ -76,18 +88,7 @@ class PageObjects:
                 continue  # this one is broken; another may be whole
 
 
-NO_OBJECTS: Final = PageObjects()
-
-
-def read_page_objects(data: str) -> PageObjects:
-    """Read all objects that stand in a row, as far as they can be read."""
-    if not data:
-        return NO_OBJECTS
-    values = tuple(_values(data))
-    found = list(islice(_own(list(values), 0), MAX_OBJECTS))
-    ranked = sorted(((_rank(one), at) for at, one in enumerate(found)), key=lambda pair: pair[0])
-    own = tuple(found[at] for rank, at in ranked if rank != _OTHER)
-    return PageObjects(own, values, _without_others(data))
+NO_OBJECTS: Final = PageObjects("")
 
 
 def names_of(value: Any, objects: PageObjects = NO_OBJECTS) -> list[str]:
