@@ -98,8 +98,7 @@ def _deeper(
             _attribute(node, "itemtype") or _attribute(node, "typeof")
             for node in body.css("[itemscope][itemtype],[typeof]")[:MAX_TIMES]
         ),
-        "authors": _said_by(body, _AUTHORS),
-        "bylines": _bylines(body, metas),
+        **(_signed(body, metas) if any(map(content.count, _SIGNS)) else {}),
     }
 
 
@@ -113,10 +112,15 @@ MAX_SAID: Final = 40
 _LONG_SAID: Final = 4
 
 
-def _bylines(body: LexborNode, metas: Iterable[MetaTag]) -> tuple[str, ...]:
-    """Give what is only called an author's, where no meta element says who it was: looking costs the most."""
+def _signed(body: LexborNode, metas: Iterable[MetaTag]) -> dict[str, Any]:
+    """Read what is marked as an author; and what is only called so, where no meta element says who it was."""
     is_said = any(meta.content and meta.name == "author" for meta in metas)
-    return () if is_said else _said_by(body, _BYLINES, but="comment")
+    bylines = () if is_said else _said_by(body, _BYLINES, but="comment")
+    return {"authors": _said_by(body, _AUTHORS), "bylines": bylines}
+
+
+_SIGNS: Final = (b"uthor", b"yline")
+"""Without one of these, in either case, nothing is marked or called so."""
 
 
 def _said_by(body: LexborNode, selector: str, *, but: str = "") -> tuple[str, ...]:
