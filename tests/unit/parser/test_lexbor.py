@@ -7,7 +7,19 @@ from time import process_time
 import pytest
 
 from strider.parser.adapters.lexbor import read_html
-from strider.parser.core.readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchor, LinkTag
+from strider.parser.core.readings import (
+    ASIDE,
+    ELSEWHERE,
+    FOOTER,
+    HEADER,
+    MAIN,
+    NAVIGATION,
+    Anchor,
+    Depth,
+    LinkTag,
+)
+
+DEEP = Depth(has_blocks=True)
 
 
 @pytest.mark.req("S3.9.4")
@@ -110,8 +122,10 @@ def test_anchors_have_words_flags_and_a_region() -> None:
     ],
 )
 def test_an_anchor_is_called_what_people_read(within: str, text: str) -> None:
-    """Blocks without white space between them are not one word, and a style is none."""
-    anchors = read_html(f"<p>x</p><a href=/1>{within}</a><p><a href=/2>b</a><div>c</div>".encode()).anchors
+    """Blocks without white space between them are not one word, and a style is none, beyond `basic`."""
+    anchors = read_html(
+        f"<p>x</p><a href=/1>{within}</a><p><a href=/2>b</a><div>c</div>".encode(), DEEP
+    ).anchors
 
     assert [anchor.text for anchor in anchors] == [text, "b"]
 
@@ -122,7 +136,7 @@ def test_a_heading_is_the_first_that_says_something() -> None:
 
 def test_anchors_within_each_other_are_read_soon() -> None:
     before = process_time()
-    read_html(b"<a href=/x><div><object>" * 20_000)
+    read_html(b"<a href=/x><div><object>" * 20_000, DEEP)
 
     assert process_time() - before < 2
 

@@ -19,6 +19,7 @@ from .lexbor_blocks import find_hidden, find_unsaid, read_blocks
 from .lexbor_embedded import read_embedded
 from .lexbor_limits import find_limit
 from .lexbor_records import read_records
+from .lexbor_tags import tag_numbers
 from .lexbor_text import read_text, spaced, worded
 from .lexbor_times import read_times
 from .lexbor_walk import Walk, mask_of
@@ -48,7 +49,7 @@ def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
         heading=_heading(walk),
         language=_attribute(root, "lang") or _attribute(root, "xml:lang"),
         base=next((href for node in walk.named("base") if (href := _attribute(node, "href"))), ""),
-        anchors=read_anchors(walk, anchors),
+        anchors=read_anchors(walk, anchors, with_blocks=depth.has_blocks),
         links=_links(walk),
         metas=metas,
         noscript=_noscript(walk),
@@ -174,7 +175,13 @@ def _title(walk: Walk) -> str:
 
 
 def _heading(walk: Walk) -> str:
-    return next((text for node in walk.named("h1")[:MAX_HEADINGS] if (text := worded(node))), "")
+    for at in walk.places(tag_numbers()["h1"], len(walk.nodes))[:MAX_HEADINGS]:
+        node, follower = walk.nodes[at], walk.nodes[at + 1 : at + 2]
+        within = follower[0].parent if follower else None
+        is_plain = within is None or within.mem_id != node.mem_id
+        if text := spaced(node.text()) if is_plain else worded(node):
+            return text
+    return ""
 
 
 MAX_HEADINGS: Final = 20

@@ -38,8 +38,12 @@ _REGIONS: Final = {
 ANCHOR_NAMES: Final = frozenset({"a", "area"})
 
 
-def read_anchors(walk: Walk, nodes: list[LexborNode]) -> Anchors:
-    """Read these anchors, which are all that the walk has met."""
+def read_anchors(walk: Walk, nodes: list[LexborNode], *, with_blocks: bool = False) -> Anchors:
+    """Read these anchors, which are all that the walk has met.
+
+    With blocks what they are made of parts their words, which is looked for where more than the basics is
+    wanted: a look at each costs a fiftieth of these.
+    """
     nodes = nodes[:MAX_ANCHORS]
     attributes = [node.attributes for node in nodes]
     hrefs = [said.get("href") or "" for said in attributes]
@@ -49,7 +53,8 @@ def read_anchors(walk: Walk, nodes: list[LexborNode]) -> Anchors:
         nodes, attributes = list(compress(nodes, leads)), list(compress(attributes, leads))
         hrefs, regions = list(compress(hrefs, leads)), list(compress(regions, leads))
     texts = _spaced([node.text_lexbor() for node in nodes])
-    _reword(walk, nodes, texts)
+    if with_blocks:
+        _reword(walk, nodes, texts)
     if not all(texts):
         texts = [
             text or _label(node, said) for text, node, said in zip(texts, nodes, attributes, strict=True)
@@ -137,35 +142,41 @@ def _reword(walk: Walk, nodes: list[LexborNode], texts: list[str]) -> None:
 
 
 def _places_with_blocks(walk: Walk) -> Iterator[int]:
-    """Find anchors with a block in them, which is at their beginning or behind a picture."""
-    for match in _leading_blocks().finditer(walk.row):
-        anchor = walk.nodes[match.start()].mem_id
-        above = walk.nodes[match.end() - 1].parent
-        for _ in range(MAX_ABOVE):
-            if above is None or above.mem_id == anchor:
-                break
-            above = above.parent
-        if above is not None and above.mem_id == anchor:
-            yield match.start()
+    """Find anchors with a block in them, which is at their beginning or behind pictures and words."""
+    nodes, signs = walk.nodes, walk.row.translate(_signs())
+    for between, pattern in enumerate(_BEGINNINGS):
+        at = signs.find(pattern)
+        while at >= 0:
+            above = nodes[at + between + 1].parent
+            anchor = nodes[at].mem_id
+            for _ in range(min(between, MAX_ABOVE)):
+                if above is None or above.mem_id == anchor:
+                    break
+                above = above.parent
+            if above is not None and above.mem_id == anchor:
+                yield at
+            at = signs.find(pattern, at + 1)
 
 
+_BEGINNINGS: Final = (b"ab", b"awb", b"awwb", b"awwwb")
 MAX_REWORDED: Final = 1_500
 """More than travel; they may stand within each other."""
 MAX_ABOVE: Final = 2
 
 
 @cache
-def _leading_blocks() -> re.Pattern[bytes]:
-    """Make what finds an anchor and the block that follows it in the row of a walk."""
-    numbers = tag_numbers()
-    blocks, before = (
-        b"".join(re.escape(bytes([numbers[name]])) for name in sorted(names))
-        for names in (PARTING - {"li", "dt", "dd", "td", "tr", "th"}, _BEFORE_BLOCKS)
-    )
-    return re.compile(re.escape(bytes([numbers["a"]])) + b"[" + before + b"]{0,3}[" + blocks + b"]")
+def _signs() -> bytes:
+    """Make a table that tells anchors, blocks, and what stands before these within a line."""
+    table = bytearray(b".") * 256
+    for sign, names in ((b"w", _BEFORE_BLOCKS), (b"b", PARTING - _OF_LISTS), (b"a", {"a"})):
+        for name in names:
+            table[tag_numbers()[name]] = sign[0]
+    return bytes(table)
 
 
 _BEFORE_BLOCKS: Final = frozenset({"img", "span", "picture", "source", "b", "strong", "i", "em", "small"})
+_OF_LISTS: Final = frozenset({"li", "dt", "dd", "td", "tr", "th"})
+"""Stand behind an anchor on every page, and in one on none."""
 
 
 def _with_direction(rel: str, attributes: dict[str, str | None]) -> str:
