@@ -69,6 +69,10 @@ def stacked(content: bytes, times: int) -> bytes:
         pytest.param(TEXT, "gzip", id="label-without-encoding"),
         pytest.param(TEXT, "compress", id="unknown-label-on-plain-text"),
         pytest.param(b"", "gzip", id="no-body"),
+        pytest.param(gzip.compress(TEXT), '"gzip";q=1', id="quoted-and-weighed"),
+        pytest.param(gzip.compress(TEXT), "br", id="gzip-labelled-as-brotli"),
+        pytest.param(zstd(TEXT), "x-gzip", id="zstd-labelled-as-gzip"),
+        pytest.param(gzip.compress(TEXT), "compress", id="gzip-labelled-as-what-nobody-knows"),
     ],
 )
 def test_encodings_are_undone(body: bytes, encoding: str) -> None:

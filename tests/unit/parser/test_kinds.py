@@ -33,6 +33,8 @@ RSS = b'<?xml version="1.0"?>\n<rss version="2.0"><channel>'
         pytest.param(b"RIFF\x10\x00\x00\x00WEBPVP8 ", "", "image", id="webp"),
         pytest.param(b"\x00\x01\x02\x03" * 50, "text/html", "other", id="binary-labelled-as-page"),
         pytest.param(b"PK\x03\x04", "text/plain", "other", id="zip"),
+        pytest.param(b"{\\rtf1\\ansi x}", "application/rtf", "other", id="rich-text"),
+        pytest.param(b"%!PS-Adobe-3.0\nx", "application/postscript", "other", id="postscript"),
         pytest.param(b"BMW is a car maker", "text/plain", "text", id="text-that-begins-like-a-bitmap"),
         pytest.param(RSS, "text/html", "feed", id="feed-labelled-as-page"),
         pytest.param(RSS, "application/rss+xml", "feed", id="feed"),

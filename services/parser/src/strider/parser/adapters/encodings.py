@@ -48,7 +48,7 @@ def unpack(body: bytes, content_encoding: str, max_bytes: int) -> Unpacked | Unr
 
 def _encodings_of(content_encoding: str) -> list[str]:
     """Give the encodings that mean something, the last one first."""
-    names = [name.strip().lower() for name in content_encoding.split(",")]
+    names = [name.partition(";")[0].strip(" \t\"'").lower() for name in content_encoding.split(",")]
     return [name for name in reversed(names) if name not in _AS_IT_IS]
 
 
@@ -64,7 +64,10 @@ def _decode(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
     except Broken:
         if _is_plain(body):
             return body, True  # a label without the encoding is common, and harmless
-        raise
+        shown = packed_as(body)
+        if shown in {"", encoding.removeprefix("x-")}:
+            raise
+        content, is_whole = _undone(body, shown, max_bytes)  # a label of another encoding
     if (not is_whole or not content) and _is_plain(body):  # what such a label has made of text
         return body, True
     return content, is_whole

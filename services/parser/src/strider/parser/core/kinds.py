@@ -33,6 +33,8 @@ _MAGIC: Final = (
     (b"PK\x03\x04", DocumentKind.OTHER),
     (b"\x1f\x8b", DocumentKind.OTHER),
     (b"\x28\xb5\x2f\xfd", DocumentKind.OTHER),
+    (b"{\\rtf", DocumentKind.OTHER),
+    (b"%!PS", DocumentKind.OTHER),
 )
 _RIFF: Final = b"RIFF"
 _HTML: Final = re.compile(
