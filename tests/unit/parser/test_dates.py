@@ -171,6 +171,17 @@ def dates_of(body: str) -> tuple[str, str, str, str]:
             ("2026-03-05", "time", "2026-04-01", "time"),
             id="time elements by their names",
         ),
+        pytest.param(
+            "<aside><time datetime=2019-01-01>x</time></aside><div class='comment-list'><p>"
+            "<time datetime=2020-01-01>x</time></div><article><time datetime=2026-03-05>x</time></article>",
+            ("2026-03-05", "time", "", ""),
+            id="not beside the page, nor of remarks on it",
+        ),
+        pytest.param(
+            "<aside><time datetime=2026-03-05>x</time></aside>",
+            ("2026-03-05", "time", "", ""),
+            id="beside it, where there is no other",
+        ),
         pytest.param("<time>5. März 2026</time>", ("2026-03-05", "time", "", ""), id="the text of one"),
         pytest.param(
             "<span itemprop=datePublished content=2026-03-05>x</span><i itemprop=dateModified>6.3.2026</i>",

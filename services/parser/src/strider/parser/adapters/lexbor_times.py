@@ -42,6 +42,7 @@ def read_times(body: LexborNode, nodes: Sequence[LexborNode], *, has_properties:
     """Read time elements, and where a page has such the elements of properties that are dates."""
     called: list[str] = []
     plain: list[str] = []
+    beside: list[str] = []
     changed: list[str] = []
     properties = body.css(_PROPERTIES)[: len(nodes) + MAX_PROPERTIES] if has_properties else []
     for node in (*properties, *nodes):
@@ -58,11 +59,33 @@ def read_times(body: LexborNode, nodes: Sequence[LexborNode], *, has_properties:
                 kept = called
             elif words and _CHANGED.search(words):
                 kept = changed
+            if kept is plain and not plain and _is_beside(node):
+                kept = beside
             kept += _values(node, said)
-    return Times((*called, *plain), tuple(changed))
+    return Times((*called, *plain, *beside), tuple(changed))
 
 
 MAX_PROPERTIES: Final = 20
+MAX_ABOVE: Final = 12
+_BESIDE: Final = frozenset({"aside", "footer", "nav"})
+_REMARKS: Final = re.compile(r"(?<![a-z])(?:comment(?:s|list|-list)?|respond|sidebar)(?![a-z])")
+
+
+def _is_beside(node: LexborNode) -> bool:
+    """Say whether a date stands in remarks on the page, or in what is beside it."""
+    above = node.parent
+    for _ in range(MAX_ABOVE):
+        if above is None or above.tag in _PAGE:
+            return False
+        said = above.attributes
+        names = f"{said.get('class') or ''} {said.get('id') or ''}".lower()
+        if above.tag in _BESIDE or _REMARKS.search(names):
+            return True
+        above = above.parent
+    return False
+
+
+_PAGE: Final = frozenset({"body", "main"})
 
 
 def _values(node: LexborNode, said: dict[str, str | None]) -> Iterator[str]:
