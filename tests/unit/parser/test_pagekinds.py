@@ -44,6 +44,19 @@ LINKS = [Block("A title that leads on", "li", 21, 0, 0)] * 30
         pytest.param(Signs("https://site.test/news/2-cats"), (), "", PageKind.ARTICLE, id="in a section"),
         pytest.param(Signs(URL), (), "", PageKind.OTHER, id="nothing"),
         pytest.param(
+            Signs(URL, ("faqpage", "question", "question", "product")),
+            (),
+            "",
+            PageKind.PRODUCT,
+            id="with answers",
+        ),
+        pytest.param(Signs(URL, ("qapage", "question")), (), "", PageKind.FORUM, id="a question"),
+        pytest.param(Signs(URL, ("product",) * 9), LINKS, "", PageKind.LIST, id="a list of products"),
+        pytest.param(
+            Signs(URL, ("productgroup", *("product",) * 9)), LINKS, "", PageKind.PRODUCT, id="forms of one"
+        ),
+        pytest.param(Signs(URL, ("product",) * 9), PROSE, "", PageKind.PRODUCT, id="with what goes with it"),
+        pytest.param(
             Signs("https://t.test/x"), PROSE, "", PageKind.ARTICLE, id="a host that begins like a path"
         ),
         pytest.param(Signs("https://topics.test/x"), (), "", PageKind.OTHER, id="another such"),

@@ -21,6 +21,8 @@ LONG_CHARS: Final = 120
 LINKED: Final = 0.6
 MANY_LINKS: Final = 15
 MANY_LONG: Final = 4
+MANY_PRODUCTS: Final = 4
+"""Of which a page that says so of each may be a list; or it shows what goes with its own."""
 SURE: Final = 3.0
 LIKELY: Final = 2.0
 HINT: Final = 1.0
@@ -112,8 +114,14 @@ def says_nothing(text: str) -> bool:
 
 
 def _said(signs: Signs) -> Iterable[tuple[str, float]]:
-    for said in dict.fromkeys(_KIND_OF_TYPE[name] for name in signs.types if name in _KIND_OF_TYPE):
-        yield said, SURE
+    types = signs.types
+    if "faqpage" in types:  # its questions are asked and answered by who made the page
+        types = [name for name in types if name != "question"]
+    is_of_many = types.count("product") >= MANY_PRODUCTS and "productgroup" not in types
+    for said in dict.fromkeys(_KIND_OF_TYPE[name] for name in types if name in _KIND_OF_TYPE):
+        yield said, LIKELY if is_of_many and said == PageKind.PRODUCT else SURE
+    if is_of_many:
+        yield PageKind.LIST, HINT
     if signs.generator:
         for pattern, kind, weight in _GENERATORS:
             if pattern.search(signs.generator):
