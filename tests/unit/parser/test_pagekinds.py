@@ -50,6 +50,10 @@ LINKS = [Block("A title that leads on", "li", 21, 0, 0)] * 30
             PageKind.PRODUCT,
             id="with answers",
         ),
+        pytest.param(Signs(URL, ("opinionnewsarticle",)), (), "", PageKind.ARTICLE, id="a kind of article"),
+        pytest.param(Signs(URL, ("liveblogposting",)), (), "", PageKind.ARTICLE, id="another one"),
+        pytest.param(Signs(URL, ("car",)), (), "", PageKind.PRODUCT, id="a kind of product"),
+        pytest.param(Signs(URL, ("apireference",)), (), "", PageKind.DOCUMENTATION, id="a reference"),
         pytest.param(Signs(URL, ("qapage", "question")), (), "", PageKind.FORUM, id="a question"),
         pytest.param(Signs(URL, ("product",) * 9), LINKS, "", PageKind.LIST, id="a list of products"),
         pytest.param(

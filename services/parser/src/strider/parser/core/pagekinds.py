@@ -34,14 +34,26 @@ def _compiled(*signs: tuple[str, str, float]) -> tuple[tuple[re.Pattern[str], st
 
 _KIND_OF_TYPE: Final = {
     **dict.fromkeys(
-        ("product", "og:product", "product.item", "productgroup", "individualproduct"), PageKind.PRODUCT
+        (
+            *("product", "og:product", "product.item", "product:item", "productgroup", "individualproduct"),
+            *("productmodel", "vehicle", "car", "motorcycle"),
+        ),
+        PageKind.PRODUCT,
     ),
     **dict.fromkeys(
-        ("article", "newsarticle", "blogposting", "reportagenewsarticle", "techarticle", "report", "recipe"),
+        (
+            *("article", "newsarticle", "blogposting", "liveblogposting", "techarticle", "report", "recipe"),
+            *("reportagenewsarticle", "analysisnewsarticle", "opinionnewsarticle", "backgroundnewsarticle"),
+            *("reviewnewsarticle", "askpublicnewsarticle", "advertisercontentarticle", "satiricalarticle"),
+            *("scholarlyarticle", "medicalscholarlyarticle", "howto"),
+        ),
         PageKind.ARTICLE,
     ),
-    **dict.fromkeys(("collectionpage", "itemlist", "searchresultspage", "product.group"), PageKind.LIST),
+    **dict.fromkeys(
+        ("collectionpage", "itemlist", "searchresultspage", "product.group", "offercatalog"), PageKind.LIST
+    ),
     **dict.fromkeys(("discussionforumposting", "qapage", "question"), PageKind.FORUM),
+    "apireference": PageKind.DOCUMENTATION,
 }
 _GENERATORS: Final = _compiled(
     (r"discourse|phpbb|vbulletin|xenforo|flarum|mybb|invision|vanilla|nodebb", PageKind.FORUM, SURE),
