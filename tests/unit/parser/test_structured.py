@@ -140,3 +140,39 @@ def test_the_end_of_a_price_is_no_date_of_the_page(attributes: str) -> None:
     times = f'<time {attributes} datetime="2030-01-02"></time><time datetime="2026-03-04"></time>'
 
     assert read(times, limits=Limits(extraction="main")).published_at == "2026-03-04"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{\xa0\n\u200b"@type": "Thing",\xa0"name": "a\xa0b"}', id="spaces-of-a-page"),
+        pytest.param(json.dumps('{"@type": "Thing", "name": "a\xa0b"}'), id="a-text-of-itself"),
+        pytest.param('{\\"@type\\": \\"Thing\\", \\"name\\": \\"a\\u00a0b\\"}', id="between-no-quotes"),
+        pytest.param('{"@type": "Thing", "name": "a\\xa0b"}', id="escapes-of-scripts"),
+    ],
+)
+def test_data_in_the_wrong_wrapping_is_data(text: str) -> None:
+    page = records(f'<script type="application/ld+json">{text}</script>')
+
+    (item,) = json.loads(page.structured_json)[0]["items"]
+    assert (item if isinstance(item, dict) else json.loads(item)) == {"@type": "Thing", "name": "a\xa0b"}
+
+
+def test_numbers_that_are_none_keep_their_digits() -> None:
+    page = records(
+        '<script type="application/ld+json">{"gtin": 04006381333931, "a": 5., "b": +5, "c": -0.5e3}</script>'
+    )
+
+    expected = {"gtin": "04006381333931", "a": "5.", "b": "+5", "c": -500.0}
+    assert json.loads(page.structured_json)[0]["items"] == [expected]
+
+
+def test_types_may_be_said_by_the_words_of_the_context() -> None:
+    data = {
+        "@context": "https://schema.org",
+        "type": "Product", "name": "Anvil", "brand": {"id": "#b", "type": "Brand", "name": "ACME"},
+    }
+
+    page = records(f'<script type="application/ld+json">{json.dumps(data)}</script>')
+
+    assert (page.structured_types, page.products[0].brand) == (("Product", "Brand"), "ACME")

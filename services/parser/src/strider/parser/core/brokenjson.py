@@ -25,10 +25,12 @@ _STRING_OR_SPOILT: Final = re.compile(
     rf"(?P<string>{_STRING})"
     r"|(?P<line>//[^\n]*)|(?P<markup><!--(?>[^-]|-(?!->))*(?:-->|\Z))"
     r"|(?P<block>/\*(?>[^*]|\*(?!/))*(?:\*/|\Z))"
-    r"|(?P<comma>,(?=\s*[,}\]]))",
+    r"|(?P<comma>,(?=\s*[,}\]]))|(?P<space>[\xa0\u200b\u2028\u2029\u3000\ufeff\v\f]+)",
     re.DOTALL,
 )
-_BAD_ESCAPE: Final = re.compile(r'\\(u(?![0-9a-fA-F]{4})|[^"\\/bfnrtu])|\\(.)', re.DOTALL)
+_BAD_ESCAPE: Final = re.compile(
+    r'\\x(?P<byte>[0-9a-fA-F]{2})|\\(u(?![0-9a-fA-F]{4})|[^"\\/bfnrtu])|\\(.)', re.DOTALL
+)
 _BETWEEN: Final = re.compile(r"[\s,;]*")
 _TOKEN: Final = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
 _ENDS: Final = {"{": "}", "[": "]"}
@@ -80,11 +82,31 @@ def _cleaned(text: str) -> str:
 
 
 def _without_spoilt(text: str) -> str:
-    return _STRING_OR_SPOILT.sub(lambda match: match["string"] or "", text)
+    return _STRING_OR_SPOILT.sub(lambda match: match["string"] or " " * bool(match["space"]), text)
 
 
 def _with_escapes(text: str) -> str:
-    return _BAD_ESCAPE.sub(lambda match: match[0] if match[1] is None else match[1], text)
+    """Undo escapes that only scripts know, and leave out the signs of those that nobody does."""
+    return _BAD_ESCAPE.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    if match["byte"]:
+        return f"\\u00{match['byte']}"
+    return match[0] if match[2] is None else match[2]
+
+
+def _without_escapes(text: str) -> str:
+    """Undo the escapes of a text that was put between quotes, and is not between any."""
+    if _ESCAPED_BEGIN.match(text) is None:
+        return ""
+    try:
+        return str(json.loads(f'"{text}"', strict=False))
+    except ValueError:
+        return ""
+
+
+_ESCAPED_BEGIN: Final = re.compile(r'[\s\[]*\{\s*(?:\\[nrt]\s*)*\\"')
 
 
 def _without_entities(text: str) -> str:
@@ -112,9 +134,10 @@ def _closed_after_all(text: str) -> str:
 
 _PIECE: Final = re.compile(
     rf"{_STRING}|(?P<other>'(?>[^'\\]|\\.)*'|[\u201c\u201d](?>[^\u201c\u201d\"]*)[\u201c\u201d])"
-    r"|(?P<word>[A-Za-z_$][\w$]*)|(?P<mark>[{}\[\],:])|(?P<number>-?[\d.][\w.+-]*)",
+    r"|(?P<word>[A-Za-z_$][\w$]*)|(?P<mark>[{}\[\],:])|(?P<number>[+-]?[\d.][\w.+-]*)",
     re.DOTALL,
 )
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _COLON: Final = re.compile(r"\s*:")
 _WORDS: Final = {"true": "true", "false": "false", "null": "null", "undefined": "null", "NaN": "null"}
 
@@ -132,6 +155,8 @@ def _as_script(text: str) -> str:
         is_value = match["mark"] is None
         if match["other"]:
             piece = _requoted(piece)
+        elif match["number"]:
+            piece = piece if _NUMBER.fullmatch(piece) else f'"{piece}"'  # with its zeros, as a GTIN has
         elif match["word"]:
             is_name = piece not in _WORDS and _COLON.match(text, at) is not None
             piece = f'"{piece}"' if is_name else _WORDS.get(piece, piece)
@@ -157,6 +182,7 @@ _REPAIRS: Final[tuple[Callable[[str], str], ...]] = (
     _cleaned,
     lambda text: _with_escapes(_cleaned(text)),
     lambda text: _cleaned(_without_entities(text)),
+    lambda text: _cleaned(_without_escapes(text)),
     _as_script,
     lambda text: _as_script(_cleaned(text)),
     _closed_after_all,

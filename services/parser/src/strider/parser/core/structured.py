@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -66,7 +66,8 @@ class Structured:
     def nodes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Give every object that has a type, in one shape, with the format that said it."""
         for item in self.json_ld:
-            for node in _typed(_unprefixed(item, 0, _prefixes_of(item)), 0):
+            names = _ALIASES if "@type" not in item and "@context" in item and "type" in item else {}
+            for node in _typed(_unprefixed(item, 0, _prefixes_of(item), names), 0):
                 yield JSON_LD, node
         for item in self.microdata:
             for node in _typed(as_node(item, 0), 0):
@@ -96,10 +97,21 @@ def read_json_ld(texts: Sequence[str]) -> tuple[list[Any], list[str]]:
         except ValueError as failure:
             values = repaired(text)
             errors.append(f"json-ld: {failure}"[:200] + ("; repaired" if values else ""))
-        for value in values:
+        for said in values:
+            value = _within_text(said)
             items = value if isinstance(value, list) else [value]
             found.extend(item for item in items if isinstance(item, dict))
     return found, errors
+
+
+def _within_text(value: Any) -> Any:
+    """Read data that was written as a text of itself."""
+    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
+        try:
+            return json.loads(value, strict=False)
+        except (ValueError, RecursionError):
+            return value
+    return value
 
 
 _OURS: Final = re.compile(r"(?:schema:|https?://schema\.org/)(?=\w+$)")
@@ -126,12 +138,19 @@ def _prefixes_of(item: Any) -> re.Pattern[str]:
 MAX_CONTEXTS: Final = 50
 
 
-def _unprefixed(value: Any, depth: int, prefixes: re.Pattern[str]) -> Any:
-    """Write names without the prefix of the vocabulary; most have none."""
+_ALIASES: Final = {"type": "@type", "id": "@id"}
+"""What the context of schema.org itself allows to be written for these."""
+
+
+def _unprefixed(value: Any, depth: int, prefixes: re.Pattern[str], names: Mapping[str, str]) -> Any:
+    """Write names without the prefix of the vocabulary, and words of JSON-LD as such; most are so."""
     if isinstance(value, dict) and depth <= MAX_DEPTH:
-        return {prefixes.sub("", name): _unprefixed(one, depth + 1, prefixes) for name, one in value.items()}
+        return {
+            names.get(name) or prefixes.sub("", name): _unprefixed(one, depth + 1, prefixes, names)
+            for name, one in value.items()
+        }
     if isinstance(value, list) and depth <= MAX_DEPTH:
-        return [_unprefixed(one, depth + 1, prefixes) for one in value]
+        return [_unprefixed(one, depth + 1, prefixes, names) for one in value]
     return value
 
 
