@@ -137,3 +137,13 @@ def test_open_graph_has_arrays_and_may_leave_the_name_to_the_title() -> None:
     assert found.image_urls == ("https://site.test/1.jpg", "https://site.test/2.jpg")
     assert json.loads(page.structured_json)[-1]["properties"]["og:image"] == ["/1.jpg", "/2.jpg"]
     assert page.open_graph["og:image"] == "/1.jpg"
+
+
+@pytest.mark.parametrize(
+    "said", ["/brands/acme", "https://site.test/#acme", "../acme", {"@id": "_:b0"}, "?b=1"]
+)
+def test_an_address_is_not_what_a_thing_is_called(said: Any) -> None:
+    """A link that is a property says in microdata where it leads to."""
+    found = with_offers({"price": 5, "seller": said}, brand=said, category=[said, "Tools"])
+
+    assert (found.brand, found.category, found.seller) == ("", "Tools", "")

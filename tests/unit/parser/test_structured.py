@@ -170,7 +170,9 @@ def test_numbers_that_are_none_keep_their_digits() -> None:
 def test_types_may_be_said_by_the_words_of_the_context() -> None:
     data = {
         "@context": "https://schema.org",
-        "type": "Product", "name": "Anvil", "brand": {"id": "#b", "type": "Brand", "name": "ACME"},
+        "type": "Product",
+        "name": "Anvil",
+        "brand": {"id": "#b", "type": "Brand", "name": "ACME"},
     }
 
     page = records(f'<script type="application/ld+json">{json.dumps(data)}</script>')

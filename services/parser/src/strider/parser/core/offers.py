@@ -67,7 +67,7 @@ def read_product(node: dict[str, Any], base: str, known: Known) -> dict[str, Any
         "description": text_of(node.get("description")),
         "url": resolve(text_of(node.get("url")), base),
         "brand": _called(node.get("brand"), known) or _called(node.get("manufacturer"), known),
-        "category": " > ".join(filter(None, map(text_of, _many(node.get("category"))))),
+        "category": " > ".join(filter(None, map(_word_of, _many(node.get("category"))))),
         "sku": text_of(node.get("sku")) or text_of(node.get("productID")).rpartition(":")[2],
         "gtin": as_gtin(number),
         "mpn": text_of(node.get("mpn")),
@@ -205,7 +205,7 @@ def _of_offer(offer: dict[str, Any]) -> dict[str, Any]:
         "currency": currency,
         "availability": state_named(text_of(said.get("availability"))),
         "condition": text_of(said.get("itemCondition")).rpartition("/")[2],
-        "seller": text_of(said.get("seller")),
+        "seller": _word_of(said.get("seller")),
     }
 
 
@@ -266,7 +266,16 @@ def _object(value: Any, known: Known) -> dict[str, Any]:
 
 
 def _called(value: Any, known: Known) -> str:
-    return text_of(_object(value, known)) or text_of(value)
+    return _word_of(_object(value, known)) or _word_of(value)
+
+
+def _word_of(value: Any) -> str:
+    """Say in words what a thing is called, which its address is not (what a link says in microdata)."""
+    said = text_of(value)
+    return "" if _ADDRESS.match(said) else said
+
+
+_ADDRESS: Final = re.compile(r"(?:https?:/|\.{0,2}/|[#?]|_:)")
 
 
 def text_of(value: Any, *names: str) -> str:
