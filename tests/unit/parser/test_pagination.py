@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from strider.contracts.generated.words import ExtractionLevel, PaginationStyle
@@ -250,3 +252,13 @@ def test_an_offset_may_be_written_twice() -> None:
     pages = found(("1", "?from=0&at=0"), ("3", "?from=48&at=48"), url=f"{LIST}?from=24&at=24&x=1")
 
     assert (pages.pattern, pages.number) == (f"{LIST}?from={{N}}&at={{N}}", 2)
+
+
+def test_ten_thousand_numbers_are_looked_through_soon() -> None:
+    """Each of them may be of a pattern of its own."""
+    anchors = [(str(n), f"?page={n}&p={n}") for n in range(1, 10_000)]
+    before = process_time()
+    pages = found(*anchors)
+
+    assert pages.pattern == f"{LIST}?page={{N}}&p={{N}}"
+    assert process_time() - before < 2

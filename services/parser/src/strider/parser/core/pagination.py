@@ -211,7 +211,7 @@ def _fits(url: str, pattern: str, group: _Group) -> bool:
     pairs = sorted(group.values())
     (first, found), *rest = pairs
     if first in _YEARS and first == found:
-        return _as_regex(pattern).fullmatch(url) is not None
+        return bool(_number_in(url, pattern))
     if first > FIRST_LINKED and _is_related(url, pattern) and _place_in(url, pattern) is None:
         return False  # on its first page a list links to its second, and no sizes of shoes
     if not rest:
@@ -236,12 +236,17 @@ def _style_of(pattern: str, group: _Group) -> str:
 
 def _is_related(url: str, pattern: str) -> bool:
     bare = url.partition("?")[0].rstrip("/")
-    return pattern.startswith(bare) or _as_regex(pattern).fullmatch(url) is not None
+    return pattern.startswith(bare) or bool(_number_in(url, pattern))
 
 
-def _as_regex(pattern: str) -> re.Pattern[str]:
-    first, *others = map(re.escape, pattern.split("{N}"))
-    return re.compile(f"{first}(\\d+)" + "\\1".join(others))
+def _number_in(url: str, pattern: str) -> str:
+    """Give the digits that stand where a pattern has its number, everywhere the same; empty for none."""
+    before, *others = pattern.split("{N}")
+    if not url.startswith(before):
+        return ""
+    rest = url[len(before) :]
+    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    return digits if rest == "".join(digits + other for other in others) else ""
 
 
 def _own_number(url: str, pattern: str, members: dict[str, int]) -> int:
@@ -257,11 +262,10 @@ def _number_at(url: str, pattern: str, members: dict[str, int]) -> int:
     own = _place_in(url, pattern)
     if own is None:
         return 0
-    expression = _as_regex(pattern)
     pairs = sorted(
-        (number, int(match[1]))
+        (number, int(own_number))
         for target, number in members.items()
-        if (match := expression.fullmatch(target)) is not None
+        if (own_number := _number_in(target, pattern))
     )
     if len(pairs) < 2:  # noqa: PLR2004  # no step can be told from one
         return own
@@ -272,8 +276,8 @@ def _number_at(url: str, pattern: str, members: dict[str, int]) -> int:
 
 def _place_in(url: str, pattern: str) -> int | None:
     """Give what an address has in the place of the number, wherever its query says it; None for nothing."""
-    if own := _as_regex(pattern).fullmatch(url):
-        return int(own[1])
+    if own := _number_in(url, pattern):
+        return int(own)
     path, _, query = url.partition("?")
     before = pattern.partition("{N}")[0]
     if path.rstrip("/") != pattern.partition("?")[0].rstrip("/") or "?" not in before:
