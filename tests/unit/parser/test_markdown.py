@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from strider.contracts.generated.words import ExtractionLevel
@@ -107,3 +109,21 @@ def test_nesting_is_bounded() -> None:
 
     assert deep.strip().endswith("- x")
     assert len(deep) < 200
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(
+            b"<table><tr>" + b"<td colspan=60 rowspan=99999>x" * 5_000 + b"<tr><td>y" * 5_000, id="spans"
+        ),
+        pytest.param(b"<pre>" * 1_500 + b"<b>x</b>" * 20_000, id="code in code"),
+        pytest.param(b"<ul><li>x" * 1_500 + b"<li>y" * 20_000, id="lists in lists"),
+        pytest.param(b"<table><tr><td>" + b"<p>x" * 20_000 + b"<td>y", id="a cell"),
+    ],
+)
+def test_markdown_takes_no_time_by_the_square_of_a_page(content: bytes) -> None:
+    began = time.process_time()
+    read(content, limits=Limits(extraction="main", with_markdown=True))
+
+    assert time.process_time() - began < 5

@@ -131,10 +131,11 @@ class _Walk:
 
     def enter(self, name: str, node: LexborNode) -> None:
         """Begin a block."""
-        if self.parts or self.pen is not None:
+        pen = self.pen
+        if self.parts or (pen is not None and pen.has_picture):
             self.flush()
-        if self.pen is not None:
-            self.pen.begin(name, node)
+        if pen is not None:
+            pen.begin(name, node)
         if name in _KINDS:
             self.kind = name
             self.pre += name == "pre"
@@ -154,10 +155,11 @@ class _Walk:
 
     def leave(self, name: str, place: int, kind: str) -> None:
         """End a block."""
-        if self.parts or self.pen is not None:
+        pen = self.pen
+        if self.parts or (pen is not None and pen.has_picture):
             self.flush()
-        if self.pen is not None:
-            self.pen.end(name)
+        if pen is not None:
+            pen.end(name)
         self.kind, self.place = kind, place
         self.pre -= name == "pre"
 

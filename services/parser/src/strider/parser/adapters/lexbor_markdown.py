@@ -42,11 +42,13 @@ _WIDTHS: Final = re.compile(r"\d{1,5}")
 class Pen:
     """Writes what stands in a line, and knows where the walk is."""
 
-    __slots__ = ("_beyond", "_counts", "_frames", "_opened", "_serial", "_spans", "levels")
+    __slots__ = ("_beyond", "_counts", "_frames", "_opened", "_serial", "_spans", "has_picture", "levels")
 
     def __init__(self) -> None:
         """Begin with a page."""
         self.levels: tuple[Level, ...] = ()
+        self.has_picture = False
+        """Whether one was written since something was taken: all else that is written is text of a block."""
         self._frames: list[tuple[str, str, list[str]]] = [("", "", [])]
         self._opened: list[bool] = []
         self._counts: dict[int, int] = {}
@@ -56,9 +58,10 @@ class Pen:
     def text(self, text: str) -> None:
         """Write on."""
         frames = self._frames
-        names = [frame[0] for frame in frames] if len(frames) > 1 else ()
-        if "`" not in names:
-            text = escaped_label(text) if "a" in names else escaped(text)
+        if not text.isspace():
+            names = [frame[0] for frame in frames] if len(frames) > 1 else ()
+            if "`" not in names:
+                text = escaped_label(text) if "a" in names else escaped(text)
         frames[-1][2].append(text)
 
     def break_line(self) -> None:
@@ -81,6 +84,7 @@ class Pen:
         if source and min(sizes, default=LEAST_PICTURE) >= LEAST_PICTURE:
             label = escaped_label(" ".join((said.get("alt") or "").split()))
             self._frames[-1][2].append(f"![{label}](\0{source}\0)")
+            self.has_picture = True
 
     def open(self, name: str, node: LexborNode) -> None:
         """Begin emphasis, code or a link, unless that would stand within itself or within code."""
@@ -101,12 +105,19 @@ class Pen:
 
     def take(self) -> str:
         """Give what was written since; what is open goes on in the next block."""
-        if not any(parts for _, _, parts in self._frames):
-            return ""
-        text = ""
-        for mark, target, parts in reversed(self._frames):
-            text = _wrapped(mark, target, "".join(parts) + text)
+        self.has_picture = False
+        frames = self._frames
+        if len(frames) == 1:  # nearly always: nothing is open where a block ends
+            parts = frames[0][2]
+            if not parts:
+                return ""
+            text = "".join(parts)
             parts.clear()
+        else:
+            text = ""
+            for mark, target, parts in reversed(frames):
+                text = _wrapped(mark, target, "".join(parts) + text)
+                parts.clear()
         return " ".join(text.split()).strip(f" {LINE_BREAK}")
 
     def begin(self, name: str, node: LexborNode) -> None:
@@ -162,8 +173,8 @@ class Pen:
         said = node.attributes
         width = min(max(1, _number(said.get("colspan"), 1)), MAX_COLUMNS)
         height = _number(said.get("rowspan"), 1)
-        if height > 1:
-            spans.update(dict.fromkeys(range(column, column + width), height - 1))
+        if height > 1:  # of a table with more columns none is written as such
+            spans.update(dict.fromkeys(range(column, min(column + width, MAX_COLUMNS)), height - 1))
         self._counts[row.serial] = column + width
         return column
 

@@ -19,6 +19,8 @@ _SPECIAL: Final = re.compile(
     r"\\(?=[!-/:-@\[-`{-~])|`|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)|~~"
     r"|\](?=[(\[:])"
 )
+_MAY_BE_SPECIAL: Final = re.compile(r"[\\`*_<&~\[\]]")
+"""What all of these have: to look for one of some characters takes a tenth of the time, and few texts do."""
 _SPECIAL_IN_LABELS: Final = re.compile(rf"{_SPECIAL.pattern}|[\[\]]")
 _AT_START: Final = re.compile(
     r"(?P<number>\d{1,9})(?=[.)](?:\s|$))|(?=#{1,6}(?:\s|$)|>|[-+*](?:\s|$)|={2,}|-{3,}|\|)"
@@ -39,12 +41,12 @@ class _Piece(NamedTuple):
 
 def escaped(text: str) -> str:
     """Write a text so that Markdown takes it for text."""
-    return _SPECIAL.sub(r"\\\g<0>", text)
+    return _SPECIAL.sub(r"\\\g<0>", text) if _MAY_BE_SPECIAL.search(text) else text
 
 
 def escaped_label(text: str) -> str:
     """Do the same for the words of a link or a picture."""
-    return _SPECIAL_IN_LABELS.sub(r"\\\g<0>", text)
+    return _SPECIAL_IN_LABELS.sub(r"\\\g<0>", text) if _MAY_BE_SPECIAL.search(text) else text
 
 
 def as_code(text: str) -> str:
@@ -72,19 +74,12 @@ def as_markdown(blocks: Sequence[Block], resolve: Callable[[str], str]) -> str:
 
 
 def _destination(address: str) -> str:
-    return "".join(_IN_ADDRESSES.get(char, char) for char in address)
+    return address.translate(_IN_ADDRESSES)
 
 
-_IN_ADDRESSES: Final = {
-    " ": "%20",
-    "(": "%28",
-    ")": "%29",
-    "<": "%3C",
-    ">": "%3E",
-    "\n": "",
-    "\r": "",
-    "\t": "",
-}
+_IN_ADDRESSES: Final = str.maketrans(
+    {" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">": "%3E", "\n": "", "\r": "", "\t": ""}
+)
 
 
 def _pieces(blocks: Sequence[Block]) -> Iterator[_Piece]:
@@ -101,7 +96,10 @@ def _pieces(blocks: Sequence[Block]) -> Iterator[_Piece]:
 
 
 def _outermost(block: Block, name: str) -> Level | None:
-    return next((level for level in block.levels if level.name == name), None)
+    for level in block.levels:
+        if level.name == name:
+            return level
+    return None
 
 
 def _of_block(block: Block) -> _Piece:
