@@ -21,6 +21,8 @@ from strider.parser.core.readings import (
 
 DEEP = Depth(has_blocks=True)
 
+from .pages import read
+
 
 @pytest.mark.req("S3.9.4")
 @pytest.mark.parametrize(
@@ -254,3 +256,32 @@ def test_of_link_elements_those_that_lead_to_pages_are_read() -> None:
         LinkTag("prev", "", "", ""),
         LinkTag("canonical", "/f", "", ""),
     ]
+
+
+def test_frames_that_somebody_sees_are_links_of_their_own_kind() -> None:
+    """Counters and managers of tags put frames of a point into most pages."""
+    page = read(
+        b"<p>x<a href=/a>a</a><iframe src=/map title='The  map'></iframe><iframe src=/a></iframe>"
+        b"<iframe src=https://count.test/1 width=1 height=1></iframe><iframe src=/no hidden></iframe>"
+        b"<noscript><iframe src=https://tags.test/ style='display: none'></iframe></noscript>"
+        b"<iframe srcdoc='<p>y'></iframe><iframe src=about:blank></iframe>",
+        url="https://site.test/",
+    )
+
+    assert list(zip(page.link_urls, page.link_anchors, page.link_rels, strict=True)) == [
+        ("https://site.test/a", "a", 0),
+        ("https://site.test/map", "The map", 64),
+    ]
+    assert page.text == "xa"
+
+
+def test_a_set_of_frames_leads_on() -> None:
+    """Else nothing of such a site would be found."""
+    page = read(
+        b"<html><head><title>Old</title></head><frameset cols=20,80><frame src=menu.html name=menu>"
+        b"<frame src=start.html><noframes><a href=/no>no</a></noframes></frameset></html>",
+        url="https://site.test/",
+    )
+
+    assert page.link_urls == ("https://site.test/menu.html", "https://site.test/start.html")
+    assert page.link_rels == (64, 64)

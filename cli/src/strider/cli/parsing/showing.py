@@ -19,7 +19,15 @@ READ: Final = frozenset({ParseOutcome.PARSED, ParseOutcome.PARTLY_PARSED})
 FAILED: Final = "failed"
 """The outcome of what is no page at all: a missing file, a broken line, a site that gave nothing."""
 
-REL_FLAGS: Final = {1: "nofollow", 2: "ugc", 4: "sponsored", 8: "noopener", 16: "next", 32: "prev"}
+REL_FLAGS: Final = {
+    1: "nofollow",
+    2: "ugc",
+    4: "sponsored",
+    8: "noopener",
+    16: "next",
+    32: "prev",
+    64: "frame",
+}
 REGIONS: Final = ("elsewhere", "main", "navigation", "header", "footer", "aside")
 
 _KINDS: Final[dict[str, str]] = {

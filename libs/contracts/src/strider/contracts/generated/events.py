@@ -2092,7 +2092,7 @@ class PageParsed:
     link_anchors: tuple[str, ...] = ()
     """Anchor text of each link, clipped."""
     link_rels: tuple[int, ...] = ()
-    """Flags of each link: 1 nofollow, 2 ugc, 4 sponsored, 8 noopener, 16 next, 32 previous."""
+    """Flags of each link: 1 nofollow, 2 ugc, 4 sponsored, 8 noopener, 16 next, 32 previous, 64 a frame."""
     link_regions: tuple[int, ...] = ()
     """Where on the page each link stands: 0 elsewhere, 1 main, 2 navigation, 3 header, 4 footer, 5 aside."""
     links_found: int = 0

@@ -7,14 +7,26 @@ square of the depth and of the attributes of an element, so what is beyond reaso
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from strider.parser.core.readings import BASIC_ONLY, Depth, HtmlReading, LinkTag, MetaTag
+from strider.parser.core.linkheaders import ASKED_RELS
+from strider.parser.core.readings import (
+    BASIC_ONLY,
+    ELSEWHERE,
+    FRAME,
+    Anchor,
+    Depth,
+    HtmlReading,
+    LinkTag,
+    MetaTag,
+)
+from strider.parser.core.shadowtrees import with_shadow_trees
 
-from .lexbor_anchors import ANCHOR_NAMES, MAX_ANCHORS, read_anchors
+from .lexbor_anchors import ANCHOR_NAMES, MAX_ANCHOR_CHARS, MAX_ANCHORS, read_anchors
 from .lexbor_blocks import find_hidden, find_unsaid, read_blocks
 from .lexbor_embedded import read_embedded
 from .lexbor_limits import find_limit
@@ -40,6 +52,8 @@ def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
     if root is None:
         return HtmlReading(is_cut=end is not None)
     walk = Walk(root)
+    if walk.count("template") and (shown := with_shadow_trees(content)) is not content:
+        return read_html(shown, depth)
     anchors = walk.masked(mask_of(ANCHOR_NAMES))
     body = tree.body
     hidden = [] if body is None else find_hidden(body)
@@ -51,6 +65,7 @@ def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
         base=next((href for node in walk.named("base") if (href := _attribute(node, "href"))), ""),
         anchors=read_anchors(walk, anchors, with_blocks=depth.has_blocks),
         links=_links(walk),
+        frames=_frames(walk),
         metas=metas,
         noscript=_noscript(walk),
         paragraphs=walk.count("p"),
@@ -149,13 +164,29 @@ def _links(walk: Walk) -> list[LinkTag]:
     for node in walk.named("link")[:MAX_LINK_TAGS]:
         said = node.attributes
         rel = (said.get("rel") or "").lower()
-        if not _ASKED_RELS.isdisjoint(rel.split()):
+        if not ASKED_RELS.isdisjoint(rel.split()):
             language, kind = said.get("hreflang") or "", said.get("type") or ""
             found.append(LinkTag(rel, said.get("href") or "", language.strip(), kind.strip().lower()))
     return found
 
 
-_ASKED_RELS: Final = frozenset({"canonical", "alternate", "next", "prev", "previous"})
+def _frames(walk: Walk) -> list[Anchor]:
+    """Read the frames that somebody sees; those of counters are as large as a point, or not shown."""
+    if not (walk.count("iframe") or walk.count("frame")):
+        return []
+    found = []
+    for node in (*walk.named("frame")[:MAX_FRAMES], *walk.named("iframe")[:MAX_FRAMES]):
+        said = node.attributes
+        is_seen = "hidden" not in said and not _UNSEEN_STYLE.search(said.get("style") or "")
+        sizes = {(said.get(name) or "").strip().removesuffix("px") for name in ("width", "height")}
+        if is_seen and (src := said.get("src")) and sizes.isdisjoint({"0", "1"}):
+            name = spaced(said.get("title") or said.get("name") or "")
+            found.append(Anchor(src, name[:MAX_ANCHOR_CHARS], FRAME, ELSEWHERE))
+    return found
+
+
+MAX_FRAMES: Final = 100
+_UNSEEN_STYLE: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
 def _meta(node: LexborNode) -> MetaTag:

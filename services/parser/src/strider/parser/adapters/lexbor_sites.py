@@ -9,6 +9,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from strider.parser.core.shadowtrees import with_shadow_trees
 from strider.parser.core.sitefields import ReadSite, SiteReading, no_site
 from strider.sites import Select, SiteParser, SiteParsers
 
@@ -32,6 +33,7 @@ def make_site_reader(parsers: SiteParsers) -> ReadSite:
 
 
 def _read(parser: SiteParser, url: str, content: bytes) -> SiteReading:
+    content = with_shadow_trees(content)
     root = LexborHTMLParser(content[: find_limit(content)]).root
     try:
         texts = {} if root is None else {name: _texts(root, one) for name, one in parser.selectors.items()}

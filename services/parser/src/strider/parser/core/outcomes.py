@@ -87,6 +87,14 @@ def carried(page: PageFetched) -> dict[str, Any]:
     }
 
 
+def headers_named(page: PageFetched, name: str) -> list[str]:
+    """Give all response headers of this name (lower case)."""
+    if name not in "\n".join(page.header_names).lower():  # one look at all of them: most pages have none
+        return []
+    named = zip(page.header_names, page.header_values, strict=False)
+    return [value for found, value in named if found.lower() == name]
+
+
 def header(page: PageFetched, name: str) -> str:
     """Give the first response header of this name (lower case); empty where there is none."""
     for found, value in zip(page.header_names, page.header_values, strict=False):

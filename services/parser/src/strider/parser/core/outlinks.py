@@ -19,7 +19,7 @@ from strider.urls import links
 from strider.urls.links import Links
 from strider.urls.refusals import NO_PAGE
 
-from .readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchors
+from .readings import ASIDE, ELSEWHERE, FOOTER, FRAME, HEADER, MAIN, NAVIGATION, Anchors
 
 T = TypeVar("T")
 
@@ -33,6 +33,7 @@ _FLAGS: Final = {
     "next": 16,
     "prev": 32,
     "previous": 32,
+    FRAME: 64,
 }
 _RANK_OF_REGION: Final = {MAIN: 0, ELSEWHERE: 1, NAVIGATION: 2, HEADER: 3, ASIDE: 4, FOOTER: 5}
 _PAGINATION: Final = 16 | 32

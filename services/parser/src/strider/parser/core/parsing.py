@@ -15,11 +15,12 @@ from typing import Any, Final
 
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.words import DocumentKind, ExtractionLevel, ParseOutcome, RequestKind
+from strider.contracts.making import changed
 
 from .authors import stated_author
 from .charsets import Charset, find_charset, to_text, to_utf_8
-from .directives import hear_directives
 from .feedpaths import linked_feeds
+from .headerfields import OTHER_CANONICAL, of_alternates, of_directives, of_stated, stated_links
 from .kinds import find_kind, packed_as
 from .listed import is_list_of_site, of_listed, of_sitemap
 from .mainfields import of_main
@@ -29,7 +30,6 @@ from .metadata import (
     choose_description,
     choose_language,
     choose_title,
-    find_alternates,
     find_base,
     find_canonical,
     find_refresh,
@@ -107,7 +107,7 @@ def _parse_kind(document: _Document, *, tools: Tools, limits: Limits) -> PagePar
         return _parse_pdf(document, tools=tools, limits=limits)
     if kind != DocumentKind.HTML and kind not in _TEXTS:
         why = Unreadable(ParseOutcome.UNSUPPORTED, f"{kind}, labelled {page.content_type or 'nothing'}")
-        return unreadable(page, why, **_known(document, tools))
+        return unreadable(page, why, **_known(document, tools), **of_stated(page))
     charset = find_charset(document.content, page.content_type)
     if kind == DocumentKind.HTML:
         return _parse_html(document, charset, tools=tools, limits=limits)
@@ -120,15 +120,21 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
     if is_xml(page.content_type):
         content = as_html(content)
     reading = tools.read_html(content, limits.depth)
+    stated = stated_links(page)
+    if stated:  # behind what the elements say, so that these come first
+        reading = changed(reading, links=(*reading.links, *stated))
     properties = read_properties(reading.metas)
     base = find_base(page.url, reading)
-    outlinks = find_outlinks(reading.anchors, base=base, max_links=limits.max_links)
+    anchors = reading.anchors.with_others(reading.frames)
+    outlinks = find_outlinks(anchors, base=base, max_links=limits.max_links)
     is_whole = document.is_whole and not reading.is_cut
     said = {
         **_of_text(reading.text),
         **_about(reading, properties, page),
         **_around(reading, base),
     }
+    if (other := find_canonical(stated, page.url)) and other != said["canonical_url"]:
+        said["meta"] = {**said["meta"], OTHER_CANONICAL: other}
     if reading.blocks is not None:
         said |= of_main(page.url, reading, properties, base=base, extraction=limits.extraction)
         said["feed_urls"] = said["feed_urls"] or linked_feeds(outlinks.urls)
@@ -137,7 +143,7 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
         said |= {**of_records(reading, properties, base, site=site), **of_site(site)}
     return PageParsed(
         **{**carried(page), **said},
-        **_directives(reading, page, limits),
+        **of_directives(reading, page, limits),
         **of_links(outlinks),
         base_url=base,
         charset=charset.name,
@@ -193,8 +199,8 @@ def _of_texts(
     language, confidence = choose_language(HtmlReading(), Properties(), header(page, "content-language"))
     declared = {"language": language, "language_confidence": confidence}
     return PageParsed(
-        **{**carried(page), **declared, **said},
-        **_directives(HtmlReading(), page, limits),
+        **{**carried(page), **declared, **of_stated(page), **said},
+        **of_directives(HtmlReading(), page, limits),
         charset=charset.name,
         charset_evidence=charset.evidence,
         outcome=ParseOutcome.PARSED if is_whole else ParseOutcome.PARTLY_PARSED,
@@ -208,10 +214,10 @@ def _parse_pdf(document: _Document, *, tools: Tools, limits: Limits) -> PagePars
     if not isinstance(reading, PdfReading):
         return unreadable(page, reading, **_known(document, tools))
     is_whole = document.is_whole and reading.is_whole
-    said = {**_of_text(reading.text), **of_pdf(reading, extraction=limits.extraction)}
+    said = {**of_stated(page), **_of_text(reading.text), **of_pdf(reading, extraction=limits.extraction)}
     return PageParsed(
         **{**carried(page), **said},
-        **_directives(HtmlReading(), page, limits),
+        **of_directives(HtmlReading(), page, limits),
         **of_links(links_of_pdf(reading, page.url, max_links=limits.max_links)),
         outcome=ParseOutcome.PARSED if is_whole else ParseOutcome.PARTLY_PARSED,
         truncated=not is_whole,
@@ -270,15 +276,11 @@ MAX_FIELD_CHARS: Final = 300
 
 
 def _around(reading: HtmlReading, base: str) -> dict[str, Any]:
-    alternates = find_alternates(reading.links, base)
     refresh_url, refresh_seconds = find_refresh(reading.metas, base)
     image = next((tag.content for tag in reading.metas if tag.name in _IMAGES and tag.content), "")
     return {
         "canonical_url": find_canonical(reading.links, base),
-        "alternate_urls": alternates.urls,
-        "alternate_languages": alternates.languages,
-        "alternate_types": alternates.types,
-        "feed_urls": alternates.feeds,
+        **of_alternates(reading.links, base),
         "refresh_url": refresh_url,
         "refresh_seconds": refresh_seconds,
         "image_url": resolve(image, base),
@@ -288,17 +290,6 @@ def _around(reading: HtmlReading, base: str) -> dict[str, Any]:
 _IMAGES: Final = frozenset(
     {"og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src"}
 )
-
-
-def _directives(reading: HtmlReading, page: PageFetched, limits: Limits) -> dict[str, Any]:
-    headers = zip(page.header_names, page.header_values, strict=False)
-    heard = hear_directives(reading.metas, headers, robot=limits.robot)
-    return {
-        "robots_directives": heard.words,
-        "noindex": heard.noindex,
-        "nofollow": heard.nofollow,
-        "noarchive": heard.noarchive,
-    }
 
 
 def of_links(outlinks: Outlinks) -> dict[str, Any]:

@@ -48,6 +48,10 @@ class Anchors:
         columns = tuple(zip(*anchors, strict=True))
         return cls(*columns) if columns else cls()
 
+    def with_others(self, others: Sequence[Anchor]) -> Anchors:
+        """Put some more behind them."""
+        return Anchors.of((*self, *others)) if others else self
+
     def __iter__(self) -> Iterator[Anchor]:
         return map(Anchor, self.hrefs, self.texts, self.rels, self.regions)
 
@@ -56,6 +60,9 @@ class Anchors:
 
 
 NO_ANCHORS: Final = Anchors()
+
+FRAME: Final = "element:frame"
+"""Stands in the rel of what is no anchor but a frame."""
 
 
 class LinkTag(NamedTuple):
@@ -103,6 +110,8 @@ class HtmlReading:
     anchors: Anchors = NO_ANCHORS
     links: Sequence[LinkTag] = ()
     metas: Sequence[MetaTag] = ()
+    frames: Sequence[Anchor] = ()
+    """Documents that it shows within itself."""
     paragraphs: int = 0
     scripts: int = 0
     forms: int = 0
