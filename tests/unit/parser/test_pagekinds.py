@@ -9,7 +9,14 @@ import pytest
 from strider.contracts.generated.words import PageKind
 from strider.parser.core import Limits
 from strider.parser.core.blocks import Block
-from strider.parser.core.pagekinds import Signs, find_page_kind, says_nothing
+from strider.parser.core.pagekinds import (
+    Impression,
+    Sight,
+    Signs,
+    find_page_kind,
+    kind_by_offer,
+    says_nothing,
+)
 
 from .pages import read
 
@@ -149,3 +156,36 @@ def test_a_type_is_said_in_several_ways(body: str) -> None:
     page = read(f"<body>{body}<p>text</p>", limits=Limits(extraction="main"))
 
     assert page.page_kind == PageKind.PRODUCT
+
+
+NOTHING = Sight(evidence=0, boxes=0, is_said=False, is_empty=False)
+LIKE_A_LIST = Impression(PageKind.LIST, 0.667)
+FURTHER_PAGE = Impression(PageKind.LIST, 0.667, is_paged=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "sight", "kind"),
+    [
+        pytest.param(Impression("other", 0.5), Sight(2, 0, False, False), "product", id="sells one thing"),
+        pytest.param(
+            Impression("article", 0.5), Sight(4, 0, False, False), "product", id="sells, with prose"
+        ),
+        pytest.param(Impression("article", 0.833), Sight(3, 0, False, False), "article", id="surely prose"),
+        pytest.param(LIKE_A_LIST, Sight(3, 0, False, False), "product", id="in a section called shop"),
+        pytest.param(FURTHER_PAGE, Sight(3, 0, False, False), "list", id="a further page of a list"),
+        pytest.param(Impression("other", 0.5), Sight(0, 12, False, False), "list", id="boxes with prices"),
+        pytest.param(
+            Impression("product", 0.667), Sight(0, 12, False, False), "list", id="boxes, by address one"
+        ),
+        pytest.param(Impression("product", 0.667), NOTHING, "other", id="by address only"),
+        pytest.param(Impression("product", 0.667), Sight(0, 0, True, False), "product", id="says so"),
+        pytest.param(
+            Impression("product", 0.667), Sight(0, 0, False, True), "product", id="shows nothing yet"
+        ),
+    ],
+)
+def test_what_is_offered_tells_the_kind(first: Impression, sight: Sight, kind: str) -> None:
+    found, confidence = kind_by_offer(first, sight)
+
+    assert found == kind
+    assert 0 < confidence < 1

@@ -40,7 +40,7 @@ CENTS = (
             },
             id="state",
         ),
-        pytest.param(CODE, {"price": "12.5", "currency": "EUR"}, id="code"),
+        pytest.param(CODE, {"price": "12.50", "currency": "EUR"}, id="code"),
         pytest.param(
             CENTS,
             {"price": "12.50", "sku": "TK-1", "availability": "in_stock", "brand": "Hearth"},
@@ -48,7 +48,7 @@ CENTS = (
         ),
         pytest.param('{"title": "Pot", "price": 3}', {}, id="another-thing"),
         pytest.param('{"title": "Tea Kettle", "price": 0}', {}, id="no-price"),
-        pytest.param('x = {"name": "Tea Kettle", price: 3}', {}, id="no-json"),
+        pytest.param('x = {"name": "Tea Kettle", price: 3}', {"price": "3"}, id="bare names"),
     ],
 )
 def test_the_object_of_the_pages_name_is_read(script: str, expected: dict[str, Any]) -> None:

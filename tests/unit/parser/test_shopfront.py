@@ -198,7 +198,11 @@ def test_the_number_of_a_thing_has_many_names(part: str, sku: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ['<div class="price">', '<b class="sku stock review">', '<i itemprop="price">']
+    "part",
+    [
+        *('<div class="price">', '<b class="sku stock review">', '<i itemprop="price">'),
+        *("<h1>A</h1><button>Add to cart</button><i>$1</i>", "<a href='/brand/x'>x</a>$1<br>", "$<b>"),
+    ],
 )
 def test_a_hostile_shop_is_bounded(part: str) -> None:
     page = read(part * 3_000 + "9", limits=Limits(extraction="records"))
@@ -359,3 +363,30 @@ def test_prices_as_shops_word_them(text: str, expected: tuple[str, str, str, str
     said = [(one.price, one.old_price, one.price_low, one.price_high) for one in page.products]
 
     assert (said or [("", "", "", "")]) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("language", "url", "currency", "is_sure"),
+    [
+        pytest.param("en", "https://shop.test/p/x", "USD", False, id="anybody's dollar"),
+        pytest.param("en-AU", "https://shop.test/p/x", "AUD", True, id="by language"),
+        pytest.param("en", "https://shop.com.au/p/x", "AUD", True, id="by address"),
+    ],
+)
+def test_a_bare_dollar_is_only_likely(language: str, url: str, currency: str, *, is_sure: bool) -> None:
+    html = f"<html lang={language}><body><h1>Kettle</h1><p class=price>$12.50</p><button>Add to cart</button>"
+    (product,) = read(html, url=url, limits=Limits(extraction="records")).products
+
+    assert product.currency == currency
+    assert (product.confidences["currency"] == product.confidences["price"]) is is_sure
+
+
+def test_what_only_the_way_to_buy_tells_is_less_sure_than_what_is_written() -> None:
+    html = "<h1>Kettle</h1><p class=price>$12.50</p>{}<button>Add to cart</button>"
+    limits = Limits(extraction="records")
+    likely, said = (
+        read(html.format(part), limits=limits).products[0] for part in ("", "<p class=stock>In stock</p>")
+    )
+
+    assert (likely.availability, said.availability) == ("in_stock", "in_stock")
+    assert likely.confidences["availability"] < said.confidences["availability"]

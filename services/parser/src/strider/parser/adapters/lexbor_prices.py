@@ -12,6 +12,8 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
+from strider.parser.core.prices import says_money
+
 MAX_PRICE_CHARS: Final = 400
 MAX_AMOUNTS: Final = 20
 MAX_DEPTH: Final = 16
@@ -19,11 +21,13 @@ MAX_NODES: Final = 200
 """That are looked at for one text."""
 
 _STRUCK: Final = frozenset({"s", "del", "strike"})
+_BLOCKS: Final = frozenset({"div", "p", "li", "td", "dd", "tr"})
 _SILENT: Final = frozenset({"script", "style", "svg", "noscript", "template", "select"})
 _PARTS: Final = re.compile(r"integer|decimal|fraction|cents?\b|currency|symbol|whole|digits|sign")
 _DIGIT: Final = re.compile(r"\d")
 _OWN: Final = re.compile(
     r"price|amount|old|was\b|sale|special|regular|compare|final|current|discount|save|unit"
+    r"|preis|precio|prezzo|preco|prix|prijs|anterior|actual|antes|ancien|barr[eé]|vecchio|statt|valor|\borg\b"
 )
 _CENTS: Final = re.compile(r"cents?\b|fraction|decimal|\bsup\b")
 _NAMES: Final = ("class", "id", "data-testid")
@@ -72,7 +76,7 @@ def _read(node: LexborNode, found: list[FoundAmount], into: FoundAmount, *, dept
         said = child.attributes
         words = " ".join(filter(None, (said.get(name) for name in _NAMES))).lower()
         if _is_own(child, tag, words):
-            own = FoundAmount(f"{into.words} {words}", into.is_struck or tag in _STRUCK)
+            own = FoundAmount(f"{into.words} {words}", into.is_struck or tag in _STRUCK, _label_of(into))
             found.append(own)
             _read(child, found, own, depth=depth + 1)
             into = FoundAmount(into.words, into.is_struck)
@@ -83,7 +87,18 @@ def _read(node: LexborNode, found: list[FoundAmount], into: FoundAmount, *, dept
             _read(child, found, into, depth=depth + 1)
 
 
+def _label_of(into: FoundAmount) -> str:
+    """Give what stands before an amount in the box that it is in: `List price:`."""
+    label = " ".join(into.text.split())
+    return f"{label} " if label and len(label) <= MAX_LABEL_CHARS and not _DIGIT.search(label) else ""
+
+
+MAX_LABEL_CHARS: Final = 30
+
+
 def _is_own(child: LexborNode, tag: str, words: str) -> bool:
     if tag in _STRUCK or tag == "ins":
+        return True
+    if tag in _BLOCKS and _DIGIT.search(text := text_of(child, MAX_PRICE_CHARS)) and says_money(text):
         return True
     return bool(_OWN.search(words) and not _PARTS.search(words) and _DIGIT.search(child.text()))

@@ -16,6 +16,7 @@ MAX_SCRIPT_CHARS: Final = 1024 * 1024
 
 _STATE_NAMES: Final = (
     "data-product",
+    "data-product_variations",
     "data-product-json",
     "data-item",
     "data-props",
@@ -31,7 +32,7 @@ def read_records(root: LexborNode, body: LexborNode) -> dict[str, Any]:
     return {
         "microdata": read_microdata(root),
         "rdfa": read_rdfa(root),
-        "shop": read_shop(body),
+        "shop": read_shop(root, body),
         "shop_scripts": tuple(_shop_scripts(root)),
     }
 

@@ -160,3 +160,55 @@ def _shown(signs: Signs, blocks: Sequence[Block], text: str) -> Iterable[tuple[s
         yield PageKind.PRODUCT, HINT
     if sum(block.kind == "pre" for block in blocks) > 2:  # noqa: PLR2004  # more than an example
         yield PageKind.DOCUMENTATION, HINT
+
+
+@dataclass(frozen=True, slots=True)
+class Impression:
+    """What a page is by all signs but those of a shop."""
+
+    kind: str
+    confidence: float
+    is_paged: bool = False
+    """Whether it goes on elsewhere."""
+
+
+NO_IMPRESSION: Final = Impression(PageKind.OTHER, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What is seen of a shop on a page."""
+
+    evidence: int
+    """How many kinds of signs tell of one thing that is sold; 0 where nothing is."""
+    boxes: int
+    """How many boxes of one make have a price and lead on."""
+    is_said: bool
+    """Whether the page says of itself that it is about something that is sold."""
+    is_empty: bool
+    """Whether it shows next to nothing."""
+
+
+MANY_SIGNS: Final = 3
+MANY_BOXES: Final = 4
+
+
+def is_list_of_goods(first: Impression, boxes: int) -> bool:
+    """Say whether what looks like a list shows that it is one: by more pages of it, or by what it lists."""
+    return first.kind == PageKind.LIST and (first.is_paged or boxes >= MANY_BOXES)
+
+
+def kind_by_offer(first: Impression, sight: Sight) -> tuple[str, float]:
+    """Say what a page is once it is known what it offers; gives the kind and how sure that is."""
+    name, confidence = first.kind, first.confidence
+    if name == PageKind.PRODUCT and not (sight.evidence or sight.is_said or sight.is_empty):
+        name, confidence = PageKind.OTHER, 0.5
+    if name == PageKind.LIST and sight.evidence and not is_list_of_goods(first, sight.boxes):
+        confidence /= 2  # a list in a shop shows what it lists
+    seen = round(sight.evidence / (sight.evidence + 2), 3)
+    is_one = sight.evidence >= MANY_SIGNS or (name == PageKind.OTHER and sight.evidence > 0)
+    if name != PageKind.PRODUCT and is_one and seen >= confidence:
+        return PageKind.PRODUCT, seen
+    if name == PageKind.OTHER and sight.boxes >= MANY_BOXES and not sight.evidence:
+        return PageKind.LIST, round(sight.boxes / (sight.boxes + MANY_BOXES), 3)
+    return name, confidence

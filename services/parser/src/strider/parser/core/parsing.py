@@ -39,6 +39,7 @@ from .metadata import (
 )
 from .outcomes import Unreadable, carried, header, unreadable
 from .outlinks import Outlinks, find_outlinks
+from .pagekinds import Impression
 from .pdfs import PdfReading, links_of_pdf, of_pdf
 from .portions import head_of, look_over, texts_of
 from .products import of_records
@@ -140,7 +141,9 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
         said["feed_urls"] = said["feed_urls"] or linked_feeds(outlinks.urls)
     if limits.extraction == ExtractionLevel.RECORDS:
         site = tools.read_site(page.url, content)
-        said |= {**of_records(reading, properties, base, site=site), **of_site(site)}
+        is_paged = bool(said["next_url"] or said["page_urls"])
+        kind = Impression(said["page_kind"], said["page_kind_confidence"], is_paged=is_paged)
+        said |= {**of_records(reading, properties, base, site=site, kind=kind), **of_site(site)}
     return PageParsed(
         **{**carried(page), **said},
         **of_directives(reading, page, limits),

@@ -78,6 +78,9 @@ _SIGNS: Final = (
         ("zł", "PLN"),
         ("Kč", "CZK"),
         ("¥", "JPY"),
+        ("\uffe5", "JPY"),
+        ("\uff04", "USD"),
+        ("\uffe1", "GBP"),
         ("円", "JPY"),
         ("元", "CNY"),
         ("$", "USD"),
@@ -104,6 +107,9 @@ _WORD: Final = re.compile(rf"(?<![^\W\d_])(?:{_ROUBLES}|грн|TL|RM|Rp|Rs|Ft|[L
 
 _CROWNS: Final = {"se": "SEK", "no": "NOK", "dk": "DKK"}
 """Whose crown is meant, by the top-level domain of a site."""
+
+_YEN: Final = {"cn": "CNY"}
+"""Whose ¥ is meant, by the top-level domain of a site or the land of its language; else Japan's."""
 
 _DOLLARS: Final = {
     "au": "AUD",
@@ -159,6 +165,7 @@ _NEAR: Final = "|".join(
         _WORD.pattern,
     ]
 )
+_MONEY: Final = re.compile(_NEAR)
 _TOUCHING: Final = re.compile(rf"(?:{_NEAR})[\s.:]*$")
 _TOUCHED: Final = re.compile(rf"(?:\s|[,.][-\u2013])*(?:{_NEAR})")
 _GOES_ON: Final = re.compile(r"\s*(?:[-\u2013\u2014~]|to|bis|à|a|al|do|до|até|tot)\s*$")
@@ -181,19 +188,32 @@ def _amount_of_money(text: str) -> re.Match[str] | None:
     return first
 
 
+def says_money(text: str) -> bool:
+    """Say whether a text bears a sign, a code or a word for money."""
+    return _MONEY.search(text[:MAX_CHARS]) is not None
+
+
 def read_currency(text: str, *, country: str = "") -> str:
     """Give the ISO 4217 code that a text names by code or sign; empty for none."""
     for code in _CODE.findall(text[:MAX_CHARS]):
         if code in _CURRENCIES or (code in _FURTHER and _BESIDE_NUMBER.search(text[:MAX_CHARS])):
             return str(code)
     sign, code = next(((sign, code) for sign, code in _SIGNS if sign in text[:MAX_CHARS]), ("", ""))
-    if sign == "$":
+    if sign in {"$", "\uff04"}:
         return _DOLLARS.get(country, code)
+    if sign in {"¥", "\uffe5"}:
+        return _YEN.get(country, code)
     word = None if sign else _WORD.search(text[:MAX_CHARS])
     return code if word is None else _WORDS.get(word[0].lower(), _CROWNS.get(country, ""))
 
 
 _BESIDE_NUMBER: Final = re.compile(r"\d\s?[A-Z]{3}(?![A-Za-z])|(?<![A-Za-z])[A-Z]{3}\s?\d")
+
+
+def is_bare_dollar(text: str, country: str) -> bool:
+    """Say whether a text says dollars without saying whose, and neither does the country."""
+    bare = "$" in text and not any(sign in text for sign, _ in _SIGNS if len(sign) > 1 and "$" in sign)
+    return bare and country not in _DOLLARS and country != "us" and not _CODE.search(text[:MAX_CHARS])
 
 
 def as_currency(text: str) -> str:
@@ -208,6 +228,42 @@ def as_currency(text: str) -> str:
 def country_of(url: str) -> str:
     """Give the country by which a bare sign of money is read; empty where the address names none."""
     return host(url).rpartition(".")[2] if "://" in url else ""
+
+
+_LANDS_OF_MONEY: Final = (
+    "EUR:de at fr it es nl be ie pt fi gr sk si ee lv lt lu mt cy hr;GBP:uk gb;USD:us;CHF:ch;SEK:se;NOK:no"
+    ";DKK:dk"
+    ";PLN:pl;CZK:cz;HUF:hu;RON:ro;RUB:ru;UAH:ua;TRY:tr;INR:in;JPY:jp;CNY:cn;KRW:kr;BRL:br;MXN:mx;AUD:au;NZD:nz"
+    ";CAD:ca;ZAR:za;SGD:sg;MYR:my;IDR:id;THB:th;VND:vn;PHP:ph;ILS:il;AED:ae;SAR:sa;HKD:hk;TWD:tw;ARS:ar;CLP:cl"
+    ";COP:co;PEN:pe;ISK:is"
+)
+_MONEY_OF_LAND: Final = {
+    land: code
+    for code, _, lands in (one.partition(":") for one in _LANDS_OF_MONEY.split(";"))
+    for land in lands.split()
+}
+
+
+def money_of(country: str) -> str:
+    """Give the currency in which a land's shops mostly sell; empty where it is not known."""
+    return _MONEY_OF_LAND.get(country, "")
+
+
+_LANDS: Final = {"sv": "se", "da": "dk", "nb": "no", "nn": "no", "no": "no", "zh": "cn", "zh-hans": "cn"}
+"""Where a language without its land is mostly spoken, as far as a sign of money hangs on it."""
+
+
+def land_of(url: str, language: str) -> str:
+    """Give the country by which a bare sign of money is read: the address's, else the language's."""
+    country = country_of(url)
+    if len(country) == LAND_CHARS:
+        return country
+    tag = language.lower().replace("_", "-")
+    land = tag.rpartition("-")[2]
+    return land if "-" in tag and len(land) == LAND_CHARS else _LANDS.get(tag, country)
+
+
+LAND_CHARS: Final = 2
 
 
 def _decimal(digits: str) -> str:

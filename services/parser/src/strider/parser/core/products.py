@@ -7,22 +7,24 @@ trusted most, and names it; what no source says stays unknown. What the page is 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from strider.contracts.generated.events import Product
 from strider.contracts.generated.words import AttributeSource
 
-from .metadata import Properties, resolve
-from .offers import IMAGES_TOLD, MAX_TEXT_CHARS, amount_of, as_gtin, read_product, state_named, variants_of
-from .pictures import ToldImage, pixels_in, place_pictures
-from .prices import as_currency, country_of
+from .metadata import Properties
+from .offers import IMAGES_TOLD, read_product, variants_of
+from .pagekinds import NO_IMPRESSION, Impression, Sight, is_list_of_goods, kind_by_offer
+from .pictures import place_pictures
+from .prices import land_of
 from .rdfa import resolve_subjects
 from .readings import HtmlReading
-from .shopdata import read_shop_data
-from .shopfront import Front, find_offer
+from .shopdata import currency_of, read_shop_data
+from .shopfront import Front, Offer, find_offer
+from .shopmetas import of_metas, of_open_graph
 from .sitefields import SiteReading, product_of
 from .structured import JSON_LD, MICRODATA, RDFA, Structured, read_json_ld, types_of
 
@@ -47,6 +49,11 @@ _CONFIDENCES: Final = {
     AttributeSource.META: 0.7,
     AttributeSource.HEURISTIC: 0.5,
 }
+HEADED: Final = 0.8
+"""Of a name that is the heading of what is sold."""
+LIKELY: Final = 0.35
+"""Of what nobody says, and mostly holds where other things are said."""
+
 _SOURCES: Final = {
     JSON_LD: AttributeSource.JSON_LD,
     MICRODATA: AttributeSource.MICRODATA,
@@ -59,9 +66,9 @@ class _Known:
     """One product, as far as it is known: attributes with who said them."""
 
     name: str
-    told: dict[str, tuple[Any, AttributeSource]] = field(default_factory=dict)
+    told: dict[str, tuple[Any, AttributeSource, float]] = field(default_factory=dict)
 
-    def hear(self, source: AttributeSource, said: dict[str, Any]) -> None:
+    def hear(self, source: AttributeSource, said: Mapping[str, Any], confidence: float | None = None) -> None:
         """Take in what was not known yet; what belongs together is believed together or not at all."""
         has_price = "price" in self.told
         for attribute, value in said.items():
@@ -69,65 +76,140 @@ class _Known:
             if is_of_price and "price" in said and self.told["price"][0] != said["price"]:
                 continue
             if value is not None and value not in ("", (), {}):
-                self.told.setdefault(attribute, (value, source))
+                sure = _CONFIDENCES[source] if confidence is None else confidence
+                self.told.setdefault(attribute, (value, source, sure))
 
 
 def of_records(
-    reading: HtmlReading, properties: Properties, base: str, *, site: SiteReading | None = None
+    reading: HtmlReading,
+    properties: Properties,
+    base: str,
+    *,
+    site: SiteReading | None = None,
+    kind: Impression = NO_IMPRESSION,
 ) -> dict[str, Any]:
-    """Write what a page says for machines, and what it offers, as fields of the event."""
+    """Write what a page says for machines, what it offers, and its kind as far as that hangs on it.
+
+    `kind` is what the page is by all other signs.
+    """
     items, errors = read_json_ld(reading.data_blocks)
     rdfa = resolve_subjects(reading.rdfa, base)
     structured = Structured(items, reading.microdata, rdfa, properties.listed_open_graph(), errors)
     if site is not None and site.problem:
         structured = replace(structured, errors=(site.problem, *errors))
-    products = find_products(structured, properties, reading, base=base, said=product_of(site, base))
-    return {**structured.fields(), "products": products}
+    found = _Page(structured, properties, reading, base, is_list=is_list_of_goods(kind, reading.shop.boxes))
+    products, offer = _find(found, product_of(site, base))
+    page_kind, confidence = kind_by_offer(kind, _sight(found, offer, has_products=bool(products)))
+    return {
+        **structured.fields(),
+        "products": products,
+        "page_kind": page_kind,
+        "page_kind_confidence": confidence,
+    }
 
 
-def find_products(
-    structured: Structured,
-    properties: Properties,
-    reading: HtmlReading,
-    *,
-    base: str,
-    said: dict[str, Any],
-) -> tuple[Product, ...]:
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What is known of a page when its products are looked for."""
+
+    structured: Structured
+    properties: Properties
+    reading: HtmlReading
+    base: str
+    is_list: bool = False
+
+    @property
+    def title(self) -> str:
+        """Give what names the page."""
+        return self.properties.say("og:title") or self.reading.title or self.reading.heading
+
+    @property
+    def is_said(self) -> bool:
+        """Say whether Open Graph calls it a product's."""
+        return self.properties.say("og:type").startswith("product")
+
+
+def _sight(page: _Page, offer: Offer, *, has_products: bool) -> Sight:
+    return Sight(
+        evidence=offer.evidence,
+        boxes=page.reading.shop.boxes,
+        is_said=page.is_said or has_products,
+        is_empty=len(page.reading.text) < SHELL_CHARS,
+    )
+
+
+SHELL_CHARS: Final = 80
+"""A page of fewer characters shows nothing without its scripts."""
+
+
+def _find(page: _Page, said: dict[str, Any]) -> tuple[tuple[Product, ...], Offer]:
     """Give the products of a page; `said` is what a parser of its site found, and goes before all else."""
+    reading, base, title = page.reading, page.base, page.title
     products: list[_Known] = []
     if said:
         _meet(products, AttributeSource.SITE_PARSER, {"name": "", **said})
-    for source, known in _said(structured, base):
+    for source, known in _said(page.structured, base):
         _meet(products, source, known)
-    title = properties.say("og:title") or reading.title or reading.heading
-    beside = [(AttributeSource.OPEN_GRAPH, _of_open_graph(properties, base, title))]
-    beside.append((AttributeSource.META, _of_metas(properties)))
-    front = Front(
-        reading.shop,
-        reading.text,
-        base,
-        title=title,
-        is_said=properties.say("og:type").startswith("product") or bool(products),
-        country=country_of(base),
-    )
-    offer = find_offer(front)
-    beside.append((AttributeSource.HEURISTIC, offer))
-    main = _main(products, title, offer)
-    if main is None or not _WANTED.issubset(main.told):
-        told = _of_scripts(reading, offer, title)
-        # An object of the page's name knows its number better than an element that is somewhere on the page.
-        beside.insert(
-            -1, (AttributeSource.HEURISTIC, {name: told[name] for name in _NUMBERS if name in told})
+    country = land_of(base, reading.language)
+    is_said = page.is_said or bool(products)
+    offer = find_offer(
+        Front(
+            reading.shop,
+            reading.text,
+            base,
+            title=title,
+            is_said=is_said,
+            country=country,
+            is_list=page.is_list,
         )
-        beside.append((AttributeSource.HEURISTIC, told))
-    if main is None and not products and any(known.get("name") for _, known in beside):
+    )
+    main = _main(products, title, offer.said)
+    beside = _beside(page, offer, main)
+    if main is None and not products and any(one.said.get("name") for one in beside):
         main = _Known(title)
         products.append(main)
-    for source, known in beside:
+    for one in beside:
         if main is not None:
-            main.hear(source, known)
+            main.hear(one.source, one.said, one.confidence)
     products.sort(key=lambda known: known is not main)
-    return tuple(_product(known, reading, base) for known in products[:MAX_PRODUCTS] if "name" in known.told)
+    found = [_product(known, reading, base) for known in products[:MAX_PRODUCTS] if "name" in known.told]
+    return tuple(found), offer
+
+
+class _Heard(NamedTuple):
+    """What one source says of the page's product."""
+
+    source: AttributeSource
+    said: Mapping[str, Any]
+    confidence: float
+
+
+def _beside(page: _Page, offer: Offer, main: _Known | None) -> list[_Heard]:
+    """Give what is said of the page's product beside its structured data, the most trusted first."""
+    own, reading = AttributeSource.HEURISTIC, page.reading
+    open_graph, metas = of_open_graph(page.properties, page.base, page.title), of_metas(page.properties)
+    is_known = main is not None and _WANTED.issubset(main.told)
+    # The object of a list's name is the list: it has the price of something in it.
+    is_known = is_known or (main is None and page.is_list and not offer.said)
+    told = {} if is_known else _of_scripts(reading, offer.said, page.title, page.base)
+    heard = [
+        # What people read as its name above its price is its name: titles are made for search engines.
+        _Heard(own, {"name": offer.said.get("name", "")}, HEADED),
+        _of(AttributeSource.OPEN_GRAPH, open_graph),
+        _of(AttributeSource.META, metas),
+        # An object of the page's name knows its number better than an element that is somewhere on the page.
+        _of(own, {name: told[name] for name in _NUMBERS if name in told}),
+        _of(own, offer.said),
+        _of(own, told),
+    ]
+    if "currency" not in offer.said and (main is not None or offer.said or told):
+        heard.append(_of(own, {"currency": currency_of(reading.shop_scripts)}))
+    heard.append(_Heard(own, offer.likely, LIKELY))
+    return heard
+
+
+def _of(source: AttributeSource, said: Mapping[str, Any]) -> _Heard:
+    return _Heard(source, said, _CONFIDENCES[source])
 
 
 _NUMBERS: Final = ("sku", "gtin", "mpn")
@@ -135,9 +217,9 @@ _WANTED: Final = frozenset({"price", "currency", "availability", "sku"})
 """Without one of these scripts are asked as well."""
 
 
-def _of_scripts(reading: HtmlReading, offer: dict[str, Any], title: str) -> dict[str, Any]:
+def _of_scripts(reading: HtmlReading, offer: Mapping[str, Any], title: str, base: str) -> dict[str, Any]:
     names = dict.fromkeys(filter(None, (offer.get("name"), reading.heading, title)))
-    found = (read_shop_data(reading.shop_scripts, name) for name in names)
+    found = (read_shop_data(reading.shop_scripts, name, url=base, text=reading.text) for name in names)
     return next((said for said in found if said), {})
 
 
@@ -195,7 +277,7 @@ def _meet(products: list[_Known], source: AttributeSource, said: dict[str, Any])
     known.hear(source, said)
 
 
-def _main(products: list[_Known], title: str, offer: dict[str, Any]) -> _Known | None:
+def _main(products: list[_Known], title: str, offer: Mapping[str, Any]) -> _Known | None:
     """Say which product the page is about, where one is."""
     if len(products) == 1:
         return products[0]
@@ -214,69 +296,15 @@ def _alike(one: str, other: str) -> float:
     return len(words & others) / (min(len(words), len(others)) or 1)
 
 
-def _of_open_graph(properties: Properties, base: str, title: str) -> dict[str, Any]:
-    say = properties.say
-    amount = say("product:sale_price:amount", "product:price:amount", "og:price:amount")
-    if not amount and not say("og:type").startswith("product"):
-        return {}
-    before = say("product:original_price:amount", "og:price:standard_amount", "product:price:amount")
-    price, old = amount_of(amount), amount_of(before)
-    images = list(dict.fromkeys(filter(None, (resolve(said, base) for said in properties.all("og:image")))))
-    image = images[0] if images else ""
-    width, height = (pixels_in(say(f"og:image:{side}")) for side in ("width", "height"))
-    return {
-        "name": title,
-        "description": say("og:description")[:MAX_TEXT_CHARS],
-        "price": price,
-        "old_price": old if price and old and float(old) > float(price) else "",
-        "currency": as_currency(
-            say("product:price:currency", "og:price:currency", "product:sale_price:currency")
-        ),
-        "availability": state_named(say("product:availability", "og:availability")),
-        "brand": say("product:brand", "og:brand"),
-        "category": say("product:category"),
-        "sku": say("product:retailer_item_id", "product:sku"),
-        "gtin": as_gtin(say("product:gtin", "product:ean", "product:upc", "product:isbn")),
-        "mpn": say("product:mfr_part_no"),
-        "condition": say("product:condition"),
-        "image_urls": tuple(images[:IMAGES_OF_OPEN_GRAPH]),
-        IMAGES_TOLD: {image: ToldImage(width, height, say("og:image:alt"))} if image else {},
-    }
-
-
-IMAGES_OF_OPEN_GRAPH: Final = 50
-
-
-def _of_metas(properties: Properties) -> dict[str, Any]:
-    """Read meta elements beside Open Graph: properties of items without their item, and Twitter's labels."""
-    say = properties.say
-    said: dict[str, Any] = {
-        "price": amount_of(say("price", "product_price", "lowprice")),
-        "currency": as_currency(say("pricecurrency", "currency", "product_currency")),
-        "sku": say("sku", "productid"),
-        "gtin": as_gtin(say("gtin13", "gtin", "gtin12")),
-        "mpn": say("mpn"),
-        "brand": say("brand"),
-        "availability": state_named(say("availability")),
-    }
-    for number in ("1", "2"):
-        label, value = say(f"twitter:label{number}").lower(), say(f"twitter:data{number}")
-        if label in {"price", "preis", "prix", "precio"}:
-            said["price"] = said["price"] or amount_of(value)
-        elif label in {"availability", "brand"}:
-            said[label] = said[label] or (state_named(value) if label == "availability" else value)
-    return said
-
-
 def _product(known: _Known, reading: HtmlReading, base: str) -> Product:
-    of_images, _ = known.told.pop(IMAGES_TOLD, ({}, None))
-    values = {name: value for name, (value, _) in known.told.items()}
+    of_images = known.told.pop(IMAGES_TOLD)[0] if IMAGES_TOLD in known.told else {}
+    values = {name: told[0] for name, told in known.told.items()}
     named, shown = values.get("image_urls", ()), reading.shop.pictures
     pictures = place_pictures(named, shown, values["name"], base=base, told=of_images)
     told = json.dumps(values, sort_keys=True, default=str, ensure_ascii=False)
     return Product(
         **{**values, **pictures},
         content_hash=sha256(told.encode("utf-8", "replace")).hexdigest(),
-        sources={name: source.value for name, (_, source) in known.told.items()},
-        confidences={name: _CONFIDENCES[source] for name, (_, source) in known.told.items()},
+        sources={name: source.value for name, (_, source, _) in known.told.items()},
+        confidences={name: sure for name, (_, _, sure) in known.told.items()},
     )

@@ -2,7 +2,7 @@
 
 Shops hand their scripts what they show: as JSON of its own, or within code. Takes the texts of scripts and
 the page's heading, gives the attributes of the one object that bears the heading's name and has a price.
-Reads only what is JSON; runs nothing, and looks at each text once.
+Reads what is written down; runs nothing, and looks at each text once.
 """
 
 from __future__ import annotations
@@ -12,42 +12,44 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from .offers import amount_of, as_gtin, state_named, text_of
+from .looseobjects import read_object, unquoted
+from .shopobjects import NAMES, named_as, read_shop_object, words_of
 
 MAX_CHARS: Final = 2 * 1024 * 1024
 MAX_OBJECTS: Final = 5_000
-MAX_NAMES: Final = 50
+MAX_NAMES: Final = 2_000
+"""Names within code that are looked at."""
+MAX_FITTING: Final = 20
 """Objects within code that are read because their name is the page's."""
 MAX_OBJECT_CHARS: Final = 20_000
-ALIKE: Final = 0.8
-CENTS: Final = 100
+FEW: Final = 20
+"""Quoted quotes that a script may have without having data in a string."""
 
-_NAMES: Final = ("name", "title", "productName", "product_name", "item_name", "displayName")
-_PRICES: Final = ("salePrice", "sale_price", "finalPrice", "final_price", "currentPrice", "price", "amount")
-_CURRENCIES: Final = ("currency", "currencyCode", "priceCurrency", "currency_code", "currencyIso")
-_SKUS: Final = ("sku", "productSku", "product_sku", "skuId", "itemNumber")
-_STOCKS: Final = (
-    "availability",
-    "stockStatus",
-    "stock_status",
-    "inStock",
-    "in_stock",
-    "isInStock",
-    "available",
+_QUOTED: Final = '\\"'
+_KEYS: Final = (
+    "name|title|productName|product_name|item_name|displayName|productTitle|product_title|prodName|Name"
 )
-_IN_CENTS: Final = frozenset({"compare_at_price", "public_title", "price_min", "price_varies"})
-_NAMED: Final = re.compile(rf'"(?:{"|".join(_NAMES)})"\s*:\s*("(?>[^"\\]|\\.){{1,300}}")')
+_NAMED: Final = re.compile(
+    rf"""(?<![\w$])["']?(?:{_KEYS})["']?\s*:\s*("(?>[^"\\]|\\.){{1,300}}"|'(?>[^'\\]|\\.){{1,300}}')"""
+)
+_ENOUGH: Final = ("currency", "availability", "sku", "brand")
+_CURRENCY: Final = re.compile(
+    r"""["']?(?:price_?)?currency(?:_?(?:code"
+    r"|iso))?["']?\s*[:=]\s*(?:\{\s*["']active["']\s*:\s*)?["']([A-Z]{3})["']""",
+    re.IGNORECASE,
+)
 
 
-def read_shop_data(scripts: Sequence[str], name: str) -> dict[str, Any]:
+def read_shop_data(scripts: Sequence[str], name: str, *, url: str = "", text: str = "") -> dict[str, Any]:
     """Give what is said of the product of this name; empty where nothing is.
 
-    What the first object that has a price leaves open is taken from others of the same name and price.
+    What the first object that has a price leaves open is taken from others of the same name and price. Of
+    forms the one counts that `url` names; a number that is a mere identity counts where `text` says it.
     """
-    wanted = set(name.casefold().split())
+    wanted = words_of(name)
     said: dict[str, Any] = {}
-    for found in _of_name(scripts, wanted) if wanted else ():
-        told = _said(found)
+    for found in _of_name(scripts, wanted, name) if wanted else ():
+        told = read_shop_object(found, url=url, text=text)
         if not said:
             said = told if told["price"] else {}
         elif told["price"] in ("", said["price"]):
@@ -57,27 +59,25 @@ def read_shop_data(scripts: Sequence[str], name: str) -> dict[str, Any]:
     return said
 
 
-_ENOUGH: Final = ("currency", "availability", "sku", "brand")
+def currency_of(scripts: Sequence[str]) -> str:
+    """Give the one currency that all scripts speak of; empty where they name none, or several."""
+    found = {match[1].upper() for text in scripts for match in _CURRENCY.finditer(text[:MAX_CHARS])}
+    return found.pop() if len(found) == 1 else ""
 
 
-def _of_name(scripts: Sequence[str], wanted: set[str]) -> Iterator[dict[str, Any]]:
+def _of_name(scripts: Sequence[str], wanted: frozenset[str], name: str) -> Iterator[dict[str, Any]]:
     left = MAX_CHARS
     for text in scripts:
         left -= len(text)
         if left < 0:
             return
-        yield from _objects(text, wanted)
+        yield from _objects(text, wanted, name)
         if text.count(_QUOTED) >= FEW:  # data within a string of code
-            yield from _objects(text.replace("\\\\", "\\").replace(_QUOTED, '"'), wanted)
+            yield from _objects(text.replace("\\\\", "\\").replace(_QUOTED, '"'), wanted, name)
 
 
-_QUOTED: Final = '\\"'
-FEW: Final = 20
-"""Quoted quotes that a script may have without having data in a string."""
-
-
-def _objects(text: str, wanted: set[str]) -> Iterator[dict[str, Any]]:
-    """Give objects of this name: of a text that is JSON, else of what in it is."""
+def _objects(text: str, wanted: frozenset[str], name: str) -> Iterator[dict[str, Any]]:
+    """Give objects of this name: of a text that is JSON, else of what in it is written down as one."""
     if text.lstrip()[:1] in {"{", "["}:
         try:
             value = json.loads(text)
@@ -86,19 +86,28 @@ def _objects(text: str, wanted: set[str]) -> Iterator[dict[str, Any]]:
         if value is not None:
             yield from (one for one in _within(value) if _is_named(one, wanted))
             return
-    decoder = json.JSONDecoder(strict=False)
+    fitting = 0
     for number, match in enumerate(_NAMED.finditer(text)):
-        if number >= MAX_NAMES:
+        if number >= MAX_NAMES or fitting >= MAX_FITTING:
             return
-        if not _alike(_unquoted(match[1]), wanted):
+        said = unquoted(match[1])
+        is_form = said.casefold().startswith(f"{name.casefold()} - ")
+        if not is_form and not named_as(said, wanted):
             continue
-        begin = _opening(text, match.start())
-        try:
-            value, _ = decoder.raw_decode(text, begin) if begin >= 0 else (None, 0)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield value
+        fitting += 1
+        begins = _openings(text, match.start())
+        # The name of a form of a product: what holds the forms is the product.
+        for begin in begins[1:] if is_form else begins[:1]:
+            if (value := _object_at(text, begin)) is not None:
+                yield value
+
+
+def _object_at(text: str, begin: int) -> dict[str, Any] | None:
+    try:
+        value, _ = json.JSONDecoder(strict=False).raw_decode(text, begin)
+    except (ValueError, RecursionError):
+        value = read_object(text, begin)
+    return value if isinstance(value, dict) else None
 
 
 def _within(value: Any) -> Iterator[dict[str, Any]]:
@@ -113,81 +122,26 @@ def _within(value: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(inner for inner in one[:MAX_OBJECTS] if isinstance(inner, dict | list))
 
 
-def _opening(text: str, at: int) -> int:
-    """Find where the object begins in which this stands; -1 where that is too far away."""
-    depth = 0
+def _openings(text: str, at: int) -> list[int]:
+    """Find where the object begins in which this stands, and the one around it; not those too far away."""
+    depth, found = 0, []
     for place in range(at - 1, max(-1, at - MAX_OBJECT_CHARS), -1):
         char = text[place]
         if char in "}]":
             depth += 1
         elif char in "{[":
-            if depth == 0:
-                return place if char == "{" else -1
-            depth -= 1
-    return -1
+            if depth == 0 and char == "{":
+                found.append(place)
+                if len(found) > 1:
+                    break
+            elif depth == 0 and not found:
+                return []  # a name in a list is no object's
+            depth = max(0, depth - 1)
+    return found
 
 
-def _is_named(one: dict[str, Any], wanted: set[str]) -> bool:
-    return any(isinstance(one.get(name), str) and _alike(one[name], wanted) for name in _NAMES)
-
-
-def _alike(name: str, wanted: set[str]) -> bool:
-    words = set(name.casefold().split())
-    return len(words & wanted) >= ALIKE * max(len(words), len(wanted))
-
-
-def _said(one: dict[str, Any]) -> dict[str, Any]:
-    variants = one.get("variants")
-    first = variants[0] if isinstance(variants, list) and variants and isinstance(variants[0], dict) else {}
-    return {
-        "name": _first(one, _NAMES),
-        "price": _price(one) or _price(first),
-        "currency": (_first(one, _CURRENCIES) or _first(_inner(one), _CURRENCIES)).upper()[:3],
-        "availability": _state(one) or _state(first),
-        "sku": _first(one, _SKUS) or _first(first, _SKUS),
-        "brand": text_of(one.get("brand")) or text_of(one.get("vendor")),
-        "gtin": as_gtin(
-            _first(one, ("gtin", "gtin13", "ean", "upc", "barcode")) or _first(first, ("barcode",))
-        ),
-        "mpn": _first(one, ("mpn", "manufacturerPartNumber")),
-    }
-
-
-def _price(one: dict[str, Any]) -> str:
-    """Give the price; one large shop software says whole numbers of cents, and is known by other names."""
-    for name in _PRICES:
-        value = one.get(name)
-        if isinstance(value, dict):
-            value = next((value[inner] for inner in ("value", "amount", "price") if inner in value), None)
-        if isinstance(value, int) and not isinstance(value, bool) and not _IN_CENTS.isdisjoint(one):
-            value = f"{value // CENTS}.{value % CENTS:02}"
-        amount = amount_of(value) if isinstance(value, str | int | float) else ""
-        if amount and float(amount) > 0:
-            return amount
-    return ""
-
-
-def _inner(one: dict[str, Any]) -> dict[str, Any]:
-    return next((value for name in _PRICES if isinstance(value := one.get(name), dict)), {})
-
-
-def _state(one: dict[str, Any]) -> str:
-    for name in _STOCKS:
-        value = one.get(name)
-        if isinstance(value, bool):
-            return "in_stock" if value else "out_of_stock"
-        if isinstance(value, str) and (state := state_named(value)):
-            return state
-    return ""
-
-
-def _first(one: dict[str, Any], names: Sequence[str]) -> str:
-    values = (one.get(name) for name in names)
-    return next((text for value in values if isinstance(value, str | int) and (text := text_of(value))), "")
-
-
-def _unquoted(text: str) -> str:
-    try:
-        return str(json.loads(text, strict=False))
-    except ValueError:
-        return text
+def _is_named(one: dict[str, Any], wanted: frozenset[str]) -> bool:
+    return any(
+        isinstance(value, str) and key.lower().replace("_", "") in NAMES and named_as(value, wanted)
+        for key, value in one.items()
+    )

@@ -18,6 +18,14 @@ PROPERTY: Final = 4
 """An itemprop; `words` is its name."""
 NUMBER: Final = 5
 """What an element or a field of a form says that is called the number of a thing, in other words than SKU."""
+MONEY: Final = 6
+"""An amount beside its currency that no name announces; `text` begins with its label, where it has one."""
+SHARE: Final = 7
+"""How much is taken off, as a share."""
+BRAND: Final = 8
+"""What leads to everything of one brand, or shows its mark."""
+SCORE: Final = 9
+"""A rating in data or as a share of its stars; `words` says of how many."""
 
 
 class Sign(NamedTuple):
@@ -55,6 +63,8 @@ class Shop:
     pictures: Sequence[Picture] = ()
     page_words: str = ""
     """Names of the whole page."""
+    boxes: int = 0
+    """How many boxes of one make have a price and lead on: those of a list."""
 
 
 NO_SHOP: Final = Shop()

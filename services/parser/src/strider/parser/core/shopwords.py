@@ -21,14 +21,23 @@ def _any_of(*words: str) -> str:
 
 BUY: Final = re.compile(
     _any_of(
-        r"\b(?:add(?: item)? to (?:my )?(?:cart|bag|basket|trolley|order)|buy (?:it )?now|order now",
+        r"\b(?:add(?: item)? to (?:my |your |the )?(?:shopping )?(?:cart|bag|basket|trolley|order|tote)",
+        r"buy (?:it )?now|order now|add for (?=[^\w\s]?\d)|(?:zum|in) (?:den )?warenkorb|ajouter au caddie",
+        r"pre-?order(?: now)?$|(?:jetzt )?vorbestellen|précommander|reservar ahora|hozzáadás a kosárhoz",
+        r"prida[tť] do ko[šs][íi]ka|přidat do košíku|vlo[žz]i[tť] do ko[šs][íi]k[ua]|do ko[šs][íi]k[ua]",
+        r"dodaj do koszyka|adaug[ăa] în co[șs]|în co[șs]|u košaricu|v košarico|hemen al|sat\u0131n al",
+        r"lisää ostoskoriin|osta nyt|køb|kjøp|köp(?: nu)?$|handla|afegir a la cistella|agregar a la bolsa",
+        r"αγορά|προσθήκη στο καλάθι|купити|до кошика|masukkan keranjang|thêm vào giỏ|הוסף לסל|أضف إلى السلة",
         r"purchase now",
         r"in den (?:warenkorb|einkaufswagen)|jetzt kaufen|ajouter au panier|acheter|aggiungi al carrello",
         r"acquista",
         r"a[ñn]adir (?:al carrito|a la cesta)|agregar al carrito|comprar|adicionar ao carrinho",
         r"in (?:het )?winkelwagen|in winkelmandje|l[äa]gg (?:i|till i) varukorg|k[øo]b nu|l[æa]g i kurv",
         r"legg i handlekurv|do koszyka|kup teraz|do ko[šs][íi]ku|kos[áa]rba|sepete ekle|в корзину|купить)",
-        r"カートに入れる|加入购物车|장바구니",
+        r"カートに(?:入れる|追加)|カゴに入れる|今すぐ(?:購入|買う)|購入する"
+        r"|加入购物[车車]|加入購物車|立即购买|立即購買"
+        r"|장바구니|바로 ?구매",
+        r"구매하기|ซื้อ(?:เลย|สินค้า)|ใส่ตะกร้า",
     ),
     re.IGNORECASE,
 )
@@ -40,7 +49,7 @@ _STOCKED: Final = _any_of(
     r"in magazzino|op voorraad|leverbaar|i lager|på lager|dostępny|w magazynie|skladem|na skladě",
     r"raktáron|készleten",
     r"stokta|varastossa|în stoc|na (?:zalihi|stanju|skladištu)|noliktavā|saadaval|tersedia|còn hàng|متوفر",
-    r"в наличии|на складе|в наявності|διαθέσιμο|σε απόθεμα",
+    r"в наличии|на складе|в наявності|διαθέσιμο|σε απόθεμα|på lager|disponibles?|immediatamente disponibile",
 )
 _NOT: Final = _any_of(
     r"not|no longer|never|nicht|kein|derzeit nicht|non|pas|no|não|sin|sem|niet|ikke|inte|ej|slut|nie|není",
@@ -53,12 +62,16 @@ _STATES: Final = {
         r"ausverkauft|vergriffen|rupture|épuisé|indisponible|agotado|indisponibil|stoc epuizat",
         r"sin (?:stock|existencias)|esgotado|indisponível|fora de estoque|sem estoque|esaurito|uitverkocht",
         r"slutsåld|udsolgt|utsolgt|wyprzedan[ey]|niedostępny|brak w magazynie|vyprodáno|elfogyott|tükendi",
-        r"stokta yok|распродано|loppu|ei varastossa|εξαντλ|habis|hết hàng|نفذ",
+        r"stokta yok|tükenmi[şs]tir|не доступен|нет на складе|temporarily out|ikke tilgjengelig"
+        r"|momentan nicht",
+        r"derzeit ausverkauft|non en stock|plus disponible|waitlist|(?:сообщить|уведомить) \u043e поступлении"
+        r"|me prévenir|m['\u2019]alerter|avísame|avise-me|avisami|meldung bei|benachrichtig|powiadom"
+        r"|hlídat|stoc epuizat|распродано|loppu|ei varastossa|εξαντλ|habis|hết hàng|نفذ",
         rf"(?:{_NOT}) (?:(?:currently|mehr|auf|est|è|está) )?(?:{_STOCKED})",
     ),
     Availability.PREORDER: _any_of(
         r"pre-?order|vorbestell|(?:en )?précommand|reserva anticipada|preventa|preordine|pré-venda",
-        r"przedsprzedaż|предзаказ",
+        r"przedsprzedaż|предзаказ|erscheint am|reserver nå|förbeställ|pré-encomenda|předobjedn",
     ),
     Availability.BACKORDER: _any_of(
         r"(?:available on )?back-?order|nachbestell|sur commande|bajo pedido|su ordinazione|op bestelling",
@@ -76,7 +89,8 @@ _STATES: Final = {
 """In the order in which they are looked for: what is not there is said with the word for being there."""
 
 _UNSPACED: Final = {
-    Availability.OUT_OF_STOCK: r"在庫切れ|在庫なし|売り切れ|缺货|缺貨|售罄|품절|สินค้าหมด",
+    Availability.OUT_OF_STOCK: r"在庫切れ|品切れ|入荷待ち|无货|無貨|已售完|補貨中|일시품절"
+    r"|在庫なし|売り切れ|缺货|缺貨|售罄|품절|สินค้าหมด",
     Availability.PREORDER: r"予約受付|预售|預購|예약",
     Availability.IN_STOCK: r"在庫あり|有货|有貨|现货|現貨|재고 있음|มีสินค้า",
 }
@@ -93,35 +107,78 @@ _STATE_OF: Final = tuple(
 )
 
 _NUMBER_WORD: Final = r"(?:no|nr|num(?:ber|mer)?|code|id|#)"
-SKU_LABEL: Final = _any_of(
-    rf"(?:product |item )?sku|item[ .]?(?:model )?{_NUMBER_WORD}|art(?:ikel|icle)?[.-]*[ ]?{_NUMBER_WORD}",
-    rf"prod(?:uct|ukt)[ -]?{_NUMBER_WORD}|bestell-?n(?:r|ummer)|réf(?:érence)?|referencia|ref",
-    r"código|cód|codice(?: (?:articolo|prodotto))?|cod|stock (?:code|number|#)",
-    rf"style(?: (?:no|number|code|#))|catalog(?: {_NUMBER_WORD})|model(?: {_NUMBER_WORD})?|modell",
-    r"modèle|part (?:no|number|#)",
-    r"vare(?:nummer|nr)|tuotenumero|kod produktu|symbol|nr katalogowy|kód(?: produktu)?|cikkszám",
-    r"(?:ürün|stok) kodu|артикул|арт|код товара|品番|型番|型号|商品番号|货号|貨號|품번|상품코드",
+CODE_LABEL: Final = _any_of(
+    rf"(?:product |item |web )?sku(?: {_NUMBER_WORD})?|item[ .]?{_NUMBER_WORD}|web {_NUMBER_WORD}",
+    rf"art(?:ikel|icle|ículo|icolo|igo)?[.-]*[ ]?{_NUMBER_WORD}|artikelnr|artikkelnr|artnr",
+    rf"prod(?:uct|ukt)[ -]?{_NUMBER_WORD}|bestell-?n(?:r|ummer)|réf(?:érence)?(?: (?:du )?produit)?",
+    r"referencia|referência|referenz|ref|riferimento|código(?: del? produ[ct]to)?|cód|codi",
+    r"codice(?: (?:articolo|prodotto))?|cod(?: produs)?|stock (?:code|number|#)|stock keeping unit",
+    rf"style(?: (?:no|number|code|#))|catalog(?:ue)?(?: {_NUMBER_WORD})|order (?:code|number|no)",
+    r"vare(?:nummer|nr)|tuotenumero|tuotekoodi|kod produktu|symbol|nr katalogowy|kód(?: (?:produktu|zboží"
+    r"|tovaru))?",
+    r"cikkszám|termékkód|šifra|(?:ürün|stok) kodu|stok no|артикул|арт|код товара|код|κωδικός(?: προϊόντος)?",
+    r"品番|商品番号|商品コード|货号|貨號|商品编号|商品編號"
+    r"|품번|상품코드|상품번호|asin|mã sản phẩm|\u05de\u05e7\u05f4?\u05d8",
 )
+"""What a shop calls the number by which it sells a thing."""
+
+MODEL_LABEL: Final = _any_of(
+    rf"item model {_NUMBER_WORD}|model(?: {_NUMBER_WORD})?|modell(?:nummer|-nr)?|modèle|modelo|part (?:no"
+    rf"|number|#)|型番|型号|型號",
+)
+"""What makers call their number; shops sell by it where they have none of their own."""
+
+SKU_LABEL: Final = _any_of(CODE_LABEL, MODEL_LABEL)
 MPN_LABEL: Final = _any_of(
-    r"mpn|manufacturer(?:'s)? (?:part )?(?:no|number|#|code)|mfr\.? ?(?:part )?(?:no|number|#)?",
-    r"part (?:no|number|#)|model (?:no|number|#)",
+    r"mpn|manufacturer(?:['\u2019]?s)? (?:part |product |item |model )?(?:no|number|#|code|reference)"
+    r"|mfr\.? ?(?:part )?(?:no|number|#)?",
+    r"mfg\.? ?(?:part )?(?:no|number|#)?|part (?:no|number|#)|model (?:no|number|#)|item model number"
+    r"|oem(?: (?:no|number))?",
+    r"hersteller-?(?:artikel)?-?(?:nummer|nr)|herst\.?-?(?:art\.?)?-?nr|référence (?:du )?fabricant"
+    r"|réf\.? fabricant",
+    r"referencia (?:del )?fabricante|codice (?:del )?produttore|kod producenta|kód výrobce|fabrikantcode"
+    r"|fabrieksnummer",
+    r"código (?:do )?fabricante|gyártói cikkszám|код производителя|メーカー品番|型番",
 )
-GTIN_LABEL: Final = r"gtin(?:-?\d+)?|ean(?:-?13| code)?|upc(?:-?a| code)?|isbn(?:-?1[03])?|barcode"
-BRAND_LABEL: Final = r"brand|marke|hersteller|marque|marca|merk|manufacturer"
+GTIN_LABEL: Final = _any_of(
+    r"(?:code |codice |código |kod )?(?:gtin|ean)(?:[ -]?\d+)?(?:[ -]?(?:code|nummer|number|no"
+    r"|nr))?(?: ?/ ?(?:gtin|ean|upc))?",
+    r"upc(?:-?a|[ -]?code| number)?|isbn(?:-?1[03])?|bar-?code|code-barres?|código de barras"
+    r"|codice a barre|strichcode",
+    r"streckkod|штрих-?код|jan(?:コード)?|条形?码|바코드",
+)
+BRAND_LABEL: Final = _any_of(
+    r"brand(?: name)?|marken?(?:name)?|hersteller(?:name)?|marque|marca|merk|manufacturer|made by"
+    r"|fabricante?",
+    r"produttore|producent|výrobce|značka|varum[äa]rke|m[æe]rke|merke|tuotemerkki|valmistaja|бренд"
+    r"|производитель",
+    r"марка|торгова марка|виробник|marka|márka|gyártó|proizvođač|producător|κατασκευαστής|ブランド|メーカー"
+    r"|品牌",
+    r"브랜드|제조사|thương hiệu|designer",
+)
 
 _RATED: Final = re.compile(
-    r"(\d(?:[.,]\d{1,2})?)\s*(?:stars?\s*)?"
-    r"(?:(?:out of|/|of|von|sur|de|su)\s*(5|10)\b|rating|stars? on|\(\d)",
+    r"(?<![\d.,])(\d{1,2}(?:[.,]\d{1,2})?)\s*(?:stars?\s*)?"
+    r"(?:(?:out of|/|of|von|sur|de|su|av|af|z|van|из|üzerinden)\s*(5|10)(?![\d.,]\d)\b|rating|stars? on|\(\d"
+    r")|(?<![\d.,])(\d[.,]\d)(?=\s+\(?\d[\d.,]*\)?\s*(?:ratings|reviews|bewertungen|avis))",
     re.IGNORECASE,
 )
 _REVIEWS: Final = re.compile(
-    r"(?<![\d.,])(\d{1,3}(?:[., ]\d{3}){1,2}|\d{1,9})\)?\s*(?:customer |verified |global |product )?"
-    r"(?:reviews?|ratings?|votes?|bewertungen|avis|opiniones|recensioni|beoordelingen|avalia|отзыв)",
+    r"(?<![\d.,])(?<!of )(?<!/)(?<!/ )(?<!von )(\d{1,3}(?:[., ]\d{3}){1,2}|\d{1,9})\)?\s*(?:customer "
+    r"|verified |global |product )?"
+    r"(?:reviews?|ratings?|votes?|(?:kunden)?bewertung(?:en)?|rezension(?:en)?|avis|opiniones|opinión"
+    r"|valoraci"
+    r"|recensioni|recension(?:er)?|beoordeling(?:en)?|avalia|opini[ie]|omdömen?|anmeldelser?|arvostelu"
+    r"|értékelés"
+    r"|hodnocení|yorum|değerlendirme|отзыв|відгук|κριτικ|件のレビュー|レビュー"
+    r"|条评|則評|개의? ?(?:리뷰|상품평|후기))"
+    r"|(?:reviews|ratings|bewertungen|avis(?: clients?)?|opiniones|recensioni|beoordelingen|отзывы)\s*"
+    r"(?:\(|:)\s*(\d{1,3}(?:[., ]\d{3}){1,2}|\d{1,9})\s*\)?",
     re.IGNORECASE,
 )
 
-_NUMBER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{1,39}")
-_LEAD: Final = re.compile(rf"^\W*(?:{SKU_LABEL}|{GTIN_LABEL})(?![A-Za-z])[\s.:#°º]*", re.IGNORECASE)
+_NUMBER: Final = re.compile(r"[^\W_][\w./+-]{1,39}")
+_LEAD: Final = re.compile(rf"^\W*(?:{SKU_LABEL}|{GTIN_LABEL})(?![^\W\d_])[\s.:#°º\uff1a]*", re.IGNORECASE)
 MAX_LINES: Final = 2_000
 
 
@@ -138,14 +195,15 @@ def rating_in(text: str) -> float | None:
     match = _RATED.search(text)
     if match is None:
         return None
-    value, best = float(match[1].replace(",", ".")), float(match[2] or BEST_RATING)
+    value, best = float((match[1] or match[3]).replace(",", ".")), float(match[2] or BEST_RATING)
     return round(value * BEST_RATING / best, 2) if value <= best else None
 
 
 def reviews_in(text: str) -> int | None:
     """Give how many reviews a text counts; None for none."""
-    match = _REVIEWS.search(text)
-    return int(re.sub(r"\D", "", match[1])) if match else None
+    match = next((one for one in _REVIEWS.finditer(text) if "review" in one[0].lower()), None)
+    match = match or _REVIEWS.search(text)
+    return int(re.sub(r"\D", "", match[1] or match[2])) if match else None
 
 
 def labelled(label: str, text: str) -> str:
@@ -165,6 +223,27 @@ def number_in(text: str) -> str:
     if match is None or not any(char.isdigit() for char in match[0]):
         return ""
     return match[0].rstrip(".-/")[:MAX_NUMBER_CHARS]
+
+
+def code_in(text: str) -> str:
+    """Give the number that an element states whose name says that it is one: it may be letters alone."""
+    number = number_in(text)
+    bare = _LEAD.sub("", text.strip())
+    is_code = _LETTERS.fullmatch(bare) is not None and bare.upper() not in {"N/A", "NA", "SKU", "NONE"}
+    return number or (bare if is_code else "")
+
+
+_LETTERS: Final = re.compile(r"[A-Z][A-Z._/-]{1,19}")
+
+
+def gtin_in(text: str) -> str:
+    """Give the GTIN that a text begins with, by its check digit; empty for none."""
+    match = _GTIN.search(text)
+    digits = "".join(filter(str.isdigit, match[0])) if match else ""
+    return digits if digits and is_gtin(digits) else ""
+
+
+_GTIN: Final = re.compile(r"(?<!\w)\d(?:[ -]?\d){7,13}(?!\w)")
 
 
 def is_gtin(digits: str) -> bool:

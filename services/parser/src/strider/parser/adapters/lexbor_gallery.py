@@ -1,0 +1,62 @@
+"""Pictures of a shop's page, and the trail that says where in the shop it stands."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from strider.parser.core.shopsigns import Picture
+
+from .lexbor_places import MAX_TEXT_CHARS, Around, as_line, line_of, names_of
+
+MAX_CRUMBS: Final = 12
+
+_CRUMBS: Final = (
+    '[class*="breadcrumb" i],[id*="breadcrumb" i],[aria-label*="breadcrumb" i],[class*="crumbs" i]'
+)
+
+
+def read_crumbs(body: LexborNode) -> tuple[str, ...]:
+    """Give the places of the trail, broad to narrow."""
+    for trail in body.css(_CRUMBS)[:MAX_CRUMBS]:
+        if trail.tag in {"body", "main"}:
+            continue  # names of the whole page
+        line = line_of(trail)
+        if len(line) >= MAX_TEXT_CHARS:
+            continue  # no trail, but the page that has one
+        parts = [line_of(node) for node in trail.css("a,li,span")] or re.split(r"[/>\u203a\u00bb|]", line)
+        # A list item has the text of its link once more; marks between are no places.
+        said = dict.fromkeys(
+            text for part in parts if (text := part.strip(_MARKS)) and _WORD.search(text) and text != line
+        )
+        if len(said) > 1:
+            return tuple(said)[:MAX_CRUMBS]
+    return ()
+
+
+_WORD: Final = re.compile(r"\w")
+_MARKS: Final = " /><|-\u203a\u00bb\u2022\u2192"
+
+
+def read_picture(node: LexborNode, place: Around) -> Picture | None:
+    """Read a picture with the names around it; None for one without an address."""
+    said = node.attributes
+    sources = ("data-zoom-image", "data-large_image", "data-old-hires", "data-src", "data-original", "src")
+    url = next((value for name in sources if (value := said.get(name)) and not value.startswith("data:")), "")
+    if not url:
+        return None
+    words, above = names_of(said), node.parent
+    for _ in range(4):
+        if above is None:
+            break
+        words = f"{words} {names_of(above.attributes)}"
+        above = above.parent
+    sizes = [_pixels(said.get(name)) for name in ("width", "height")]
+    return Picture(url, as_line(said.get("alt") or ""), words, sizes[0], sizes[1], place.is_beside)
+
+
+def _pixels(text: str | None) -> int:
+    match = re.match(r"\s*(\d{1,5})", text or "")
+    return int(match[1]) if match else 0

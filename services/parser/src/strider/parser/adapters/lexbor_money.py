@@ -1,0 +1,146 @@
+"""Money in a tree that no name announces: elements whose own text is an amount beside its currency.
+
+Shops in the make of today name their elements by chance, or in their own language. Decides which elements say
+money, what was crossed out, and which label stands before; what it means is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from strider.parser.core.prices import says_money
+
+from .lexbor_prices import MAX_PRICE_CHARS, text_of
+
+MAX_MONEY: Final = 400
+"""Texts that are looked at."""
+MAX_NODES: Final = 60_000
+MAX_LABEL_CHARS: Final = 40
+MAX_PIECE_CHARS: Final = 120
+MAX_SIGN_CHARS: Final = 5
+ABOVE: Final = 3
+"""Elements around an amount that are asked for names and for lines through it."""
+
+_DIGIT: Final = re.compile(r"\d")
+_SHARE: Final = re.compile(r"\(?\s*[-\u2212\u2013]?\s?\d{1,2}(?:[.,]\d+)?\s?%[\s\w!)]{0,20}")
+_STRUCK_TAGS: Final = frozenset({"s", "del", "strike"})
+_STRUCK_NAMES: Final = re.compile(r"strike|line-?through|crossed|durchgestrichen")
+_SILENT: Final = frozenset(
+    {"script", "style", "option", "select", "noscript", "template", "textarea", "title", "svg", "label"}
+)
+_LABELLED: Final = frozenset({"td", "dd"})
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """One text that names money, or a share that was taken off."""
+
+    text: str
+    words: str
+    is_struck: bool
+    is_share: bool = False
+
+
+def find_money(
+    body: LexborNode, known: frozenset[int], *, with_money: bool = True
+) -> Iterator[tuple[LexborNode, Money | None]]:
+    """Give elements in the order of the page: known ones (without money), and those that say it."""
+    seen: set[int] = set()
+    tries = 0
+    nodes = body.traverse(include_text=with_money)
+    for node in islice(nodes, MAX_NODES):
+        if node.tag != "-text":
+            if node.mem_id in known:
+                yield node, None
+            continue
+        text = node.text_content or ""
+        if len(text) > MAX_PIECE_CHARS or tries >= MAX_MONEY or not _is_worth(text):
+            continue
+        tries += 1
+        if (said := _said(node, text.strip())) is None:
+            continue
+        element, money = said
+        if element.mem_id not in seen and element.mem_id not in known:
+            seen.add(element.mem_id)
+            yield element, money
+
+
+def _is_worth(text: str) -> bool:
+    """Say whether a text is worth a look: there are few such, and a page may have very many texts."""
+    is_piece = len(text) <= MAX_SIGN_CHARS or _DIGIT.search(text) is not None
+    return is_piece and (says_money(text) or "%" in text)
+
+
+def _said(node: LexborNode, text: str) -> tuple[LexborNode, Money] | None:
+    has_digit = _DIGIT.search(text) is not None
+    if not text or not (has_digit or len(text) <= MAX_SIGN_CHARS):
+        return None
+    element = node.parent
+    if element is None or element.tag in _SILENT:
+        return None
+    if "%" in text and _SHARE.fullmatch(text):
+        return element, Money(text, "", is_struck=False, is_share=True)
+    if not has_digit:
+        whole = _around_sign(element)
+        if whole is None:
+            return None
+        element = whole
+    own = text_of(element, MAX_PRICE_CHARS)
+    if len(own) > MAX_PIECE_CHARS:
+        own = " ".join(text.split())
+    words, is_struck = _names(element)
+    return element, Money(f"{_label(element)} {own}".strip(), words, is_struck)
+
+
+def _around_sign(element: LexborNode) -> LexborNode | None:
+    """Find what holds the number of a sign that stands alone."""
+    above: LexborNode | None = element
+    for _ in range(2):
+        if above is None or above.tag in {"body", "html"}:
+            return None
+        own = text_of(above, MAX_LABEL_CHARS)
+        if _DIGIT.search(own):
+            return above if len(own) < MAX_LABEL_CHARS else None
+        above = above.parent
+    return None
+
+
+def _names(element: LexborNode) -> tuple[str, bool]:
+    """Give the names of an element and of what is hardly more than it, and whether it is crossed out."""
+    names: list[str] = []
+    is_struck = False
+    above: LexborNode | None = element
+    for _ in range(ABOVE):
+        if above is None or len(text_of(above, MAX_PIECE_CHARS)) >= MAX_PIECE_CHARS:
+            break
+        said = above.attributes
+        words = " ".join(filter(None, (said.get(name) for name in ("class", "id", "data-testid")))).lower()
+        style = (said.get("style") or "").lower()
+        is_struck = is_struck or above.tag in _STRUCK_TAGS or "line-through" in style
+        is_struck = is_struck or _STRUCK_NAMES.search(words) is not None
+        names.append(words)
+        above = above.parent
+    return " ".join(reversed(names)), is_struck
+
+
+def _label(element: LexborNode) -> str:
+    """Give what stands before an amount as its label: in the cell before, or in the element beside it."""
+    cell: LexborNode | None = element
+    while (
+        cell is not None and cell.tag not in _LABELLED and cell.tag not in {"body", "html", "div", "p", "li"}
+    ):
+        cell = cell.parent
+    before = element.prev if cell is None or cell.tag not in _LABELLED else cell.prev
+    while before is not None and before.tag == "-text" and not (before.text_content or "").strip():
+        before = before.prev
+    if before is None or before.tag in _SILENT - {"label"} or before.tag == "h1":
+        return ""
+    text = (before.text_content or "") if before.tag == "-text" else text_of(before, MAX_LABEL_CHARS)
+    text = " ".join(text.split())
+    return text if len(text) < MAX_LABEL_CHARS and not _DIGIT.search(text) else ""

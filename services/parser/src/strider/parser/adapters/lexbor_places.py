@@ -1,0 +1,182 @@
+"""Where an element of a tree stands: in what the page is about, or beside it, in menus and recommendations.
+
+Decides by the names that elements have from their makers, and by what surrounds the page's heading. Bounded
+in the length of texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from .lexbor_prices import MAX_PRICE_CHARS, text_of
+
+MAX_TEXT_CHARS: Final = 300
+MAX_TITLES: Final = 10
+CARDS: Final = 3
+"""As many prices at the same place of boxes of one make are a list."""
+LINKED_CARDS: Final = 2
+"""As many suffice where each box leads to a page of its own, and no name says that its money is a price."""
+MAX_ABOVE: Final = 12
+MAX_BOXES: Final = 100
+
+_NAMES: Final = ("class", "id", "data-testid", "data-test", "data-hook", "name", "data-section-type")
+_BESIDE: Final = re.compile(
+    r"related|recommend|up-?sell|cross-?sell|similar|also-?(?:like|bought|view)|you-?may|recently|mini-?cart"
+    r"|cart-?(?:drawer|items?|content)|mega-?menu|footer|newsletter|frequently|suggest|best-?sell|trending"
+    r"|featured-?(?:products|collection)|product-?(?:list|grid|cards?|tile|carousel|slider|recs)|quick-?view"
+    r"|you-?might|complementary|accessor|bundle|compare-?(?:drawer|bar|list)|wishlist-?(?:drawer|items)"
+    r"|navbar-?brand|site-?(?:brand|logo)|card-?product|comments?-list|header__|site-?header|review-?(?:list|item)|pagination|sponsored"
+)
+_MOVING: Final = re.compile(r"carousel|slider|slick|swiper|owl-")
+_HIDDEN: Final = frozenset({"hidden", "hide", "d-none", "is-hidden", "is-hide", "u-hidden"})
+_BESIDE_TAGS: Final = frozenset({"nav", "header", "footer", "aside", "template", "noscript", "select"})
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known of the elements around one."""
+
+    is_beside: bool = False
+    is_moving: bool = False
+    price: int = 0
+    """The outermost element around it that is a price, by its memory; 0 for none."""
+
+
+@dataclass(slots=True)
+class Places:
+    """Remembers what was found out about elements: they share most of those around them."""
+
+    known: dict[int, Around] = field(default_factory=dict)
+    matters: frozenset[int] = frozenset()
+    """What stands around the heading: whatever its names are, it is what the page is about."""
+
+    def around(self, node: LexborNode) -> Around:
+        """Say where an element stands."""
+        chain: list[LexborNode] = []
+        above = node.parent
+        while above is not None and above.mem_id not in self.known and above.tag not in {"body", "html"}:
+            chain.append(above)
+            above = above.parent
+        place = self.known.get(above.mem_id, Around()) if above is not None else Around()
+        for element in reversed(chain):
+            place = self.known[element.mem_id] = _within(element, place)
+            if element.mem_id in self.matters:
+                place = self.known[element.mem_id] = Around(price=place.price)
+        return place
+
+
+def _within(element: LexborNode, place: Around) -> Around:
+    said = element.attributes
+    words = names_of(said)
+    is_out = element.tag in _BESIDE_TAGS or bool(_BESIDE.search(words)) or is_hidden(said, words)
+    price = place.price or (element.mem_id if names_price(words) and is_short(element) else 0)
+    return Around(place.is_beside or is_out, place.is_moving or bool(_MOVING.search(words)), price)
+
+
+def is_hidden(said: dict[str, str | None], words: str) -> bool:
+    """Say whether an element is not shown, by its own attributes."""
+    is_named = "hidden" in said or not _HIDDEN.isdisjoint(words.split())
+    return is_named or "display:none" in (said.get("style") or "").replace(" ", "").lower()
+
+
+def above_of(node: LexborNode | None) -> frozenset[int]:
+    """Give all elements that an element stands in."""
+    found: set[int] = set()
+    while node is not None and (node := node.parent) is not None:
+        found.add(node.mem_id)
+    return frozenset(found)
+
+
+def names_of(said: dict[str, str | None]) -> str:
+    """Give the names that an element has from its makers, in lower case."""
+    return " ".join(filter(None, (said.get(name) for name in _NAMES))).lower()[:MAX_TEXT_CHARS]
+
+
+_PRICED: Final = re.compile(r"price|preis|precio|prezzo|preco|prix|prijs|fiyat|\bmoney\b")
+
+
+def names_price(words: str) -> bool:
+    """Say whether the names of an element speak of a price."""
+    return _PRICED.search(words) is not None
+
+
+def as_line(text: str) -> str:
+    """Write a text in one line, no longer than is looked at."""
+    return " ".join(text[: 4 * MAX_TEXT_CHARS].split())[:MAX_TEXT_CHARS]
+
+
+def line_of(node: LexborNode) -> str:
+    """Give the text of an element in one line."""
+    return text_of(node, MAX_TEXT_CHARS)
+
+
+def is_short(node: LexborNode) -> bool:
+    """Say whether an element is small enough to be a price, not what contains one."""
+    return len(text_of(node, MAX_PRICE_CHARS)) < MAX_PRICE_CHARS
+
+
+def find_heading(root: LexborNode, body: LexborNode) -> LexborNode | None:
+    """Find the page's heading: of several the one that its title repeats, of none what is called a name."""
+    named = root.css_first("title")
+    title = set(text_of(named, MAX_TEXT_CHARS).lower().split()) if named is not None else set()
+    headings = [node for node in body.css("h1")[:MAX_TITLES] if text_of(node, MAX_TEXT_CHARS)]
+    if not headings:
+        named_so = body.css(_TITLES)[:MAX_TITLES]
+        headings = [node for node in named_so if len(title & (words := _words(node))) > len(words) / 2]
+    return max(headings, key=lambda node: len(title & _words(node)), default=None)
+
+
+def _words(node: LexborNode) -> set[str]:
+    return set(text_of(node, MAX_TEXT_CHARS).lower().split())
+
+
+_TITLES: Final = ",".join(
+    [
+        *('[class*="product-title" i]', '[class*="product-name" i]', '[class*="productname" i]'),
+        *('[class*="product_title" i]', '[class*="product_name" i]', '[class*="producttitle" i]'),
+        *('[id*="productname" i]', '[id*="product-name" i]', '[id*="producttitle" i]', '[itemprop="name"]'),
+    ]
+)
+"""Names of the heading of a page that has no h1."""
+
+
+def find_cards(
+    nodes: Sequence[LexborNode], places: Places, *, are_named: bool = True
+) -> tuple[frozenset[int], int]:
+    """Give prices that stand in boxes of one make, a list's, and how many boxes of the longest lead on."""
+    boxes: dict[tuple[int, str, str], dict[int, LexborNode]] = {}
+    keys: dict[int, list[tuple[int, str, str]]] = {}
+    for node in nodes:
+        if places.around(node).price:
+            continue
+        found = keys[node.mem_id] = []
+        element: LexborNode | None = node
+        while element is not None and element.tag not in {"body", "html"} and len(found) < MAX_ABOVE:
+            above = element.parent
+            if above is None:
+                break
+            make = re.sub(r"\d+", "", element.attributes.get("class") or "")
+            key = (above.mem_id, element.tag or "", " ".join(make.split()[:2]))
+            boxes.setdefault(key, {})[element.mem_id] = element
+            found.append(key)
+            element = above
+    lists = {key for key, found in boxes.items() if _are_cards(list(found.values()), are_named=are_named)}
+    cards = frozenset(node for node, found in keys.items() if not lists.isdisjoint(found))
+    longest = max((found for key, found in boxes.items() if key in lists), key=len, default={})
+    return cards, sum(map(_leads_on, list(longest.values())[:MAX_BOXES]))
+
+
+def _are_cards(boxes: Sequence[LexborNode], *, are_named: bool) -> bool:
+    if are_named:
+        return len(boxes) >= CARDS
+    return len(boxes) >= LINKED_CARDS and all(_leads_on(box) for box in boxes[:CARDS])
+
+
+def _leads_on(box: LexborNode) -> bool:
+    link = box if box.tag == "a" else box.css_first("a[href]")
+    return link is not None and not (link.attributes.get("href") or "#").startswith("#")
