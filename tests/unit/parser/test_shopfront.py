@@ -390,3 +390,47 @@ def test_what_only_the_way_to_buy_tells_is_less_sure_than_what_is_written() -> N
 
     assert (likely.availability, said.availability) == ("in_stock", "in_stock")
     assert likely.confidences["availability"] < said.confidences["availability"]
+
+
+def test_what_is_said_of_the_page_fits_its_product_but_is_less_sure() -> None:
+    page = read(
+        "<meta property=og:image content=/og.jpg><meta name=description content='Kettles for all.'>"
+        '<script type="application/ld+json">{"@type": "BreadcrumbList", "itemListElement": ['
+        '{"@type": "ListItem", "position": 2, "item": {"@id": "/k", "name": "Kitchen"}},'
+        '{"@type": "ListItem", "position": 1, "name": "Home"},'
+        '{"@type": "ListItem", "position": 3, "name": "Kettles"},'
+        '{"@type": "ListItem", "position": 4, "name": "Tea Kettle"}]}</script>'
+        "<body class=single-product><h1>Tea Kettle</h1><p class=price>$12.50</p><button>Add to cart</button>",
+        url="https://shop.test/x",
+        limits=Limits(extraction="records"),
+    )
+    (product,) = page.products
+
+    assert (product.description, product.image_urls) == ("Kettles for all.", ("https://shop.test/og.jpg",))
+    assert (product.category, product.sources["category"]) == ("Kitchen > Kettles", "json_ld")
+    assert product.confidences["description"] < product.confidences["price"]
+
+
+def test_a_description_is_what_is_called_so() -> None:
+    told = "It holds a litre of tea and keeps it warm."
+    page = read(
+        "<meta name=description content='Kettles for all.'><body class=single-product><h1>Tea Kettle</h1>"
+        "<p class=price>$12.50</p><button>Add to cart</button><a class=description>Description</a>"
+        f"<div class=related-products><p class=product-description>{told} No.</p></div>"
+        f"<div class=product-description><p>{told}</p></div>",
+        limits=Limits(extraction="records"),
+    )
+
+    assert page.products[0].description == told
+
+
+@pytest.mark.parametrize("identity", ["https://shop.test/#brand", "#brand"])
+def test_an_identity_is_no_brand(identity: str) -> None:
+    page = read(
+        '<script type="application/ld+json">{"@type": "Product", "name": "Kettle", "brand": {"@id": "'
+        f'{identity}"'
+        "}}</script><h1>Kettle</h1>",
+        limits=Limits(extraction="records"),
+    )
+
+    assert page.products[0].brand == ""

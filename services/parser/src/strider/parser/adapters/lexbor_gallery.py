@@ -1,4 +1,4 @@
-"""Pictures of a shop's page, and the trail that says where in the shop it stands."""
+"""Pictures and description on a shop's page, and the trail that says where in the shop it stands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from selectolax.lexbor import LexborNode
 
 from strider.parser.core.shopsigns import Picture
 
-from .lexbor_places import MAX_TEXT_CHARS, Around, as_line, line_of, names_of
+from .lexbor_places import MAX_TEXT_CHARS, Around, Places, as_line, line_of, names_of
+from .lexbor_prices import text_of
 
 MAX_CRUMBS: Final = 12
 
@@ -60,3 +61,30 @@ def read_picture(node: LexborNode, place: Around) -> Picture | None:
 def _pixels(text: str | None) -> int:
     match = re.match(r"\s*(\d{1,5})", text or "")
     return int(match[1]) if match else 0
+
+
+def read_description(body: LexborNode, places: Places) -> str:
+    """Give the first text that is called the description of what is sold."""
+    for node in body.css(_DESCRIPTIONS)[:MAX_DESCRIPTIONS]:
+        place = places.around(node)
+        if place.is_beside or place.is_moving or node.tag in {"body", "main", "a", "button", "input", "meta"}:
+            continue
+        text = text_of(node, MAX_DESCRIPTION_CHARS)
+        if len(text) >= LEAST_DESCRIPTION_CHARS:
+            return text
+    return ""
+
+
+MAX_DESCRIPTIONS: Final = 20
+MAX_DESCRIPTION_CHARS: Final = 4_000
+LEAST_DESCRIPTION_CHARS: Final = 30
+"""Less is the label of a tab."""
+
+_DESCRIPTIONS: Final = ",".join(
+    [
+        *('[itemprop="description"]', "#description", "#tab-description", "#product-description"),
+        *('[class*="product-description" i]', '[class*="product__description" i]', '[id*="productdesc" i]'),
+        *('[class*="productdescription" i]', '[class*="product_description" i]', '[class~="description" i]'),
+        *('[class*="short-description" i]', '[class*="product-details__description" i]'),
+    ]
+)

@@ -29,7 +29,7 @@ _BESIDE: Final = re.compile(
     r"related|recommend|up-?sell|cross-?sell|similar|also-?(?:like|bought|view)|you-?may|recently|mini-?cart"
     r"|cart-?(?:drawer|items?|content)|mega-?menu|footer|newsletter|frequently|suggest|best-?sell|trending"
     r"|featured-?(?:products|collection)|product-?(?:list|grid|cards?|tile|carousel|slider|recs)|quick-?view"
-    r"|you-?might|complementary|accessor|bundle|compare-?(?:drawer|bar|list)|wishlist-?(?:drawer|items)"
+    r"|you-?might|complementary|accessor|compare-?(?:drawer|bar|list)|wishlist-?(?:drawer|items)"
     r"|navbar-?brand|site-?(?:brand|logo)|card-?product|comments?-list|header__|site-?header|review-?(?:list|item)|pagination|sponsored"
 )
 _MOVING: Final = re.compile(r"carousel|slider|slick|swiper|owl-")

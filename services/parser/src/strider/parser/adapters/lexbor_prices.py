@@ -27,7 +27,7 @@ _PARTS: Final = re.compile(r"integer|decimal|fraction|cents?\b|currency|symbol|w
 _DIGIT: Final = re.compile(r"\d")
 _OWN: Final = re.compile(
     r"price|amount|old|was\b|sale|special|regular|compare|final|current|discount|save|unit"
-    r"|preis|precio|prezzo|preco|prix|prijs|anterior|actual|antes|ancien|barr[eé]|vecchio|statt|valor|\borg\b"
+    r"|preis|precio|prezzo|preco|prix|prijs|anterior|actual|antes|ancien|prix-?barr|vecchio|statt|valor|\borg\b"
 )
 _CENTS: Final = re.compile(r"cents?\b|fraction|decimal|\bsup\b")
 _NAMES: Final = ("class", "id", "data-testid")

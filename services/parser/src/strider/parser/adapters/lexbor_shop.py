@@ -28,7 +28,7 @@ from strider.parser.core.shopsigns import (
 )
 from strider.parser.core.shopwords import BUY, state_of
 
-from .lexbor_gallery import read_crumbs, read_picture
+from .lexbor_gallery import read_crumbs, read_description, read_picture
 from .lexbor_money import find_money
 from .lexbor_places import (
     MAX_TEXT_CHARS,
@@ -97,7 +97,14 @@ def read_shop(root: LexborNode, body: LexborNode) -> Shop:
         found += _numbers(body, places)
     shown = (read_picture(node, places.around(node)) for node in marked.values() if node.tag == "img")
     pictures = [picture for picture in shown if picture is not None][:MAX_PICTURES]
-    return Shop(tuple(found), read_crumbs(body), tuple(pictures), _page_words(body), boxes)
+    return Shop(
+        tuple(found),
+        read_crumbs(body),
+        tuple(pictures),
+        _page_words(body),
+        read_description(body, places),
+        boxes,
+    )
 
 
 def _sells(signs: Iterable[Sign]) -> bool:

@@ -18,6 +18,8 @@ from .shopsigns import Picture
 
 MAX_IMAGES: Final = 50
 LEAST_PIXELS: Final = 50
+LEAST_ALT_CHARS: Final = 8
+"""A shorter text may be a part of any name."""
 
 _GALLERY: Final = re.compile(
     r"gallery|product-?(?:image|photo|media|img)|main-?image|zoom|pdp-?image|image-?viewer|imgtagwrapper"
@@ -88,7 +90,9 @@ def place_pictures(
 def _belongs(picture: Picture, name: str) -> bool:
     if 0 < picture.width < LEAST_PIXELS and not _THUMBNAIL.search(picture.words):
         return False
-    return _GALLERY.search(picture.words) is not None or picture.alt.casefold() == name.casefold()
+    alt, named = picture.alt.casefold(), name.casefold()
+    is_called = len(alt) >= LEAST_ALT_CHARS and (named in alt or alt in named)
+    return _GALLERY.search(picture.words) is not None or alt == named or is_called
 
 
 def _kind(number: int, picture: Picture | None) -> str:

@@ -19,12 +19,15 @@ from .metadata import Properties
 from .offers import IMAGES_TOLD, read_product, variants_of
 from .pagekinds import NO_IMPRESSION, Impression, Sight, is_list_of_goods, kind_by_offer
 from .pictures import place_pictures
+from .plaintexts import plain
 from .prices import land_of
 from .rdfa import resolve_subjects
 from .readings import HtmlReading
 from .shopdata import currency_of, read_shop_data
+from .shopfacts import trail
 from .shopfront import Front, Offer, find_offer
-from .shopmetas import of_metas, of_open_graph
+from .shopmetas import of_metas, of_open_graph, of_page
+from .shoptrails import trail_said
 from .sitefields import SiteReading, product_of
 from .structured import JSON_LD, MICRODATA, RDFA, Structured, read_json_ld, types_of
 
@@ -51,6 +54,8 @@ _CONFIDENCES: Final = {
 }
 HEADED: Final = 0.8
 """Of a name that is the heading of what is sold."""
+OF_PAGE: Final = 0.4
+"""Of what is said of the page, not of what it sells."""
 LIKELY: Final = 0.35
 """Of what nobody says, and mostly holds where other things are said."""
 
@@ -188,11 +193,14 @@ def _beside(page: _Page, offer: Offer, main: _Known | None) -> list[_Heard]:
     """Give what is said of the page's product beside its structured data, the most trusted first."""
     own, reading = AttributeSource.HEURISTIC, page.reading
     open_graph, metas = of_open_graph(page.properties, page.base, page.title), of_metas(page.properties)
+    form, names = trail_said(page.structured.nodes())
     is_known = main is not None and _WANTED.issubset(main.told)
     # The object of a list's name is the list: it has the price of something in it.
     is_known = is_known or (main is None and page.is_list and not offer.said)
     told = {} if is_known else _of_scripts(reading, offer.said, page.title, page.base)
+    name = offer.said.get("name") or page.title
     heard = [
+        *([_of(_SOURCES[form], {"category": trail(names, name)})] if form else []),
         # What people read as its name above its price is its name: titles are made for search engines.
         _Heard(own, {"name": offer.said.get("name", "")}, HEADED),
         _of(AttributeSource.OPEN_GRAPH, open_graph),
@@ -204,6 +212,8 @@ def _beside(page: _Page, offer: Offer, main: _Known | None) -> list[_Heard]:
     ]
     if "currency" not in offer.said and (main is not None or offer.said or told):
         heard.append(_of(own, {"currency": currency_of(reading.shop_scripts)}))
+    heard.append(_Heard(own, {"description": plain(reading.shop.description)}, _CONFIDENCES[own]))
+    heard.append(_Heard(AttributeSource.META, of_page(page.properties, page.base), OF_PAGE))
     heard.append(_Heard(own, offer.likely, LIKELY))
     return heard
 

@@ -52,6 +52,17 @@ _CURRENCIES = (
 )
 
 
+def of_page(properties: Properties, base: str) -> dict[str, Any]:
+    """Read what is said of the page that shows a product: it mostly fits the product too."""
+    image = resolve(properties.say("og:image", "og:image:url", "twitter:image", "twitter:image:src"), base)
+    return {
+        "description": properties.say("og:description", "description", "twitter:description")[
+            :MAX_TEXT_CHARS
+        ],
+        "image_urls": (image,) if image else (),
+    }
+
+
 def of_metas(properties: Properties) -> dict[str, Any]:
     """Read meta elements beside Open Graph: properties of items without their item, and Twitter's labels."""
     say = properties.say

@@ -27,7 +27,8 @@ SHARE_OFF: Final = 1.5
 
 _OLD: Final = re.compile(
     r"\bold|\bwas\b|compare|regular|\blist|rrp|msrp|uvp|before|original|\borg\b|cross|strike|non-sale|retail"
-    r"|\bfull-price|basis-?price|from-?price|anterior|antiguo|ancien|barr[eé]|vorher|streich|statt"
+    r"|\bfull-price|basis-?price|from-?price|anterior|antiguo|ancien|prix-?barr|barr[eé]\b|vorher|streich"
+    r"|statt"
     r"|vecchio|listino"
     r"|de-price|valor-de|\bstar[aey]\b|reference-price"
 )
@@ -47,7 +48,8 @@ _NO_PRICE_TEXT: Final = re.compile(
     r"|interest|sparen|points|orders? over|orders? above|unit price|apr|financ\w*|cashback|deposit|gift card"
     r"|free over|per user|per year|per night|pro monat|monatlich|par mois|al mes|al mese|livraison"
     r"|port offert"
-    r"|dès|env[ií]o|frete|spedizion\w+|verzend\w*|frakt|leverans|dostaw\w+|wysyłk\w+|доставк\w+|kargo"
+    r"|(?:offerte?s?|gratuite?s?) dès|env[ií]o|frete|spedizion\w+|verzend\w*|frakt|leverans|dostaw\w+"
+    r"|wysyłk\w+|доставк\w+|kargo"
     r"|ab einem bestellwert|najniższa cena|économisez|ahorras?|risparmi\w*|ušetříte|sem juros|sin intereses"
     r"|instal?l?ments?|rate|raten|ratenzahlung|подписк\w+|кредит\w*|reward|subtotal|zwischensumme)\b"
     r"|\+\s?[^\w\s]?\s?\d|/ ?(?:kg|100|l\b|oz|lb|ea\b|month|mo\b|yr|year|user)|\d ?x (?:de|of) |배송"

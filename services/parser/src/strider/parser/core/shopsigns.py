@@ -63,6 +63,8 @@ class Shop:
     pictures: Sequence[Picture] = ()
     page_words: str = ""
     """Names of the whole page."""
+    description: str = ""
+    """What the page says of its thing in an element called so."""
     boxes: int = 0
     """How many boxes of one make have a price and lead on: those of a list."""
 

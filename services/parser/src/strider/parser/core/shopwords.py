@@ -65,7 +65,8 @@ _STATES: Final = {
         r"stokta yok|tükenmi[şs]tir|не доступен|нет на складе|temporarily out|ikke tilgjengelig"
         r"|momentan nicht",
         r"derzeit ausverkauft|non en stock|plus disponible|waitlist|(?:сообщить|уведомить) \u043e поступлении"
-        r"|me prévenir|m['\u2019]alerter|avísame|avise-me|avisami|meldung bei|benachrichtig|powiadom"
+        r"|me prévenir|m['\u2019]alerter|avísame|avise-me|avisami|meldung bei|benachrichtigen sie mich"
+        r"|benachrichtigt werden|powiadom"
         r"|hlídat|stoc epuizat|распродано|loppu|ei varastossa|εξαντλ|habis|hết hàng|نفذ",
         rf"(?:{_NOT}) (?:(?:currently|mehr|auf|est|è|está) )?(?:{_STOCKED})",
     ),
