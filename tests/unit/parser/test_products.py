@@ -227,3 +227,30 @@ def test_a_product_that_names_itself_beside_is_one_all_the_same() -> None:
 
 def test_a_text_without_digits_is_no_price() -> None:
     assert read_price("free") is None
+
+
+DATA = (
+    '<script type="application/ld+json">{{"@type": "Product", "name": "Kettle",'
+    ' "offers": {{"price": "{price}", "priceCurrency": "EUR"}}}}</script>'
+    "<h1>Kettle</h1><p class=price>{shown}</p><button>Add to cart</button>"
+)
+
+
+@pytest.mark.parametrize(
+    ("price", "shown", "expected"),
+    [
+        pytest.param("0.00", "€49.90", ("49.90", "", "heuristic"), id="none at all"),
+        pytest.param("0", "", ("0", "", "json_ld"), id="for free"),
+        pytest.param(
+            "60.00", "<s>€60.00</s> <b>€45.00</b>", ("45.00", "60.00", "heuristic"), id="what it was"
+        ),
+        pytest.param("45.00", "<s>€60.00</s> <b>€45.00</b>", ("45.00", "60.00", "json_ld"), id="what it is"),
+        pytest.param("70.00", "<s>€60.00</s> <b>€45.00</b>", ("70.00", "", "json_ld"), id="something else"),
+    ],
+)
+def test_data_that_lags_behind_what_is_shown(price: str, shown: str, expected: tuple[str, str, str]) -> None:
+    html = DATA.format(price=price, shown=shown)
+    (product,) = read(html, url="https://shop.test/products/x", limits=Limits(extraction="records")).products
+
+    assert (product.price, product.old_price, product.sources["price"]) == expected
+    assert product.currency == "EUR"

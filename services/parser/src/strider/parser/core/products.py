@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from strider.contracts.generated.events import Product
 from strider.contracts.generated.words import AttributeSource
 
+from .heard import CONFIDENCES, HEADED, LIKELY, OF_PAGE, Known
 from .metadata import Properties
 from .offers import IMAGES_TOLD, read_product, variants_of
 from .pagekinds import NO_IMPRESSION, Impression, Sight, is_list_of_goods, kind_by_offer
@@ -43,46 +44,11 @@ _ELSEWHERE: Final = (
     "isConsumableFor",
     "isVariantOf",
 )
-_CONFIDENCES: Final = {
-    AttributeSource.SITE_PARSER: 0.98,
-    AttributeSource.JSON_LD: 0.95,
-    AttributeSource.MICRODATA: 0.9,
-    AttributeSource.RDFA: 0.85,
-    AttributeSource.OPEN_GRAPH: 0.8,
-    AttributeSource.META: 0.7,
-    AttributeSource.HEURISTIC: 0.5,
-}
-HEADED: Final = 0.8
-"""Of a name that is the heading of what is sold."""
-OF_PAGE: Final = 0.4
-"""Of what is said of the page, not of what it sells."""
-LIKELY: Final = 0.35
-"""Of what nobody says, and mostly holds where other things are said."""
-
 _SOURCES: Final = {
     JSON_LD: AttributeSource.JSON_LD,
     MICRODATA: AttributeSource.MICRODATA,
     RDFA: AttributeSource.RDFA,
 }
-
-
-@dataclass(slots=True)
-class _Known:
-    """One product, as far as it is known: attributes with who said them."""
-
-    name: str
-    told: dict[str, tuple[Any, AttributeSource, float]] = field(default_factory=dict)
-
-    def hear(self, source: AttributeSource, said: Mapping[str, Any], confidence: float | None = None) -> None:
-        """Take in what was not known yet; what belongs together is believed together or not at all."""
-        has_price = "price" in self.told
-        for attribute, value in said.items():
-            is_of_price = attribute in {"currency", "price_low", "price_high"} and has_price
-            if is_of_price and "price" in said and self.told["price"][0] != said["price"]:
-                continue
-            if value is not None and value not in ("", (), {}):
-                sure = _CONFIDENCES[source] if confidence is None else confidence
-                self.told.setdefault(attribute, (value, source, sure))
 
 
 def of_records(
@@ -150,7 +116,7 @@ SHELL_CHARS: Final = 80
 def _find(page: _Page, said: dict[str, Any]) -> tuple[tuple[Product, ...], Offer]:
     """Give the products of a page; `said` is what a parser of its site found, and goes before all else."""
     reading, base, title = page.reading, page.base, page.title
-    products: list[_Known] = []
+    products: list[Known] = []
     if said:
         _meet(products, AttributeSource.SITE_PARSER, {"name": "", **said})
     for source, known in _said(page.structured, base):
@@ -171,10 +137,11 @@ def _find(page: _Page, said: dict[str, Any]) -> tuple[tuple[Product, ...], Offer
     main = _main(products, title, offer.said)
     beside = _beside(page, offer, main)
     if main is None and not products and any(one.said.get("name") for one in beside):
-        main = _Known(title)
+        main = Known(title)
         products.append(main)
-    for one in beside:
-        if main is not None:
+    if main is not None:
+        main.correct(AttributeSource.HEURISTIC, offer.said)
+        for one in beside:
             main.hear(one.source, one.said, one.confidence)
     products.sort(key=lambda known: known is not main)
     found = [_product(known, reading, base) for known in products[:MAX_PRODUCTS] if "name" in known.told]
@@ -189,7 +156,7 @@ class _Heard(NamedTuple):
     confidence: float
 
 
-def _beside(page: _Page, offer: Offer, main: _Known | None) -> list[_Heard]:
+def _beside(page: _Page, offer: Offer, main: Known | None) -> list[_Heard]:
     """Give what is said of the page's product beside its structured data, the most trusted first."""
     own, reading = AttributeSource.HEURISTIC, page.reading
     open_graph, metas = of_open_graph(page.properties, page.base, page.title), of_metas(page.properties)
@@ -212,14 +179,14 @@ def _beside(page: _Page, offer: Offer, main: _Known | None) -> list[_Heard]:
     ]
     if "currency" not in offer.said and (main is not None or offer.said or told):
         heard.append(_of(own, {"currency": currency_of(reading.shop_scripts)}))
-    heard.append(_Heard(own, {"description": plain(reading.shop.description)}, _CONFIDENCES[own]))
+    heard.append(_Heard(own, {"description": plain(reading.shop.description)}, CONFIDENCES[own]))
     heard.append(_Heard(AttributeSource.META, of_page(page.properties, page.base), OF_PAGE))
     heard.append(_Heard(own, offer.likely, LIKELY))
     return heard
 
 
 def _of(source: AttributeSource, said: Mapping[str, Any]) -> _Heard:
-    return _Heard(source, said, _CONFIDENCES[source])
+    return _Heard(source, said, CONFIDENCES[source])
 
 
 _NUMBERS: Final = ("sku", "gtin", "mpn")
@@ -268,7 +235,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _meet(products: list[_Known], source: AttributeSource, said: dict[str, Any]) -> None:
+def _meet(products: list[Known], source: AttributeSource, said: dict[str, Any]) -> None:
     """Find the product that is spoken of, or make it a new one."""
     key = _key(said["name"])
     if not key:
@@ -282,12 +249,12 @@ def _meet(products: list[_Known], source: AttributeSource, said: dict[str, Any])
         if is_other and products[0].told.get("price", ("",))[0] == said.get("price"):
             known = None
     if known is None:
-        known = _Known(key)
+        known = Known(key)
         products.append(known)
     known.hear(source, said)
 
 
-def _main(products: list[_Known], title: str, offer: Mapping[str, Any]) -> _Known | None:
+def _main(products: list[Known], title: str, offer: Mapping[str, Any]) -> Known | None:
     """Say which product the page is about, where one is."""
     if len(products) == 1:
         return products[0]
@@ -306,7 +273,7 @@ def _alike(one: str, other: str) -> float:
     return len(words & others) / (min(len(words), len(others)) or 1)
 
 
-def _product(known: _Known, reading: HtmlReading, base: str) -> Product:
+def _product(known: Known, reading: HtmlReading, base: str) -> Product:
     of_images = known.told.pop(IMAGES_TOLD)[0] if IMAGES_TOLD in known.told else {}
     values = {name: told[0] for name, told in known.told.items()}
     named, shown = values.get("image_urls", ()), reading.shop.pictures
