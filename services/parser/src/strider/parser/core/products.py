@@ -7,7 +7,7 @@ trusted most, and names it; what no source says stays unknown. What the page is 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -113,6 +113,10 @@ SHELL_CHARS: Final = 80
 """A page of fewer characters shows nothing without its scripts."""
 
 
+PLAIN: Final = 4
+"""Kinds of signs from which on what a page shows may correct what its data says."""
+
+
 def _find(page: _Page, said: dict[str, Any]) -> tuple[tuple[Product, ...], Offer]:
     """Give the products of a page; `said` is what a parser of its site found, and goes before all else."""
     reading, base, title = page.reading, page.base, page.title
@@ -140,12 +144,20 @@ def _find(page: _Page, said: dict[str, Any]) -> tuple[tuple[Product, ...], Offer
         main = Known(title)
         products.append(main)
     if main is not None:
-        main.correct(AttributeSource.HEURISTIC, offer.said)
+        if offer.evidence >= PLAIN and not _is_seconded(main, beside):
+            main.correct(AttributeSource.HEURISTIC, offer.said)
         for one in beside:
             main.hear(one.source, one.said, one.confidence)
     products.sort(key=lambda known: known is not main)
     found = [_product(known, reading, base) for known in products[:MAX_PRODUCTS] if "name" in known.told]
     return tuple(found), offer
+
+
+def _is_seconded(main: Known, beside: Sequence[_Heard]) -> bool:
+    """Say whether another source for machines says the same price."""
+    price = main.told["price"][0] if "price" in main.told else ""
+    others = (one.said.get("price") for one in beside if one.source != AttributeSource.HEURISTIC)
+    return any(other and price and float(other) == float(price) != 0 for other in others)
 
 
 class _Heard(NamedTuple):
