@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborNode
 
 from strider.parser.core.prices import says_money
 
-from .lexbor_prices import MAX_PRICE_CHARS, text_of
+from .lexbor_prices import MAX_PRICE_CHARS, read_amounts, text_of
 
 MAX_MONEY: Final = 400
 """Texts that are looked at."""
@@ -28,7 +28,9 @@ ABOVE: Final = 3
 """Elements around an amount that are asked for names and for lines through it."""
 
 _DIGIT: Final = re.compile(r"\d")
-_SHARE: Final = re.compile(r"\(?\s*[-\u2212\u2013]?\s?\d{1,2}(?:[.,]\d+)?\s?%[\s\w!)]{0,20}")
+_SHARE: Final = re.compile(
+    r"(?:[^\W\d]{2,12}\s){0,2}\(?\s*[-\u2212\u2013]?\s?\d{1,2}(?:[.,]\d+)?\s?%[\s\w!)]{0,20}"
+)
 _STRUCK_TAGS: Final = frozenset({"s", "del", "strike"})
 _STRUCK_NAMES: Final = re.compile(r"strike|line-?through|crossed|durchgestrichen")
 _SILENT: Final = frozenset(
@@ -91,10 +93,12 @@ def _said(node: LexborNode, text: str) -> tuple[LexborNode, Money] | None:
         if whole is None:
             return None
         element = whole
-    own = text_of(element, MAX_PRICE_CHARS)
-    if len(own) > MAX_PIECE_CHARS:
-        own = " ".join(text.split())
     words, is_struck = _names(element)
+    own = text_of(element, MAX_PRICE_CHARS)
+    if not has_digit:  # what is written in pieces is put together as every price is
+        own = next((amount.text for amount in read_amounts(element, words)), own)
+    elif len(own) > MAX_PIECE_CHARS:
+        own = " ".join(text.split())
     return element, Money(f"{_label(element)} {own}".strip(), words, is_struck)
 
 

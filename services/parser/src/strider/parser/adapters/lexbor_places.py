@@ -124,11 +124,24 @@ def find_heading(root: LexborNode, body: LexborNode) -> LexborNode | None:
     """Find the page's heading: of several the one that its title repeats, of none what is called a name."""
     named = root.css_first("title")
     title = set(text_of(named, MAX_TEXT_CHARS).lower().split()) if named is not None else set()
-    headings = [node for node in body.css("h1")[:MAX_TITLES] if text_of(node, MAX_TEXT_CHARS)]
+    headings = [node for node in body.css("h1")[:MAX_TITLES] if is_headline(node)]
     if not headings:
         named_so = body.css(_TITLES)[:MAX_TITLES]
         headings = [node for node in named_so if len(title & (words := _words(node))) > len(words) / 2]
     return max(headings, key=lambda node: len(title & _words(node)), default=None)
+
+
+def is_headline(node: LexborNode) -> bool:
+    """Say whether a first heading heads the page, not the whole site: a mark leads to its front page."""
+    if not text_of(node, MAX_TEXT_CHARS):
+        return False
+    link = node.css_first("a[href]")
+    is_home = link is not None and _HOME.fullmatch(link.attributes.get("href") or "") is not None
+    return not is_home and _MARK.search(names_of(node.attributes)) is None
+
+
+_HOME: Final = re.compile(r"(?:https?://[^/]+)?/?(?:index\.\w{3,4})?")
+_MARK: Final = re.compile(r"\b(?:site-?)?logo\b|site-?title")
 
 
 def _words(node: LexborNode) -> set[str]:

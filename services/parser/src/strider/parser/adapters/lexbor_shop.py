@@ -38,6 +38,7 @@ from .lexbor_places import (
     as_line,
     find_cards,
     find_heading,
+    is_headline,
     is_hidden,
     is_short,
     line_of,
@@ -169,7 +170,7 @@ def _in_order(
 def _signs(node: LexborNode, place: Around) -> Iterator[Sign]:
     said = node.attributes
     words = names_of(said)
-    if node.tag == "h1":
+    if node.tag == "h1" and is_headline(node):
         yield Sign(HEADING, line_of(node), words)
     name = said.get("itemprop")
     if name:

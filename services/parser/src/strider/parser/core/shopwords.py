@@ -57,7 +57,8 @@ _NOT: Final = _any_of(
 )
 _STATES: Final = {
     Availability.OUT_OF_STOCK: _any_of(
-        r"out[ -]?of[ -]?stock|sold[ -]?out|not (?:currently )?available|currently unavailable|unavailable",
+        r"(?:stock|lagerbestand|bestand|voorraad|lager|stan)\s?:?\s?0(?![\d.,])|out[ -]?of[ -]?stock"
+        r"|sold[ -]?out|not (?:currently )?available|currently unavailable|unavailable",
         r"no longer available|0 in stock|notify me(?: when)?|email me when|get notified|back in stock",
         r"ausverkauft|vergriffen|rupture|épuisé|indisponible|agotado|indisponibil|stoc epuizat",
         r"sin (?:stock|existencias)|esgotado|indisponível|fora de estoque|sem estoque|esaurito|uitverkocht",
@@ -83,6 +84,7 @@ _STATES: Final = {
         r"only \d+ (?:left|in stock|remaining)|low stock|few left|nur noch \d+|plus que \d+"
     ),
     Availability.IN_STOCK: _any_of(
+        r"(?:stock|lagerbestand|bestand|voorraad)\s?:?\s?[1-9]\d*",
         rf"{_STOCKED}|ready to ship|ships (?:in|within|today|now)|usually ships|\d+ (?:in stock|available)",
         r"disponibilità immediata|spedizione immediata|lieferzeit:? (?:ca\.? )?\d",
     ),
