@@ -62,15 +62,16 @@ def read_product(node: dict[str, Any], base: str, known: Known) -> dict[str, Any
     images = [_object(one, known) or one for one in _many(node.get("image"))[:MAX_IMAGES]]
     urls = [resolve(text_of(one, "url", "contentUrl"), base) for one in images]
     number = next(filter(None, (text_of(node.get(name)) for name in _NUMBERS)), "")
+    shown = _shown_variant(node, known)
     return {
         "name": text_of(node.get("name")),
         "description": text_of(node.get("description")),
         "url": resolve(text_of(node.get("url")), base),
         "brand": _called(node.get("brand"), known) or _called(node.get("manufacturer"), known),
         "category": " > ".join(filter(None, map(_word_of, _many(node.get("category"))))),
-        "sku": text_of(node.get("sku")) or text_of(node.get("productID")).rpartition(":")[2],
-        "gtin": as_gtin(number),
-        "mpn": text_of(node.get("mpn")),
+        "sku": _sku(node) or _sku(shown),
+        "gtin": as_gtin(number) or as_gtin(text_of([shown.get(name) for name in _NUMBERS])),
+        "mpn": text_of(node.get("mpn")) or text_of(shown.get("mpn")),
         "rating": _rating(rating),
         "review_count": _count(rating),
         "image_urls": tuple(dict.fromkeys(filter(None, urls))),
@@ -78,6 +79,16 @@ def read_product(node: dict[str, Any], base: str, known: Known) -> dict[str, Any
         "extra": _further(node, known) or None,
         **_of_offers(list(_offers(node, known, 0)), base),
     }
+
+
+def _sku(node: dict[str, Any]) -> str:
+    return text_of(node.get("sku")) or text_of(node.get("productID")).rpartition(":")[2]
+
+
+def _shown_variant(node: dict[str, Any], known: Known) -> dict[str, Any]:
+    """Give the form of a product whose price is its price: the first that has one."""
+    variants = (_object(one, known) for one in variants_of(node)[:MAX_OFFERS])
+    return next((one for one in variants if one.get("offers")), {})
 
 
 IMAGES_TOLD: Final = "images_told"

@@ -140,7 +140,8 @@ def _find(page: _Page, said: dict[str, Any]) -> tuple[tuple[Product, ...], Offer
     )
     main = _main(products, title, offer.said)
     beside = _beside(page, offer, main)
-    if main is None and not products and any(one.said.get("name") for one in beside):
+    is_own = not products or offer.evidence >= PLAIN  # data may be of other products alone
+    if main is None and is_own and any(one.said.get("name") for one in beside):
         main = Known(title)
         products.append(main)
     if main is not None:
@@ -177,7 +178,8 @@ def _beside(page: _Page, offer: Offer, main: Known | None) -> list[_Heard]:
     # The object of a list's name is the list: it has the price of something in it.
     is_known = is_known or (main is None and page.is_list and not offer.said)
     told = {} if is_known else _of_scripts(reading, offer.said, page.title, page.base)
-    name = offer.said.get("name") or page.title
+    known = main.told["name"][0] if main is not None and "name" in main.told else ""
+    name = known or offer.said.get("name") or page.title
     heard = [
         *([_of(_SOURCES[form], {"category": trail(names, name)})] if form else []),
         # What people read as its name above its price is its name: titles are made for search engines.
@@ -272,7 +274,7 @@ def _main(products: list[Known], title: str, offer: Mapping[str, Any]) -> Known 
         return products[0]
     wanted = _key(offer.get("name") or title)
     best = max(products, key=lambda known: _alike(known.name, wanted), default=None)
-    return best if best is not None and _alike(best.name, wanted) >= ALIKE else None
+    return best if best is not None and _alike(best.name, wanted) > ALIKE else None
 
 
 def _key(name: Any) -> str:
