@@ -19,9 +19,9 @@ from strider.parser.core.readings import (
     LinkTag,
 )
 
-DEEP = Depth(has_blocks=True)
-
 from .pages import read
+
+DEEP = Depth(has_blocks=True)
 
 
 @pytest.mark.req("S3.9.4")

@@ -27,7 +27,10 @@ def test_an_empty_element_takes_nothing_into_itself(content_type: str) -> None:
     )
 
     assert (page.title, page.title_source, page.description) == ("Head", "h1", "D")
-    assert (page.text, page.link_urls) == ("Head\nOne\ntwo.\nB", ("https://site.test/b/",))
+    assert (page.text, page.link_urls) == (
+        "Head\nOne\ntwo.\nB",
+        ("https://site.test/b/", "https://site.test/f"),
+    )
 
 
 def test_sections_of_cdata_are_text() -> None:
