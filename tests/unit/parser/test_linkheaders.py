@@ -91,7 +91,7 @@ def read_with(body: bytes, *values: str, level: str = "main", **fields: Any) -> 
     )
 
 
-@pytest.mark.req("S3.9.4")
+@pytest.mark.req("S3.9.6")
 def test_what_elements_say_comes_before_what_headers_say() -> None:
     page = read_with(
         b"<base href=/elsewhere/><link rel=canonical href=/own><link rel=alternate hreflang=fr href=/fr><p>x",
