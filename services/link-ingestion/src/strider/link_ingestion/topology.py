@@ -2,7 +2,7 @@
 
     seeds-submitted ─▶ sow ─▶ crawl-specs, then links-discovered · urls-decided
     pages-validated ─▶ admit ─▶ seen? ─▶ links-discovered · urls-decided, then pages-settled
-    pages-rejected ─▶ pages-settled
+    pages-rejected ─▶ pages-settled, unless pages-validated has what closes the page behind its parts
 
 Seeds and pages are two consumers, so that a flood of seeds delays no page. A page is settled after
 its links are with the broker; a crawl spec is declared before the first link that names it.

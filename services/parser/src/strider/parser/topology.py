@@ -1,5 +1,7 @@
 """pages-fetched -> parse -> pages-parsed; a page that is given up -> pages-rejected.
 
+Of what could be read, the given-up page is closed behind what was said of it before: -> pages-parsed.
+
 In the shadow of the live parser: pages-fetched -> parse -> pages-parsed-shadow, and nothing else.
 """
 

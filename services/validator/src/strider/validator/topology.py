@@ -1,4 +1,7 @@
-"""pages-parsed -> judge -> pages-validated, or pages-rejected."""
+"""pages-parsed -> judge -> pages-validated, or pages-rejected.
+
+The end of a list that is none -> pages-rejected, and behind its parts, what closes it -> pages-validated.
+"""
 
 from __future__ import annotations
 
