@@ -58,10 +58,10 @@ def place_pictures(
     told: Mapping[str, ToldImage],
 ) -> dict[str, Any]:
     """Write the pictures of one product as parallel fields; what is shown goes before what is told."""
-    by_file: dict[str, tuple[str, Picture | None]] = {_file(url): (url, None) for url in named}
+    by_file: dict[str, tuple[str, Picture | None]] = {file_of(url): (url, None) for url in named}
     for picture in shown:
         url = resolve(picture.url, base)
-        file = _file(url)
+        file = file_of(url)
         if not url or picture.is_beside:
             continue
         if file in by_file:
@@ -102,7 +102,7 @@ def _kind(number: int, picture: Picture | None) -> str:
     return (ImageKind.THUMBNAIL if is_small else ImageKind.GALLERY).value
 
 
-def _file(url: str) -> str:
+def file_of(url: str) -> str:
     """Give what forms of one picture have in common: its file's name, without a size."""
     name = url.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2].lower()
     return _SIZE.sub("", name)

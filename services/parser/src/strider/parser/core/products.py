@@ -16,10 +16,10 @@ from strider.contracts.generated.events import Product
 from strider.contracts.generated.words import AttributeSource
 
 from .heard import CONFIDENCES, HEADED, LIKELY, OF_PAGE, Known
-from .metadata import Properties
+from .metadata import Properties, resolve
 from .offers import IMAGES_TOLD, read_product, variants_of
 from .pagekinds import NO_IMPRESSION, Impression, Sight, is_list_of_goods, kind_by_offer
-from .pictures import place_pictures
+from .pictures import file_of, place_pictures
 from .plaintexts import plain
 from .prices import land_of
 from .rdfa import resolve_subjects
@@ -291,6 +291,9 @@ def _product(known: Known, reading: HtmlReading, base: str) -> Product:
     of_images = known.told.pop(IMAGES_TOLD)[0] if IMAGES_TOLD in known.told else {}
     values = {name: told[0] for name, told in known.told.items()}
     named, shown = values.get("image_urls", ()), reading.shop.pictures
+    if named and known.told["image_urls"][1] == AttributeSource.SITE_PARSER:
+        files = {file_of(url) for url in named}  # who knows the site has named all of them
+        shown = tuple(picture for picture in shown if file_of(resolve(picture.url, base)) in files)
     pictures = place_pictures(named, shown, values["name"], base=base, told=of_images)
     told = json.dumps(values, sort_keys=True, default=str, ensure_ascii=False)
     return Product(
