@@ -25,7 +25,7 @@ from strider.contracts.generated.topics import (
 )
 from strider.contracts.identity import key_fingerprint, seen_scope
 from strider.contracts.partitioning import shard_of_host
-from strider.contracts.parts import MORE
+from strider.contracts.parts import MORE, closing
 from strider.contracts.specs import spec_of_seed
 from strider.link_ingestion.topology import PAGES_GROUP, SEEDS_GROUP
 from strider.runtime.inprocess import simulate
@@ -515,3 +515,14 @@ def test_refusals_are_listed_up_to_the_setting() -> None:
         (1, 1, 1, 1),
         a_spec().crawl_spec_id,
     )
+
+
+def test_what_only_closes_an_entry_says_why_in_full() -> None:
+    async def scenario(world: World) -> None:
+        page = a_page(outcome="crashed", error_message="handler_crashed")
+        await world.say(PAGES_VALIDATED, validated(page), headers=closing("handler_crashed"))
+        world.start()
+        await world.drained()
+
+    (settled,) = play(scenario).events(PAGES_SETTLED)
+    assert (settled.reason, settled.detail) == ("handler_crashed", "handler_crashed")

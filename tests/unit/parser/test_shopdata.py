@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from strider.parser.core import Limits
-from strider.parser.core.shopdata import read_shop_data
+from strider.parser.core.shopdata import currency_of, read_shop_data
 
 from .pages import read
 
@@ -121,3 +121,25 @@ def test_the_number_that_a_script_says_of_the_product_goes_before_one_beside_it(
     )
 
     assert page.products[0].sku == "TK-1"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'x = {currency: "EUR"}',
+        'x = {"currencyCode": "EUR"}',
+        'x = {price_currency_code: "EUR"}',
+        "x = {'currencyIso': 'EUR'}",
+        'Shopify.currency = {"active":"EUR","rate":"1.0"}',
+    ],
+)
+def test_scripts_name_their_currency_in_many_ways(script: str) -> None:
+    assert currency_of([script]) == "EUR"
+
+
+def test_an_amount_below_nothing_is_what_programs_say_for_none() -> None:
+    script = '{"name": "Tea Kettle", "price": 1250, "compare_at_price": -1, "price_min": 1250, "sku": "A"}'
+    said = read_shop_data([script], "Tea Kettle")
+
+    assert (said["price"], said["old_price"]) == ("12.50", "")
+    assert read_shop_data([script.replace("1250", "-1")], "Tea Kettle") == {}

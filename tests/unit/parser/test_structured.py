@@ -7,6 +7,7 @@ import json
 import pytest
 
 from strider.parser.core import Limits
+from strider.parser.core.structured import Structured
 
 from .pages import read
 from .test_products import JSON_LD, MICRODATA, records
@@ -178,3 +179,15 @@ def test_types_may_be_said_by_the_words_of_the_context() -> None:
     page = records(f'<script type="application/ld+json">{json.dumps(data)}</script>')
 
     assert (page.structured_types, page.products[0].brand) == (("Product", "Brand"), "ACME")
+
+
+def test_a_prefix_is_one_where_a_name_begins() -> None:
+    item = {
+        "@context": {"s": "https://schema.org/"},
+        "@type": "s:Product",
+        "s:name": "Kettle",
+        "class:name": "K",
+    }
+    ((_, node),) = Structured(json_ld=[item]).nodes()
+
+    assert (node["name"], node["class:name"]) == ("Kettle", "K")

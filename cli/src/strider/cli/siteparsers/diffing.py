@@ -18,6 +18,7 @@ from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_PARSED_SHADOW
+from strider.contracts.parts import closes_for
 from strider.runtime.kafka import KafkaBus
 from strider.runtime.schemas import SchemaFinder
 from strider.runtime.topics.tailing import Tail, Wish
@@ -66,7 +67,8 @@ async def _read(
     wish = Wish(since=asked.since, from_beginning=asked.since is None)
     async with aclosing(tail.read(topic.name, topic, wish)) as lines:
         async for line in lines:
-            if isinstance(line.event, PageParsed):
+            # What only closes an entry was read by nobody.
+            if isinstance(line.event, PageParsed) and not closes_for(line.record.headers):
                 hear(line.event)
 
 

@@ -68,7 +68,7 @@ ADMITTED: Final = (
     *("feed_urls", "nofollow", "raw_hash", "text_hash", "page_kind", "pagination_pattern"),
     *("pagination_number", "no_results", "link_urls", "link_rels", "links_dropped"),
     *("entry_urls", "entry_lastmods_ms", "entry_kinds", "is_last_part"),
-    *("status", "etag", "last_modified", "total_us", "body_bytes"),
+    *("status", "etag", "last_modified", "total_us", "body_bytes", "error_message"),
 )
 """What of a page its links are judged by, and what it is settled with."""
 

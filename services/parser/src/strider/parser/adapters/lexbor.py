@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
@@ -32,7 +33,7 @@ from .lexbor_embedded import read_embedded
 from .lexbor_limits import find_limit
 from .lexbor_records import read_records
 from .lexbor_tags import tag_numbers
-from .lexbor_text import read_text, spaced, worded
+from .lexbor_text import MAX_WORDED, read_text, spaced, worded
 from .lexbor_times import read_times
 from .lexbor_walk import Walk, mask_of
 
@@ -145,11 +146,23 @@ def _said_by(body: LexborNode, selector: str, *, but: str = "") -> tuple[str, ..
     for node in body.css(selector)[:MAX_SAID]:
         if but and but in (node.attributes.get("class") or "").lower():
             continue
-        for unseen in node.css("style,script,svg"):
-            unseen.decompose()
-        text = node.attributes.get("content") or node.text(separator=" ")
+        text = node.attributes.get("content") or _shown(node)
         said.append(spaced(text[: _LONG_SAID * MAX_AUTHOR_CHARS])[:MAX_AUTHOR_CHARS])
     return tuple(said)
+
+
+def _shown(node: LexborNode) -> str:
+    """Give what an element says to readers; the tree stays whole, for whoever comes behind."""
+    pieces = []
+    for within in islice(node.traverse(include_text=True), MAX_WORDED):
+        above = within.parent if within.tag == "-text" else None
+        if above is not None and above.tag not in _UNSHOWN:
+            pieces.append(within.text_content or "")
+    return " ".join(pieces)
+
+
+_UNSHOWN: Final = frozenset({"style", "script", "svg", "title", "desc", "text", "tspan"})
+"""The last ones stand in drawings."""
 
 
 MAX_AUTHOR_CHARS: Final = 200

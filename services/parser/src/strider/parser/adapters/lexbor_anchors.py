@@ -82,11 +82,14 @@ def _regions(walk: Walk, count: int) -> list[int]:
     ends: dict[int, int] = {}
     last = anchors.rfind(1)
     places = [(at, region) for number, region in _numbered_regions() for at in walk.places(number, last)]
+    start = counted = 0
     for at, region in sorted(places):
+        start += anchors.count(1, counted, at)
+        counted = at
+        if start >= count:
+            break  # of no anchor that is looked at
         inside = anchors.count(1, at, _end(walk, at, ends))
-        if inside:
-            start = anchors.count(1, 0, at)
-            found[start : start + inside] = [region] * inside
+        found[start : start + inside] = [region] * inside
     return found[:count]
 
 

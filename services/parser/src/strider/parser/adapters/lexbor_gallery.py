@@ -13,6 +13,8 @@ from .lexbor_places import MAX_TEXT_CHARS, Around, Places, as_line, line_of, nam
 from .lexbor_prices import text_of
 
 MAX_CRUMBS: Final = 12
+MAX_PARTS: Final = 100
+"""Of a trail: items, links and marks between them."""
 
 _CRUMBS: Final = (
     '[class*="breadcrumb" i],[id*="breadcrumb" i],[aria-label*="breadcrumb" i],[class*="crumbs" i]'
@@ -27,7 +29,9 @@ def read_crumbs(body: LexborNode) -> tuple[str, ...]:
         line = line_of(trail)
         if len(line) >= MAX_TEXT_CHARS:
             continue  # no trail, but the page that has one
-        parts = [line_of(node) for node in trail.css("a,li,span")] or re.split(r"[/>\u203a\u00bb|]", line)
+        parts = [line_of(node) for node in trail.css("a,li,span")[:MAX_PARTS]] or re.split(
+            r"[/>\u203a\u00bb|]", line
+        )
         # A list item has the text of its link once more; marks between are no places.
         said = dict.fromkeys(
             text for part in parts if (text := part.strip(_MARKS)) and _WORD.search(text) and text != line

@@ -164,6 +164,7 @@ def find_cards(
     """Give prices that stand in boxes of one make, a list's, and how many boxes of the longest lead on."""
     boxes: dict[tuple[int, str, str], dict[int, LexborNode]] = {}
     keys: dict[int, list[tuple[int, str, str]]] = {}
+    makes: dict[int, str] = {}
     for node in nodes:
         if places.around(node).price:
             continue
@@ -173,8 +174,9 @@ def find_cards(
             above = element.parent
             if above is None:
                 break
-            make = re.sub(r"\d+", "", element.attributes.get("class") or "")
-            key = (above.mem_id, element.tag or "", " ".join(make.split()[:2]))
+            if element.mem_id not in makes:
+                makes[element.mem_id] = _make_of(element)
+            key = (above.mem_id, element.tag or "", makes[element.mem_id])
             boxes.setdefault(key, {})[element.mem_id] = element
             found.append(key)
             element = above
@@ -182,6 +184,12 @@ def find_cards(
     cards = frozenset(node for node, found in keys.items() if not lists.isdisjoint(found))
     longest = max((found for key, found in boxes.items() if key in lists), key=len, default={})
     return cards, sum(map(_leads_on, list(longest.values())[:MAX_BOXES]))
+
+
+def _make_of(element: LexborNode) -> str:
+    """Say by its names of which make a box is, whatever numbers are in them."""
+    said = (element.attributes.get("class") or "")[:MAX_TEXT_CHARS]
+    return " ".join(re.sub(r"\d+", "", said).split()[:2])
 
 
 def _are_cards(boxes: Sequence[LexborNode], *, are_named: bool) -> bool:

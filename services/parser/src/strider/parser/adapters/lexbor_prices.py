@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from selectolax.lexbor import LexborNode
@@ -16,6 +17,9 @@ from strider.parser.core.prices import says_money
 
 MAX_PRICE_CHARS: Final = 400
 MAX_AMOUNTS: Final = 20
+MAX_FOUND: Final = 10 * MAX_AMOUNTS
+"""Texts among which these are: many have no digit."""
+
 MAX_DEPTH: Final = 16
 MAX_NODES: Final = 200
 """That are looked at for one text."""
@@ -66,11 +70,14 @@ def read_amounts(node: LexborNode, words: str) -> list[FoundAmount]:
 
 
 def _read(node: LexborNode, found: list[FoundAmount], into: FoundAmount, *, depth: int) -> None:
-    for child in node.iter(include_text=True):
+    for child in islice(node.iter(include_text=True), MAX_NODES):
         tag = child.tag or ""
         if tag == "-text":
-            into.text += child.text_content or ""
+            if len(into.text) < MAX_PRICE_CHARS:
+                into.text += (child.text_content or "")[:MAX_PRICE_CHARS]
             continue
+        if len(found) >= MAX_FOUND:
+            return
         if tag in _SILENT or tag.startswith("-") or depth >= MAX_DEPTH:
             continue
         said = child.attributes

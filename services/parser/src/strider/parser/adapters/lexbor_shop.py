@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from selectolax.lexbor import LexborNode
@@ -97,7 +98,7 @@ def read_shop(root: LexborNode, body: LexborNode) -> Shop:
         boxes = max(boxes, unnamed)
         found += _numbers(body, places)
     shown = (read_picture(node, places.around(node)) for node in marked.values() if node.tag == "img")
-    pictures = [picture for picture in shown if picture is not None][:MAX_PICTURES]
+    pictures = islice((picture for picture in shown if picture is not None), MAX_PICTURES)
     return Shop(
         tuple(found),
         read_crumbs(body),

@@ -114,7 +114,8 @@ def _in_objects(objects: PageObjects) -> dict[str, tuple[str, str]]:
 
 def _date_of(value: Any) -> str:
     if isinstance(value, list):
-        return next((written for one in value[:5] if (written := _date_of(one))), "")
+        several = (one for one in value[:5] if not isinstance(one, list))
+        return next((written for one in several if (written := _date_of(one))), "")
     if isinstance(value, dict):
         value = value.get("@value")
     said = str(value) if isinstance(value, int) and not isinstance(value, bool) else value

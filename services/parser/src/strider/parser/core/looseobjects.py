@@ -16,10 +16,13 @@ MAX_DEPTH: Final = 12
 
 _PIECE: Final = re.compile(
     r"\s+|//[^\n]*|/\*(?>[^*]|\*(?!/))*\*/"
-    r'|(?P<piece>"(?>[^"\\]|\\.)*"|\'(?>[^\'\\]|\\.)*\'|`(?>[^`\\]|\\.)*`|[{}\[\](),:]|[^\s{}\[\](),:"\'`]+)',
+    r'|(?P<piece>"(?>[^"\\]|\\.)*"|\'(?>[^\'\\]|\\.)*\'|`(?>[^`\\]|\\.)*`|[{}\[\](),:"\'`]|[^\s{}\[\](),:"\'`]+)',
     re.DOTALL,
 )
-_NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER: Final = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?")
+"""A longer one counts nothing, and Python refuses to read it."""
+
+_QUOTES: Final = frozenset("\"'`")
 _WORDS: Final = {"true": True, "false": False}
 _CLOSING: Final = {"{": "}", "[": "]", "(": ")"}
 
@@ -40,7 +43,9 @@ def read_object(text: str, begin: int) -> dict[str, Any] | None:
 
 def _pieces(text: str, begin: int) -> Iterator[str]:
     for match in _PIECE.finditer(text, begin, begin + MAX_CHARS):
-        if piece := match["piece"]:
+        if (piece := match["piece"]) in _QUOTES:
+            return  # a string without an end: to go on behind it would look for its end again and again
+        if piece:
             yield piece
 
 

@@ -77,7 +77,7 @@ def read_product(node: dict[str, Any], base: str, known: Known) -> dict[str, Any
         "image_urls": tuple(dict.fromkeys(filter(None, urls))),
         IMAGES_TOLD: {url: _told_of(one) for url, one in zip(urls, images, strict=True) if url},
         "extra": _further(node, known) or None,
-        **_of_offers(list(_offers(node, known, 0)), base),
+        **_of_offers(_offers(node, known), base),
     }
 
 
@@ -159,15 +159,34 @@ def variants_of(node: dict[str, Any]) -> list[Any]:
     return [*_many(node.get("hasVariant")), *_many(node.get("model"))]
 
 
-def _offers(node: dict[str, Any], known: Known, depth: int) -> Iterator[dict[str, Any]]:
-    for offer in _many(node.get("offers"))[:MAX_OFFERS]:
-        one = _object(offer, known)
-        if one:
-            yield one
-            if depth < MAX_DEPTH:  # what offers are brought together in one say of the goods, too
-                yield from _offers(one, known, depth + 1)
-    for variant in variants_of(node)[:MAX_OFFERS] if depth < MAX_DEPTH else ():
-        yield from _offers(_object(variant, known), known, depth + 1)
+def _offers(node: dict[str, Any], known: Known) -> list[dict[str, Any]]:
+    """Give the offers of a product, of its forms, and those that others bring together, each once.
+
+    Once, because what is only named may lead back to where it is named.
+    """
+    found: list[dict[str, Any]] = []
+    looked_at: set[int] = set()
+    waiting = [(node, 0, False)]
+    while waiting and len(found) < MAX_OFFERS and len(looked_at) < MAX_LOOKED_AT:
+        one, depth, is_offer = waiting.pop()
+        if not one or id(one) in looked_at:
+            continue
+        looked_at.add(id(one))
+        found += [one] * is_offer
+        if depth <= MAX_DEPTH:  # what offers are brought together in one say of the goods, too
+            variants = [
+                (_object(variant, known), depth + 1, False) for variant in variants_of(one)[:MAX_OFFERS]
+            ]
+            waiting += variants[::-1]
+            offers = [
+                (_object(offer, known), depth + 1, True) for offer in _many(one.get("offers"))[:MAX_OFFERS]
+            ]
+            waiting += offers[::-1]
+    return found
+
+
+MAX_LOOKED_AT: Final = 4 * MAX_OFFERS
+"""Products, forms and offers, until as many offers are found."""
 
 
 def _of_offers(offers: list[dict[str, Any]], base: str) -> dict[str, Any]:
@@ -292,7 +311,7 @@ _ADDRESS: Final = re.compile(r"(?:https?:/|\.{0,2}/|[#?]|_:)")
 def text_of(value: Any, *names: str) -> str:
     """Say a value in words: of an object its name, of several the first."""
     if isinstance(value, list):
-        return next((text for one in value[:10] if (text := text_of(one, *names))), "")
+        return next((text for one in _flat(value) if (text := text_of(one, *names))), "")
     if isinstance(value, dict):
         wanted = (*names, "name", "@value", "@id")
         said = next((text for name in wanted if (text := _word(value.get(name)))), "")
@@ -301,6 +320,24 @@ def text_of(value: Any, *names: str) -> str:
         # Twice: shops write entities of entities.
         return plain(plain(value[: 4 * MAX_TEXT_CHARS]))[:MAX_TEXT_CHARS]
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _flat(values: list[Any]) -> Iterator[Any]:
+    """Give the first of several, and of those that are several themselves theirs."""
+    waiting = values[:MAX_SEVERAL][::-1]
+    for _ in range(MAX_STEPS):
+        if not waiting:
+            return
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one[:MAX_SEVERAL][::-1]
+        else:
+            yield one
+
+
+MAX_SEVERAL: Final = 10
+MAX_STEPS: Final = 40
+"""Through values that are nested to any depth."""
 
 
 def _word(value: Any) -> str:

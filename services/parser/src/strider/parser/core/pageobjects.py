@@ -70,8 +70,15 @@ class PageObjects:
 
     def named(self, reference: str) -> dict[str, Any]:
         """Find the object of an `@id` that says more than this."""
-        found = islice(_all(list(self.values), 0), MAX_OBJECTS)
-        return next((one for one in found if one.get("@id") == reference and len(one) > 1), {})
+        return self._by_reference.get(reference, {})
+
+    @cached_property
+    def _by_reference(self) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for one in islice(_all(list(self.values), 0), MAX_OBJECTS):
+            if isinstance(reference := one.get("@id"), str) and len(one) > 1:
+                found.setdefault(reference, one)
+        return found
 
     def said(self, *fields: str) -> Iterator[Any]:
         """Give what the page's own objects say under these names; then what stands so in the text.

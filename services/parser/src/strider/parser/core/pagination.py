@@ -8,7 +8,7 @@ comes first, then what an anchor is called, then the numbers. Only pages of the 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +22,10 @@ from .pagewords import MORE, NEXT, PREVIOUS
 from .readings import Anchors, LinkTag
 
 MAX_PAGES: Final = 100
+MAX_NUMBERED: Final = 1_000
+"""Links by whose numbers a pattern is found."""
+MAX_PLACES: Final = 12
+"""Numbers of one address, the last ones, that may be those of a page."""
 MAX_NUMBER: Final = 100_000
 MAX_LABEL_CHARS: Final = 40
 
@@ -78,7 +82,7 @@ def find_pagination(url: str, *, base: str, links: Sequence[LinkTag], anchors: A
             more = more or (target if target != url and _goes_on(url, target) else "")
         elif direction:
             preceding = preceding or (target if target != url else "")
-        if number:
+        if number and len(numbered) < MAX_NUMBERED:
             numbered.setdefault(target, number)
     return _together(url, following or more, preceding, numbered)
 
@@ -191,9 +195,10 @@ _BEGINNINGS: Final = frozenset({"", "0", "1"})
 
 def _patterns(target: str) -> Iterator[tuple[str, int]]:
     """Give every pattern that a link may be of, with what stands in its place."""
+    numbers = deque(_NUMBER_IN_URL.finditer(target, target.find("/", 8)), maxlen=MAX_PLACES)
     places = [
         match
-        for match in _NUMBER_IN_URL.finditer(target, target.find("/", 8))
+        for match in numbers
         if len(match[0]) <= MAX_DIGITS and not _NO_PLACE.search(target[: match.start()])
     ]
     for match in places:

@@ -238,10 +238,13 @@ def _offered(
     """Find the offers that name what they offer, instead of standing within it."""
     found: dict[int, list[dict[str, Any]]] = {}
     for _, node in nodes:
-        for item in _listed(node.get("itemOffered")):
+        if "itemOffered" not in node:
+            continue
+        offer = {**node, "itemOffered": None}
+        for item in _listed(node["itemOffered"]):
             if isinstance(item, dict):
                 meant = by_id.get(str(item.get("@id")), item)
-                found.setdefault(id(meant), []).append({**node, "itemOffered": None})
+                found.setdefault(id(meant), []).append(offer)
     return found
 
 

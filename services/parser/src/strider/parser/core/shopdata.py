@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from .looseobjects import read_object, unquoted
@@ -22,6 +23,8 @@ MAX_NAMES: Final = 2_000
 MAX_FITTING: Final = 20
 """Objects within code that are read because their name is the page's."""
 MAX_OBJECT_CHARS: Final = 20_000
+MAX_READ: Final = 100
+"""Objects of the page's name that are asked what they say."""
 FEW: Final = 20
 """Quoted quotes that a script may have without having data in a string."""
 
@@ -34,8 +37,8 @@ _NAMED: Final = re.compile(
 )
 _ENOUGH: Final = ("currency", "availability", "sku", "brand")
 _CURRENCY: Final = re.compile(
-    r"""["']?(?:price_?)?currency(?:_?(?:code"
-    r"|iso))?["']?\s*[:=]\s*(?:\{\s*["']active["']\s*:\s*)?["']([A-Z]{3})["']""",
+    r"""["']?(?:price_?)?currency(?:_?(?:code|iso))?["']?\s*[:=]\s*"""
+    r"""(?:\{\s*["']active["']\s*:\s*)?["']([A-Z]{3})["']""",
     re.IGNORECASE,
 )
 
@@ -48,7 +51,7 @@ def read_shop_data(scripts: Sequence[str], name: str, *, url: str = "", text: st
     """
     wanted = words_of(name)
     said: dict[str, Any] = {}
-    for found in _of_name(scripts, wanted, name) if wanted else ():
+    for found in islice(_of_name(scripts, wanted, name), MAX_READ) if wanted else ():
         told = read_shop_object(found, url=url, text=text)
         if not said:
             said = told if told["price"] else {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final
 
 from strider.contracts.generated.words import Availability
@@ -164,8 +164,13 @@ def find_numbers(signs: Sequence[Sign], text: str) -> dict[str, str]:
 def shared_number(url: str, text: str) -> str:
     """Give the number that a page's address ends with and its text says as well."""
     path = url.partition("://")[2].partition("/")[2].partition("?")[0]
-    numbers = (match[0] for match in _NUMBER_OF_PATH.finditer(path))
-    return next((one for one in numbers if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text)), "")
+    numbers = (match[0] for match in islice(_NUMBER_OF_PATH.finditer(path), MAX_NUMBERS))
+    there = (one for one in numbers if one in text)
+    return next((one for one in there if re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text)), "")
+
+
+MAX_NUMBERS: Final = 20
+"""Of an address, that are looked for in a text."""
 
 
 _NUMBER_OF_PATH: Final = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{0,4}\d{5}[A-Za-z0-9]{0,15}(?=[/.]|$)")

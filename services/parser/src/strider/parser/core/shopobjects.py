@@ -240,6 +240,8 @@ def _price(face: Face, names: Sequence[str], inner: Sequence[str], *, in_cents: 
 
 
 def _amount(value: Any, *, in_cents: bool) -> str:
+    if isinstance(value, int | float) and value < 0:
+        return ""  # what programs say for none
     if isinstance(value, int) and not isinstance(value, bool) and in_cents:
         value = f"{value // CENTS}.{value % CENTS:02}"
     if isinstance(value, float) and not value.is_integer():
@@ -298,7 +300,8 @@ def _number(faces: Sequence[Face], text: str) -> str:
 
 def _is_shown(number: str, text: str) -> bool:
     is_long = len(number) >= LEAST_ID_CHARS and any(char.isdigit() for char in number)
-    return is_long and re.search(rf"(?<!\w){re.escape(number)}(?!\w)", text) is not None
+    is_there = is_long and number in text  # most are not, and this look is cheap
+    return is_there and re.search(rf"(?<!\w){re.escape(number)}(?!\w)", text) is not None
 
 
 def _first(face: Face, names: Sequence[str]) -> str:

@@ -114,9 +114,7 @@ def _within_text(value: Any) -> Any:
     return value
 
 
-_OURS: Final = re.compile(r"(?:schema:|https?://schema\.org/)(?=\w+$)")
-
-
+_OURS: Final = re.compile(r"^(?:schema:|https?://schema\.org/)(?=\w+$)")
 _VOCABULARY: Final = re.compile(r"https?://(?:www\.)?schema\.org/?#?")
 _PREFIX: Final = re.compile(r"\w{1,20}")
 
@@ -132,7 +130,7 @@ def _prefixes_of(item: Any) -> re.Pattern[str]:
         for prefix, meant in list(one.items())[:MAX_CONTEXTS]
         if isinstance(meant, str) and _VOCABULARY.fullmatch(meant) and _PREFIX.fullmatch(prefix)
     ]
-    return re.compile(rf"(?:{'|'.join(own)}):(?=\w+$)|{_OURS.pattern}") if own else _OURS
+    return re.compile(rf"^(?:{'|'.join(own)}):(?=\w+$)|{_OURS.pattern}") if own else _OURS
 
 
 MAX_CONTEXTS: Final = 50
