@@ -13,7 +13,7 @@ FRONT = '<h1>Kettle</h1><span class="price">$12.00</span><button>Add to cart</bu
 MANY_LINKS = "".join(f'<a href="?p={number}">{number}</a>' for number in range(2_000))
 FIELDS = ",".join(f'"k{number}": 0' for number in range(8_000))
 AN_OFFER_OF_MANY = f'{{"@type": "Offer", {FIELDS}, "itemOffered": [{",".join(["{}"] * 20_000)}]}}'
-OBJECTS = ",".join('{"name":"Kettle","price":"12.00","id":"a%05d"}' % number for number in range(5_000))
+OBJECTS = ",".join(f'{{"name":"Kettle","price":"12.00","id":"a{number:05}"}}' for number in range(5_000))
 
 
 def records(html: str, **fields: str) -> PageParsed:
