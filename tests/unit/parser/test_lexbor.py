@@ -6,7 +6,9 @@ from time import process_time
 
 import pytest
 
+from strider.contracts.generated.words import ExtractionLevel
 from strider.parser.adapters.lexbor import read_html
+from strider.parser.core import Limits
 from strider.parser.core.readings import (
     ASIDE,
     ELSEWHERE,
@@ -285,3 +287,16 @@ def test_a_set_of_frames_leads_on() -> None:
 
     assert page.link_urls == ("https://site.test/menu.html", "https://site.test/start.html")
     assert page.link_rels == (64, 64)
+
+
+@pytest.mark.parametrize("level", list(ExtractionLevel))
+def test_a_page_of_frames_is_read_at_every_level(level: ExtractionLevel) -> None:
+    """It has no body: neither blocks nor anything that follows from them."""
+    data = "<script type=application/ld+json>{}</script>"
+    page = read(
+        f"<title>Old</title>{data}<frameset><frame src=/menu.html></frameset>",
+        limits=Limits(extraction=level),
+    )
+
+    assert (page.outcome, page.title, page.text) == ("parsed", "Old", "")
+    assert page.link_urls == ("https://site.test/menu.html",)

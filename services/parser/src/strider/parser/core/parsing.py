@@ -9,6 +9,7 @@ nothing waits.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -39,7 +40,7 @@ from .metadata import (
 )
 from .outcomes import Unreadable, carried, header, unreadable
 from .outlinks import Outlinks, find_outlinks
-from .pagekinds import Impression
+from .pagekinds import NO_IMPRESSION, Impression
 from .pdfs import PdfReading, links_of_pdf, of_pdf
 from .portions import head_of, look_over, texts_of
 from .products import of_records
@@ -141,8 +142,7 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
         said["feed_urls"] = said["feed_urls"] or linked_feeds(outlinks.urls)
     if limits.extraction == ExtractionLevel.RECORDS:
         site = tools.read_site(page.url, content)
-        is_paged = bool(said["next_url"] or said["page_urls"])
-        kind = Impression(said["page_kind"], said["page_kind_confidence"], is_paged=is_paged)
+        kind = NO_IMPRESSION if reading.blocks is None else _impression(said)  # frames have no body
         said |= {**of_records(reading, properties, base, site=site, kind=kind), **of_site(site)}
     return PageParsed(
         **{**carried(page), **said},
@@ -160,6 +160,11 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
         truncated=not is_whole,
         **_known(document, tools),
     )
+
+
+def _impression(said: Mapping[str, Any]) -> Impression:
+    is_paged = bool(said["next_url"] or said["page_urls"])
+    return Impression(said["page_kind"], said["page_kind_confidence"], is_paged=is_paged)
 
 
 def _parse_text(document: _Document, charset: Charset, *, tools: Tools, limits: Limits) -> PageParsed:
