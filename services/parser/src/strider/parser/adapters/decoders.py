@@ -14,6 +14,8 @@ from typing import Any, Final
 import brotli
 from isal import isal_zlib
 
+from strider.parser.core.kinds import GZIP_MAGIC, ZSTD_MAGIC
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -31,9 +33,7 @@ MAX_WINDOW_LOG: Final = 23
 """How far back zstd may reach, 8 MB (RFC 9659): whoever undoes it holds so much, and a hundred bytes may ask
 for two thousand MB."""
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
-ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
-MAGIC_BYTES: Final = 4
+MAGIC_BYTES: Final = len(ZSTD_MAGIC)
 """What the longest of them has."""
 
 _SKIPPED: Final = frozenset(bytes((number, 0x2A, 0x4D, 0x18)) for number in range(0x50, 0x60))

@@ -18,7 +18,7 @@ from .blocks import MAX_LINE_CHARS, lines_about_heading
 from .metadata import Properties
 from .pageobjects import MAX_NAMES, PageObjects, names_of
 from .plaintexts import plain
-from .readings import ASIDE, FOOTER, NAVIGATION, Anchors, HtmlReading, MetaTag
+from .readings import ASIDE, FOOTER, NAVIGATION, Anchors, HtmlReading
 
 MAX_AUTHOR_CHARS: Final = 200
 MAX_NAME_CHARS: Final = 80
@@ -108,12 +108,10 @@ _PAGE_OF_USER: Final = re.compile(
 _AROUND: Final = frozenset({NAVIGATION, FOOTER, ASIDE})
 
 
-def stated_author(metas: Sequence[MetaTag], properties: Properties) -> str:
+def stated_author(properties: Properties) -> str:
     """Give what meta elements say, which is for the page as a whole."""
     for wanted in METAS:
-        if wanted in properties.every and (
-            names := _names(each.content for each in metas if each.name == wanted)
-        ):
+        if names := _names(properties.all(wanted)):
             return _joined(names)
     for name, label in properties.twitter.items():
         if (match := _LABEL.fullmatch(name)) and label.strip(" :").lower() in _WRITTEN:
@@ -121,11 +119,8 @@ def stated_author(metas: Sequence[MetaTag], properties: Properties) -> str:
     return ""
 
 
-def find_author(
-    reading: HtmlReading, properties: Properties, objects: PageObjects, *, kind: str, site_name: str
-) -> str:
-    """Give who wrote the page."""
-    stated = stated_author(reading.metas, properties)
+def find_author(reading: HtmlReading, objects: PageObjects, *, stated: str, kind: str, site_name: str) -> str:
+    """Give who wrote the page; `stated` is what meta elements say."""
     if stated and stated.lower() != site_name.lower():
         return stated
     for look in _LOOKS_OF_KIND.get(kind, _LOOKS):

@@ -23,6 +23,8 @@ _PROLOGUE: Final = re.compile(
 _JSON_FEED: Final = b"jsonfeed.org/version"
 
 _PDF: Final = b"%PDF-"
+GZIP_MAGIC: Final = b"\x1f\x8b"
+ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _MAGIC: Final = (
     (_PDF, DocumentKind.PDF),
     (b"\x89PNG\r\n", DocumentKind.IMAGE),
@@ -31,8 +33,8 @@ _MAGIC: Final = (
     (b"GIF89a", DocumentKind.IMAGE),
     (b"BM", DocumentKind.IMAGE),
     (b"PK\x03\x04", DocumentKind.OTHER),
-    (b"\x1f\x8b", DocumentKind.OTHER),
-    (b"\x28\xb5\x2f\xfd", DocumentKind.OTHER),
+    (GZIP_MAGIC, DocumentKind.OTHER),
+    (ZSTD_MAGIC, DocumentKind.OTHER),
     (b"{\\rtf", DocumentKind.OTHER),
     (b"%!PS", DocumentKind.OTHER),
 )
@@ -94,7 +96,7 @@ def packed_as(content: bytes) -> str:
     return next((name for magic, name in _PACKINGS if content.startswith(magic)), "")
 
 
-_PACKINGS: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"))
+_PACKINGS: Final = ((GZIP_MAGIC, "gzip"), (ZSTD_MAGIC, "zstd"))
 
 
 def _kind_by_magic(head: bytes) -> str:

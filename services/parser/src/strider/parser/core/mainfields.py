@@ -31,9 +31,9 @@ _AFTER_VOCABULARY: Final = re.compile("[/:#]")
 
 
 def of_main(
-    url: str, reading: HtmlReading, properties: Properties, *, base: str, extraction: str
+    url: str, reading: HtmlReading, properties: Properties, *, base: str, extraction: str, stated: str
 ) -> dict[str, Any]:
-    """Decide all of it."""
+    """Decide all of it; `stated` is the author that meta elements name."""
     shown = main_blocks(reading.blocks or Blocks())
     blocks = [block for block in shown if block.text]
     text = as_text(blocks)
@@ -71,7 +71,7 @@ def of_main(
         "published_evidence": published[1],
         "modified_at": modified[0],
         "modified_evidence": modified[1],
-        "author": find_author(reading, properties, objects, kind=kind, site_name=site_name),
+        "author": find_author(reading, objects, stated=stated, kind=kind, site_name=site_name),
         "site_name": site_name,
     }
 

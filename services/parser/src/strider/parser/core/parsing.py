@@ -138,7 +138,9 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
     if (other := find_canonical(stated, page.url)) and other != said["canonical_url"]:
         said["meta"] = {**said["meta"], OTHER_CANONICAL: other}
     if reading.blocks is not None:
-        said |= of_main(page.url, reading, properties, base=base, extraction=limits.extraction)
+        said |= of_main(
+            page.url, reading, properties, base=base, extraction=limits.extraction, stated=said["author"]
+        )
         said["feed_urls"] = said["feed_urls"] or linked_feeds(outlinks.urls)
     if limits.extraction == ExtractionLevel.RECORDS:
         site = tools.read_site(page.url, content)
@@ -271,7 +273,7 @@ def _about(reading: HtmlReading, properties: Properties, page: PageFetched) -> d
         "description": choose_description(properties),
         "language": language,
         "language_confidence": confidence,
-        "author": stated_author(reading.metas, properties),
+        "author": stated_author(properties),
         "site_name": properties.say("og:site_name", "application-name")[:MAX_FIELD_CHARS],
         "keywords": keywords_of(properties),
         "open_graph": open_graph,
