@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.words import app
+from strider.runtime import log_events
 from tests.unit.scheduler.web import Host, Page, Web
 
 from .living import Place, Process
@@ -74,7 +75,7 @@ async def test_people_stop_what_runs(place: Place, process: Process) -> None:
     await until(place, lambda: min(visits(place, first), visits(place, second)) > 3)
 
     await strider("hosts", "block", first, "--for", "1h", "--reason", "its owner called")
-    await until(place, lambda: len(process.said("Wish Heard")) == 1)
+    await until(place, lambda: len(process.said(log_events.JOB_COMMAND_RECEIVED.text)) == 1)
     asked = visits(place, first)
     before = visits(place, second)
     await until(place, lambda: visits(place, second) > before + 3)

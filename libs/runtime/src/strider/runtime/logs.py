@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final, TextIO
 
 from .imports import left_out
+from .log_events import LogEvent
 from .settings_types import hide_password
 from .tracing_context import current_trace_id
 
@@ -26,7 +27,7 @@ with left_out("rich", "better_exceptions"):
     from structlog.contextvars import bound_contextvars as log_context
     from structlog.tracebacks import ExceptionDictTransformer
 
-__all__ = ["LogCapture", "configure_logs", "log_context", "logger"]
+__all__ = ["EventLogger", "LogCapture", "configure_logs", "log_context", "logger"]
 
 Event = MutableMapping[str, Any]
 LogCapture = Callable[[Mapping[str, Any]], None]
@@ -63,9 +64,23 @@ _SHORTEST_SECRET_CHARS = 4
 """A shorter secret is no secret, and taking it out would riddle every line with stars."""
 
 
-def logger(name: str) -> Any:
-    """Make a logger that names the part which speaks; it takes up its configuration when it does."""
-    return structlog.get_logger(name)
+class EventLogger:
+    """Writes declared events in the name of one part; takes up the configuration at each line."""
+
+    def __init__(self, name: str) -> None:
+        self._log = structlog.get_logger(name)
+
+    def emit(self, event: LogEvent, /, **fields: Any) -> None:
+        """Write one line at the level that the event declares."""
+        getattr(self._log, event.level)(event.text, **fields)
+
+    def __getattr__(self, level: str) -> Any:
+        return getattr(self._log, level)
+
+
+def logger(name: str) -> EventLogger:
+    """Return a logger that names the part which writes."""
+    return EventLogger(name)
 
 
 def configure_logs(

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Awaitable
 from typing import Any, Final
 
+from . import log_events
 from .errors import RuntimeFailure, StartRefused
 from .exits import ExitCode
 from .logs import logger
@@ -103,7 +104,7 @@ class Life:
 
     def _on_signal(self, number: signal.Signals) -> None:
         if self._code is None:
-            _log.info("Signal", name=number.name)
+            _log.emit(log_events.SIGNAL_RECEIVED, name=number.name)
             self._late_code = SIGNAL_CODES[number]
             self.end(ExitCode.OK)
         else:

@@ -14,6 +14,7 @@ from typing import Final
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.partitioning import shard_of_host
 from strider.politeness.ladder import Chance
+from strider.runtime import log_events
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
@@ -73,7 +74,7 @@ class Controlling:
         changed = [event for event in events if self._orders.take(event)]
         for event in changed:
             about = {"job": event.job_id, "run": event.execution_id, "group": event.group}
-            _log.info("Wish Heard", what=event.what, by=event.by, **about)
+            _log.emit(log_events.JOB_COMMAND_RECEIVED, what=event.what, by=event.by, **about)
         groups = {event.group for event in changed if event.group}
         for shard in list(self._held.values()):
             if spent or len(groups) < len(changed):
