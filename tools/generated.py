@@ -55,7 +55,18 @@ def _security() -> dict[Path, str]:
     return {page: between(page.read_text(encoding="utf-8"), "rows", security.render_rows())}
 
 
-RENDERERS: tuple[Render, ...] = (_contracts, _topic_documents, _settings, _requirements, _security)
+def _module_tables() -> dict[Path, str]:
+    import module_tables  # noqa: PLC0415  # a neighbour of this file
+
+    return {
+        page: between(page.read_text(encoding="utf-8"), "modules", module_tables.table(package))
+        for page, package in module_tables.readmes().items()
+    }
+
+
+RENDERERS: tuple[Render, ...] = (
+    *(_contracts, _topic_documents, _settings, _requirements, _security, _module_tables),
+)
 
 
 def between(text: str, name: str, content: str) -> str:

@@ -104,7 +104,8 @@ def imports(path: Path) -> tuple[tuple[int, str], ...]:
 
 
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
-    package = path.parts[path.parts.index("strider") :] if "strider" in path.parts else ()
+    inside = path.parts[len(path.parts) - path.parts[::-1].index("src") :] if "src" in path.parts else ()
+    package = inside if inside[:1] == ("strider",) else ()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -310,19 +311,4 @@ def undeclared_dependencies(root: Path) -> list[str]:
                 found.append(
                     f"{path.relative_to(root)}:{line}: {module} is not asked for in its pyproject.toml"
                 )
-    return found
-
-
-def dead_links(root: Path) -> list[str]:
-    """Relative links of Markdown pages that lead nowhere."""
-    found = []
-    for page in tracked(root):
-        if page.suffix == ".md":
-            for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-                if (
-                    "://" not in target
-                    and not target.startswith("mailto:")
-                    and not (page.parent / target).exists()
-                ):
-                    found.append(f"{page.relative_to(root)}: {target}")
     return found

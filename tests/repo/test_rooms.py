@@ -39,7 +39,6 @@ RULES: dict[Rule, dict[str, str]] = {
         "libs/a/pyproject.toml": '[project]\nname = "strider-a"\ndependencies = ["orjson"]',
         "libs/a/src/strider/a/x.py": "import yaml",
     },
-    rooms.dead_links: {"docs/x.md": "see [there](nowhere.md)"},
     rooms.spelled_versions: {"libs/a/pyproject.toml": 'version = "1.0"'},
 }
 """Every rule, with the smallest tree that breaks it."""

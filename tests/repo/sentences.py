@@ -1,0 +1,147 @@
+"""Rules about sentences: docstrings, comments, messages, log events, and the prose of pages."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from .names import glossary
+from .sources import comments, docstrings, messages, shipped, tracked, tree
+
+MOST_PROSE_COLUMNS = 110
+MOST_SUMMARY_CHARS = 90
+QUESTION_WORDS = ("What ", "Which ", "Whoever ", "Who ", "Why ", "How ", "Where ", "When ", "Whose ")
+LEVELS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
+_EVENT_TEXT = re.compile(r"[A-Z][\w./ ()-]*[\w)]")
+
+
+def _summary(text: str) -> str:
+    return re.split(r"\n\s*\n", text, maxsplit=1)[0].replace("\n", " ").strip()
+
+
+def questioning_docstrings(root: Path) -> list[str]:
+    """Find docstrings whose first sentence asks instead of stating."""
+    found = []
+    for path in shipped(root):
+        for line, _kind, text in docstrings(path):
+            first = _summary(text)
+            if first.endswith("?") or first.startswith(QUESTION_WORDS):
+                found.append(f"{path.relative_to(root)}:{line}: {first[:80]}")
+    return found
+
+
+def unfit_module_summaries(root: Path) -> list[str]:
+    """Find module docstrings that are no row of a table: missing, too long, or without a full stop."""
+    found = []
+    for path in shipped(root):
+        text = ast.get_docstring(tree(path)) or ""
+        first = text.split("\n")[0].strip()
+        if path.read_text(encoding="utf-8").strip() and (
+            not first.endswith(".") or len(first) > MOST_SUMMARY_CHARS
+        ):
+            found.append(f"{path.relative_to(root)}: {first or 'no docstring'}")
+    return found
+
+
+def _turns(root: Path) -> dict[re.Pattern[str], str]:
+    return {re.compile(pattern): better for pattern, better in glossary(root)["banned_turns"].items()}
+
+
+def _sentences(path: Path) -> Iterator[tuple[int, str]]:
+    yield from ((line, text) for line, _kind, text in docstrings(path))
+    yield from comments(path)
+    yield from messages(path)
+
+
+def riddles(root: Path) -> list[str]:
+    """Find banned turns of phrase in docstrings, comments and messages of the source."""
+    found = []
+    turns = _turns(root)
+    for path in shipped(root):
+        for line, text in _sentences(path):
+            for pattern, better in turns.items():
+                if match := pattern.search(text):
+                    found.append(f"{path.relative_to(root)}:{line}: {match[0]!r}: write {better}")
+    return found
+
+
+def prose_lines(page: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a Markdown page that are neither code, table, link list nor generated."""
+    fenced = generated = False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif re.match(r"<!-- /?\w+ -->", line):
+            generated = not line.startswith("<!-- /")
+        elif not fenced and not generated and not line.startswith(("    ", "|", "<!--")):
+            yield number, line
+
+
+GENERATED_PAGES = frozenset(
+    {"docs/requirements.md", "docs/performance.md", "docs/extraction.md", "docs/operations/log-events.md"}
+)
+
+
+def _pages(root: Path) -> Iterator[Path]:
+    for path in sorted(tracked(root)):
+        if path.suffix == ".md" and path.relative_to(root).as_posix() not in GENERATED_PAGES:
+            yield path
+
+
+def riddles_in_prose(root: Path) -> list[str]:
+    """Find banned turns of phrase in Markdown pages and in the descriptions of topics and events."""
+    found = []
+    turns = _turns(root)
+    texts = [(page, number, line) for page in _pages(root) for number, line in prose_lines(page)]
+    for path in sorted(tracked(root)):
+        parts = path.relative_to(root).parts
+        if path.suffix in {".yaml", ".avsc"} and parts[0] == "schemas" and "released" not in parts:
+            lines = path.read_text(encoding="utf-8").splitlines()
+            texts += [(path, number, line) for number, line in enumerate(lines, 1)]
+    for path, number, line in texts:
+        for pattern, better in turns.items():
+            if match := pattern.search(line):
+                found.append(f"{path.relative_to(root)}:{number}: {match[0]!r}: write {better}")
+    return found
+
+
+def wide_prose(root: Path) -> list[str]:
+    """Find lines of prose that are wider than a reader's window."""
+    return [
+        f"{page.relative_to(root)}:{number}: {len(line)} columns, at most {MOST_PROSE_COLUMNS}"
+        for page in _pages(root)
+        for number, line in prose_lines(page)
+        if len(line) > MOST_PROSE_COLUMNS and " " in line.strip()[:MOST_PROSE_COLUMNS]
+    ]
+
+
+def undeclared_log_events(root: Path) -> list[str]:
+    """Find log lines whose text is written at the call instead of being declared as a `LogEvent`."""
+    found = []
+    for path in shipped(root):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = ast.unparse(node.func.value).rpartition(".")[2].lstrip("_")
+                if owner in {"log", "logger"} and node.func.attr in LEVELS and node.args:
+                    found.append(f"{path.relative_to(root)}:{node.lineno}: {ast.unparse(node.args[0])}")
+    return found
+
+
+def odd_log_events(root: Path) -> list[str]:
+    """Find declared log events that repeat a text, or whose text or meaning is no plain sentence."""
+    found, seen = [], Counter[str]()
+    for path in shipped(root):
+        if path.name == "log_events.py":
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in {f"_{name}" for name in LEVELS}:
+                    texts = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+                    text, meaning = [str(value) for value in (*texts, "", "")][:2]
+                    seen[text] += 1
+                    if not _EVENT_TEXT.fullmatch(text) or (text.istitle() and " " in text):
+                        found.append(f"{path.relative_to(root)}:{node.lineno}: {text!r} is no sentence case")
+                    if not meaning.endswith("."):
+                        found.append(f"{path.relative_to(root)}:{node.lineno}: {text!r} has no meaning")
+    return found + [f"{text!r} is declared {count} times" for text, count in seen.items() if count > 1]

@@ -1,0 +1,76 @@
+"""Names, sentences and pages keep the rules of style; each rule is also shown a tree that it must reject."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from . import documents, names, sentences
+
+ROOT = Path(__file__).parents[2]
+BASELINE = json.loads((Path(__file__).parent / "baseline.json").read_text(encoding="utf-8"))
+"""Rule → how many places still break it; a number here may only fall, and goes when it is zero."""
+GLOSSARY = """
+terms: [{use: [publish], for: topics, instead_of: [say]}]
+banned_turns: {'\\bwhoever\\b': name the role}
+"""
+SOURCE = "libs/a/src/strider/a/x.py"
+
+Rule = Callable[[Path], list[str]]
+
+RULES: dict[Rule, dict[str, str]] = {
+    names.foreign_words: {"docs/glossary.yaml": GLOSSARY, SOURCE: "def say_it(): ..."},
+    names.repeated_classes: {SOURCE: "class A: ...", "libs/b/src/strider/b/x.py": "class A: ..."},
+    names.crowded_folders: {f"libs/a/src/strider/a/m{number}.py": "" for number in range(15)},
+    names.prefix_families: {f"libs/a/src/strider/a/loop_{name}.py": "" for name in "abc"},
+    names.long_files: {SOURCE: "\n" * 401},
+    names.long_functions: {SOURCE: "def f():\n" + "    pass\n" * 40},
+    names.late_constants: {SOURCE: "def f():\n    return LIMIT\n\nLIMIT = 1\n"},
+    sentences.questioning_docstrings: {SOURCE: '"""What is this?"""'},
+    sentences.unfit_module_summaries: {SOURCE: '"""No full stop"""\nx = 1'},
+    sentences.riddles: {"docs/glossary.yaml": GLOSSARY, SOURCE: "# for whoever reads this"},
+    sentences.riddles_in_prose: {"docs/glossary.yaml": GLOSSARY, "docs/x.md": "for whoever reads this"},
+    sentences.wide_prose: {"docs/x.md": "word " * 30},
+    sentences.undeclared_log_events: {SOURCE: "_log.info('Partition revoked')"},
+    sentences.odd_log_events: {"libs/a/src/strider/a/log_events.py": "X = _info('Wish Heard', 'A meaning.')"},
+    documents.dead_links: {"docs/x.md": "# Here\n\nsee [there](#nowhere)"},
+    documents.missing_files: {"docs/x.md": "see `a/nowhere.py`"},
+    documents.missing_symbols: {"docs/x.md": "see `NoSuchClass`"},
+    documents.members_without_readme: {"libs/a/pyproject.toml": ""},
+}
+"""Every rule, with the smallest tree that breaks it."""
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_tree_keeps_the_rule(rule: Rule) -> None:
+    found = rule(ROOT)
+
+    assert len(found) <= BASELINE.get(rule.__name__, 0), "\n".join(found)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_rule_rejects_what_breaks_it(rule: Rule, tmp_path: Path) -> None:
+    """A check that cannot fail checks nothing."""
+    for name, text in RULES[rule].items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    assert len(rule(tmp_path)) == 1
+
+
+def test_every_rule_is_applied() -> None:
+    """A rule that is written and not listed here would hold nothing."""
+    declared = {
+        rule
+        for module in (documents, names, sentences)
+        for rule in vars(module).values()
+        if getattr(rule, "__module__", "") == module.__name__
+        and getattr(rule, "__annotations__", {}).get("return") == "list[str]"
+        and not rule.__name__.startswith("_")
+    }
+
+    assert declared == set(RULES)
