@@ -1,27 +1,56 @@
-"""docs/requirements.md: each acceptance line with its state, as the tests' own marks say.
+"""docs/requirements.md: each acceptance line with its state, as the marks of the tests state it.
 
-A line is `shown` when a test that runs in CI carries its id in `@pytest.mark.req(...)`; nothing else can
-make it so, and a mark that names no line is refused. The wording comes from the design's acceptance page
-where that stands beside the project, else from the page written before, so it can be checked anywhere.
+A line is *shown* when a test that runs in CI carries its id in `@pytest.mark.req("S1.2.3")`, at the level that
+the line speaks of; *partly* when a mark names the part that it shows (`part="..."`), or when the line speaks of a
+running process (api, ops, idx, a setting) and no test runs one; *decided* when docs/scope.md settles it; else
+*open*. A mark that names no line is refused. The wording comes from the design's acceptance page where that
+stands beside the project, else from the page written before, so it can be checked anywhere.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DESIGN = ROOT.parent / "shared" / "design" / "acceptance.md"
 PAGE = ROOT / "docs" / "requirements.md"
+SCOPE = ROOT / "docs" / "scope.md"
+
+LEVELS = ("unit", "contract", "process", "e2e")
+"""What a test runs: functions, a port on its fake and the real part, one of our processes, all of them."""
+LEVEL_OF_FOLDER = {"contract": "contract", "integration": "process", "faults": "process", "e2e": "e2e"}
+"""Folder of tests/ -> level; every other folder is `unit`."""
+PROCESS_OWNERS = frozenset({"api", "ops", "idx"})
+"""Owners whose lines speak of a running process: a function alone cannot show them."""
+OUT_OF_CI = frozenset({"slow", "skip", "skipif", "xfail"})
+"""Marks that take a test out of the run that CI makes."""
 
 _DESIGN_LINE = re.compile(r"^- \*\*(S\d\.\d+\.\d+)\*\* (.+?) \[([^\]]+)\]$")
-_PAGE_LINE = re.compile(r"^\| (S\d\.\d+\.\d+) \| (.+?) \| ([^|]+?) \| (?:open|shown).*\|$")
+_PAGE_LINE = re.compile(r"^\| (S\d\.\d+\.\d+) \| (.+?) \| ([^|]+?) \| (?:open|shown|partly|decided).*\|$")
+_VARIABLE = re.compile(r"`[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 
 
-def wording() -> dict[str, tuple[str, str]]:
-    """Line id → (text, owner)."""
+@dataclass(frozen=True, slots=True)
+class ReqMark:
+    """One mark: which test carries it, at which level, and which part of the line it shows (empty: all)."""
+
+    test: str
+    level: str
+    part: str = ""
+
+
+Lines = dict[str, tuple[str, str]]
+"""Line id -> (text, owner)."""
+Marks = dict[str, list[ReqMark]]
+
+
+def wording() -> Lines:
+    """Return every acceptance line."""
     source, pattern = (DESIGN, _DESIGN_LINE) if DESIGN.exists() else (PAGE, _PAGE_LINE)
     found = {}
     for line in source.read_text(encoding="utf-8").splitlines():
@@ -31,74 +60,125 @@ def wording() -> dict[str, tuple[str, str]]:
     return found
 
 
-def _marked_ids(node: ast.AST) -> list[str]:
-    """Ids in the `pytest.mark.req(...)` decorators of a test, or in a module's `pytestmark`."""
-    ids = []
+def decisions() -> frozenset[str]:
+    """Return the lines that docs/scope.md settles: ids in the first column of its table."""
+    text = SCOPE.read_text(encoding="utf-8") if SCOPE.exists() else ""
+    return frozenset(re.findall(r"(?m)^\| (S\d\.\d+\.\d+) \|", text))
+
+
+def _req_calls(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield (line id, part) of the `pytest.mark.req(...)` calls below a node."""
     for call in ast.walk(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "req":
-            ids += [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
-    return ids
+            parts = [word.value for word in call.keywords if word.arg == "part"]
+            part = str(parts[0].value) if parts and isinstance(parts[0], ast.Constant) else ""
+            yield from ((str(arg.value), part) for arg in call.args if isinstance(arg, ast.Constant))
 
 
-def _runs_in_ci(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-    """False where a decorator takes the test out of the run that CI makes."""
-    words = {
-        name.attr
-        for call in node.decorator_list
-        for name in ast.walk(call)
-        if isinstance(name, ast.Attribute)
-    }
-    return not words & {"slow", "skip", "skipif", "xfail"}
+def _is_left_out(nodes: list[ast.expr]) -> bool:
+    """Whether decorators, or the value of a `pytestmark`, take tests out of the run that CI makes."""
+    return any(
+        isinstance(name, ast.Attribute) and name.attr in OUT_OF_CI
+        for node in nodes
+        for name in ast.walk(node)
+    )
 
 
-def marks(tests: Path) -> dict[str, list[str]]:
-    """Line id → the tests that carry it."""
-    found: dict[str, list[str]] = defaultdict(list)
+def _module_marks(tree: ast.Module) -> list[ast.expr]:
+    return [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets)
+    ]
+
+
+def _marks_in(body: list[ast.stmt], where: str, *, level: str) -> Iterator[tuple[str, ReqMark]]:
+    for node in body:
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        if _is_left_out(node.decorator_list):
+            continue
+        for decorator in node.decorator_list:
+            for name, part in _req_calls(decorator):
+                yield name, ReqMark(f"{where}::{node.name}", level, part)
+        if isinstance(node, ast.ClassDef):
+            yield from _marks_in(node.body, where, level=level)
+
+
+def marks(tests: Path) -> Marks:
+    """Return line id -> the marks of tests that run in CI."""
+    found: Marks = defaultdict(list)
     for path in sorted(tests.rglob("test_*.py")):
         where = path.relative_to(tests.parent).as_posix()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and _runs_in_ci(node):
-                for decorator in node.decorator_list:
-                    for name in _marked_ids(decorator):
-                        found[name].append(f"{where}::{node.name}")
-            elif isinstance(node, ast.Assign) and any(
-                isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets
-            ):
-                for name in _marked_ids(node.value):
-                    found[name].append(where)
+        level = LEVEL_OF_FOLDER.get(path.relative_to(tests).parts[0], "unit")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        own = _module_marks(tree)
+        if _is_left_out(own):
+            continue
+        for value in own:
+            for name, part in _req_calls(value):
+                found[name].append(ReqMark(where, level, part))
+        for name, mark in _marks_in(tree.body, where, level=level):
+            found[name].append(mark)
     return dict(found)
 
 
-def unknown(marked: dict[str, list[str]], lines: dict[str, tuple[str, str]]) -> list[str]:
-    """Marks that name no acceptance line."""
+def unknown(marked: Marks, lines: Lines) -> list[str]:
+    """Return the marks that name no acceptance line."""
     return [
-        f"{tests[0]} marks {name}, which is no acceptance line"
-        for name, tests in marked.items()
+        f"{found[0].test} marks {name}, which is no acceptance line"
+        for name, found in marked.items()
         if name not in lines
     ]
 
 
-def _state(tests: list[str]) -> str:
-    if not tests:
+def needs_process(text: str, owner: str) -> bool:
+    """Whether a line speaks of a running process: of api, ops or idx, or of a setting."""
+    return bool(PROCESS_OWNERS & set(re.split(r"[ →]+", owner))) or bool(_VARIABLE.search(text))
+
+
+def state_of(text: str, owner: str, found: list[ReqMark], *, decided: bool) -> str:
+    """Return the state of one line, with its best level and the first test that shows it."""
+    if decided:
+        return "decided: [scope](scope.md)"
+    if not found:
         return "open"
-    more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
-    return f"shown by `{tests[0]}`{more}"
+    whole = [mark for mark in found if not mark.part]
+    best = max(whole or found, key=lambda mark: LEVELS.index(mark.level))
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    by = f"by `{best.test}`{more}"
+    if not whole:
+        parts = "; ".join(dict.fromkeys(mark.part for mark in found))
+        return f"partly ({best.level}): {parts}, {by}"
+    if needs_process(text, owner) and LEVELS.index(best.level) < LEVELS.index("process"):
+        return f"partly ({best.level}): not on a running process, {by}"
+    return f"shown ({best.level}) {by}"
 
 
-def page(lines: dict[str, tuple[str, str]], marked: dict[str, list[str]]) -> str:
-    """The whole page."""
-    shown = sum(1 for name in lines if name in marked)
+def page(lines: Lines, marked: Marks, decided: frozenset[str] = frozenset()) -> str:
+    """Return the whole page."""
+    states = {
+        name: state_of(text, owner, marked.get(name, []), decided=name in decided)
+        for name, (text, owner) in lines.items()
+    }
+    counts = Counter(re.split(r"[ :]", state, maxsplit=1)[0] for state in states.values())
+    levels = Counter(match[1] for state in states.values() if (match := re.match(r"shown \((\w+)\)", state)))
     rows = [
-        f"| {name} | {text.replace('|', chr(92) + '|')} | {owner} | {_state(marked.get(name, []))} |"
+        f"| {name} | {text.replace('|', chr(92) + '|')} | {owner} | {states[name].replace('|', chr(92) + '|')} |"
         for name, (text, owner) in lines.items()
     ]
     head = [
         "# Requirements",
         "",
         "Written by `make docs` from the marks of the tests (`@pytest.mark.req`); do not edit. A line is",
-        "*shown* when a test that runs in CI carries its id, and *open* otherwise.",
+        "*shown* when a test that runs in CI carries its id, with the best level of such a test in brackets;",
+        "*partly* when only a part is shown, or a line about a running process is shown on functions alone;",
+        "*decided* where [scope.md](scope.md) settles it; *open* otherwise.",
         "",
-        f"Shown: {shown} of {len(lines)}.",
+        f"Of {len(lines)} lines {counts['shown']} are shown ("
+        + ", ".join(f"{level} {levels[level]}" for level in reversed(LEVELS))
+        + f"), {counts['partly']} partly, {counts['decided']} decided, {counts['open']} open.",
         "",
         "| line | requirement | owner | state |",
         "|---|---|---|---|",
@@ -107,8 +187,8 @@ def page(lines: dict[str, tuple[str, str]], marked: dict[str, list[str]]) -> str
 
 
 def render() -> str:
-    """The page as it must be now; raises where a mark names nothing."""
+    """Return the page as it must be now; raise where a mark names nothing."""
     lines, marked = wording(), marks(ROOT / "tests")
     if wrong := unknown(marked, lines):
         raise SystemExit("\n".join(wrong))
-    return page(lines, marked)
+    return page(lines, marked, decisions())

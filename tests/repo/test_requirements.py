@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -14,6 +17,7 @@ def _tool() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
@@ -28,18 +32,68 @@ def test_all_acceptance_lines_are_listed() -> None:
 
 
 def test_a_mark_that_names_nothing_is_refused() -> None:
-    assert _tool().unknown({"S9.9.9": ["tests/x.py::test_y"]}, {"S1.1.1": ("text", "owner")}) == [
+    tool = _tool()
+    marked = {"S9.9.9": [tool.ReqMark("tests/x.py::test_y", "unit")]}
+
+    assert tool.unknown(marked, {"S1.1.1": ("text", "lib")}) == [
         "tests/x.py::test_y marks S9.9.9, which is no acceptance line"
     ]
 
 
-def test_a_line_without_a_mark_is_open(tmp_path: Path) -> None:
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "test_x.py").write_text(
-        "import pytest\n\n@pytest.mark.req('S1.1.1')\ndef test_a(): ...\n"
-    )
+@pytest.mark.parametrize(
+    ("folder", "text", "owner", "mark", "state"),
+    [
+        pytest.param("unit", "one", "lib", "'S1.1.1'", "shown (unit) by `{}`", id="shown"),
+        pytest.param("e2e", "one", "api", "'S1.1.1'", "shown (e2e) by `{}`", id="shown-on-processes"),
+        pytest.param("unit", "one", "lib", "'S1.1.2'", "open", id="no-mark"),
+        pytest.param(
+            "unit", "one", "lib", "'S1.1.1', part='half'", "partly (unit): half, by `{}`", id="a-part"
+        ),
+        pytest.param(
+            *("unit", "one", "api", "'S1.1.1'", "partly (unit): not on a running process, by `{}`"),
+            id="a-service-by-its-functions",
+        ),
+        pytest.param(
+            *(
+                "contract",
+                "`X_Y=1`",
+                "lib",
+                "'S1.1.1'",
+                "partly (contract): not on a running process, by `{}`",
+            ),
+            id="a-setting-by-its-functions",
+        ),
+    ],
+)
+def test_the_state_follows_from_mark_and_level(
+    folder: str, text: str, owner: str, mark: str, state: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "tests" / folder / "test_x.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"import pytest\n\n@pytest.mark.req({mark})\ndef test_a(): ...\n")
     tool = _tool()
-    page = tool.page({"S1.1.1": ("one", "lib"), "S1.1.2": ("two", "lib")}, tool.marks(tmp_path / "tests"))
+    lines = {"S1.1.1": (text, owner), "S1.1.2": ("two", "lib")}
+    name = f"tests/{folder}/test_x.py::test_a"
 
-    assert "| S1.1.1 | one | lib | shown by `tests/test_x.py::test_a` |" in page
-    assert "| S1.1.2 | two | lib | open |" in page
+    page = tool.page({"S1.1.1": lines["S1.1.1"]}, tool.marks(tmp_path / "tests"))
+
+    assert f"| S1.1.1 | {text} | {owner} | {state.format(name)} |" in page
+
+
+@pytest.mark.parametrize("word", ["slow", "skipif(True, reason='x')"])
+@pytest.mark.parametrize("whole_module", [True, False])
+def test_a_test_that_ci_leaves_out_shows_nothing(word: str, tmp_path: Path, *, whole_module: bool) -> None:
+    module = f"pytestmark = pytest.mark.{word}\n" if whole_module else ""
+    own = "" if whole_module else f"@pytest.mark.{word}\n"
+    path = tmp_path / "tests" / "unit" / "test_x.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"import pytest\n{module}\n{own}@pytest.mark.req('S1.1.1')\ndef test_a(): ...\n")
+
+    assert _tool().marks(tmp_path / "tests") == {}
+
+
+def test_a_line_that_the_scope_settles_is_decided() -> None:
+    page = _tool().page({"S1.1.1": ("one", "doc")}, {}, frozenset({"S1.1.1"}))
+
+    assert "| S1.1.1 | one | doc | decided: [scope](scope.md) |" in page
+    assert "0 are shown (e2e 0, process 0, contract 0, unit 0), 0 partly, 1 decided, 0 open." in page
