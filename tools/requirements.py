@@ -1,10 +1,10 @@
 """docs/requirements.md: each acceptance line with its state, as the marks of the tests state it.
 
-A line is *shown* when a test that runs in CI carries its id in `@pytest.mark.req("S1.2.3")`, at the level that
-the line speaks of; *partly* when a mark names the part that it shows (`part="..."`), or when the line speaks of a
-running process (api, ops, idx, a setting) and no test runs one; *decided* when docs/scope.md settles it; else
-*open*. A mark that names no line is refused. The wording comes from the design's acceptance page where that
-stands beside the project, else from the page written before, so it can be checked anywhere.
+A line is *shown* when a test that runs in CI carries its id in `@pytest.mark.req("S1.2.3")`, at the level
+that the line is about; *partly* when a mark names the part that it shows (`part="..."`), or when the line is
+about a running process (api, ops, idx, a setting) and no test runs one; *decided* when docs/scope.md settles
+it; else *open*. A mark that names no line is refused. The wording comes from the design's acceptance page
+where that stands beside the project, else from the page written before, so it can be checked anywhere.
 """
 
 from __future__ import annotations
@@ -156,6 +156,10 @@ def state_of(text: str, owner: str, found: list[ReqMark], *, decided: bool) -> s
     return f"shown ({best.level}) {by}"
 
 
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 def page(lines: Lines, marked: Marks, decided: frozenset[str] = frozenset()) -> str:
     """Return the whole page."""
     states = {
@@ -165,7 +169,7 @@ def page(lines: Lines, marked: Marks, decided: frozenset[str] = frozenset()) -> 
     counts = Counter(re.split(r"[ :]", state, maxsplit=1)[0] for state in states.values())
     levels = Counter(match[1] for state in states.values() if (match := re.match(r"shown \((\w+)\)", state)))
     rows = [
-        f"| {name} | {text.replace('|', chr(92) + '|')} | {owner} | {states[name].replace('|', chr(92) + '|')} |"
+        f"| {name} | {_cell(text)} | {owner} | {_cell(states[name])} |"
         for name, (text, owner) in lines.items()
     ]
     head = [

@@ -40,44 +40,49 @@ def test_a_mark_that_names_nothing_is_refused() -> None:
     ]
 
 
+NO_PROCESS = "not on a running process"
+
+
 @pytest.mark.parametrize(
-    ("folder", "text", "owner", "mark", "state"),
+    ("folder", "owner", "mark", "state"),
     [
-        pytest.param("unit", "one", "lib", "'S1.1.1'", "shown (unit) by `{}`", id="shown"),
-        pytest.param("e2e", "one", "api", "'S1.1.1'", "shown (e2e) by `{}`", id="shown-on-processes"),
-        pytest.param("unit", "one", "lib", "'S1.1.2'", "open", id="no-mark"),
+        pytest.param("unit", "lib", "'S1.1.1'", "shown (unit) by `{}`", id="shown"),
+        pytest.param("e2e", "api", "'S1.1.1'", "shown (e2e) by `{}`", id="shown-on-processes"),
+        pytest.param("unit", "lib", "'S1.1.2'", "open", id="no-mark"),
+        pytest.param("unit", "lib", "'S1.1.1', part='half'", "partly (unit): half, by `{}`", id="a-part"),
         pytest.param(
-            "unit", "one", "lib", "'S1.1.1', part='half'", "partly (unit): half, by `{}`", id="a-part"
-        ),
-        pytest.param(
-            *("unit", "one", "api", "'S1.1.1'", "partly (unit): not on a running process, by `{}`"),
-            id="a-service-by-its-functions",
-        ),
-        pytest.param(
-            *(
-                "contract",
-                "`X_Y=1`",
-                "lib",
-                "'S1.1.1'",
-                "partly (contract): not on a running process, by `{}`",
-            ),
-            id="a-setting-by-its-functions",
+            "unit", "api", "'S1.1.1'", f"partly (unit): {NO_PROCESS}, by `{{}}`", id="a-service-by-functions"
         ),
     ],
 )
 def test_the_state_follows_from_mark_and_level(
-    folder: str, text: str, owner: str, mark: str, state: str, tmp_path: Path
+    folder: str, owner: str, mark: str, state: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "tests" / folder / "test_x.py"
     path.parent.mkdir(parents=True)
     path.write_text(f"import pytest\n\n@pytest.mark.req({mark})\ndef test_a(): ...\n")
     tool = _tool()
-    lines = {"S1.1.1": (text, owner), "S1.1.2": ("two", "lib")}
     name = f"tests/{folder}/test_x.py::test_a"
 
-    page = tool.page({"S1.1.1": lines["S1.1.1"]}, tool.marks(tmp_path / "tests"))
+    page = tool.page({"S1.1.1": ("text", owner)}, tool.marks(tmp_path / "tests"))
 
-    assert f"| S1.1.1 | {text} | {owner} | {state.format(name)} |" in page
+    assert f"| S1.1.1 | text | {owner} | {state.format(name)} |" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "owner", "needed"),
+    [
+        ("Switch `X_Y=1`", "lib", True),
+        ("text", "fet dash", False),
+        ("text", "api", True),
+        ("text", "ops doc", True),
+        ("`open()`", "lib", False),
+    ],
+)
+def test_lines_of_services_and_settings_need_a_running_process(
+    text: str, owner: str, *, needed: bool
+) -> None:
+    assert _tool().needs_process(text, owner) is needed
 
 
 @pytest.mark.parametrize("word", ["slow", "skipif(True, reason='x')"])
