@@ -52,7 +52,7 @@ def reason_given(text: str, choice: str) -> str:
 @pytest.mark.req("S3.18.1")
 @pytest.mark.parametrize("choice", CHOICES)
 def test_each_choice_about_the_frontier_has_its_reason(choice: str) -> None:
-    text = (ROOT / "docs/adr/0001-the-log-is-the-truth.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/adr/0001-kafka-is-the-system-of-record.md").read_text(encoding="utf-8")
 
     assert len(reason_given(text, choice)) > len("a word or two")
 
