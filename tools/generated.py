@@ -48,6 +48,15 @@ def _settings() -> dict[Path, str]:
     }
 
 
+def _processes() -> dict[Path, str]:
+    from strider.runtime.exits import exit_table  # noqa: PLC0415
+    from strider.runtime.metrics import metric_table  # noqa: PLC0415
+
+    page = ROOT / "docs" / "operations" / "processes.md"
+    text = between(page.read_text(encoding="utf-8"), "exit-codes", exit_table())
+    return {page: between(text, "metrics", metric_table())}
+
+
 def _security() -> dict[Path, str]:
     import security  # noqa: PLC0415  # a neighbour of this file
 
@@ -65,7 +74,7 @@ def _module_tables() -> dict[Path, str]:
 
 
 RENDERERS: tuple[Render, ...] = (
-    *(_contracts, _topic_documents, _settings, _requirements, _security, _module_tables),
+    *(_contracts, _topic_documents, _settings, _requirements, _processes, _security, _module_tables),
 )
 
 

@@ -74,7 +74,7 @@ def prose_lines(page: Path) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
-        elif re.match(r"<!-- /?\w+ -->", line):
+        elif re.match(r"<!-- /?[\w-]+ -->", line):
             generated = not line.startswith("<!-- /")
         elif not fenced and not generated and not line.startswith(("    ", "|", "<!--")):
             yield number, line
