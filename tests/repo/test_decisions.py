@@ -46,7 +46,7 @@ def test_what_is_no_record_of_a_decision_is_rejected(tmp_path: Path) -> None:
 
 def reason_given(text: str, choice: str) -> str:
     """The paragraph that goes on, or follows, where a choice is named; empty where it is not."""
-    return text.partition(choice)[2].strip().split("\n\n")[0]
+    return " ".join(text.partition(choice)[2].strip().split("\n\n")[0].split())
 
 
 @pytest.mark.req("S3.18.1")
