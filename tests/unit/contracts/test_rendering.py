@@ -131,7 +131,7 @@ def test_the_table_has_a_row_for_each_topic_and_one_for_dead_letters() -> None:
 
 def test_a_row_says_who_writes_how_and_how_long_it_is_kept() -> None:
     assert markdown([FRONTIER]).splitlines()[2] == (
-        "| `frontier` | Latest state of every entry. Truth; written in transactions by the shard's owner."
+        f"| `frontier` | {FRONTIER.description}"
         " | job id/url key · shard | latest by key | scheduler, in transactions | scheduler, indexer |"
     )
     assert "24 h, at most 8 GiB a partition" in markdown([PAGES_FETCHED])

@@ -14,7 +14,7 @@ from strider.contracts.making import swift
 
 @swift(frozen=True, slots=True)
 class AdaptiveRecorded:
-    """How often a source changes, and how often it is therefore crawled: the latest state, by source."""
+    """Change rate and recrawl interval of a source: the latest state, by source."""
 
     SCHEMA_NAME: ClassVar[str] = "adaptive-recorded.v1"
     source_id: str
@@ -22,11 +22,11 @@ class AdaptiveRecorded:
     unchanged_count: int
     """Runs without change, in a row."""
     current_interval_seconds: int
-    """The interval that holds now."""
+    """The current interval."""
     updated_at_ms: int
     """When this was recorded, in milliseconds since 1970."""
     last_hash: str = ""
-    """The hash that the latest comparison went by, over all start URLs; empty before the first."""
+    """The hash of the latest comparison, over all start URLs; empty before the first."""
     last_change_at_ms: int = 0
     """When a start URL changed last, in milliseconds since 1970; 0 for never."""
     baseline_interval_seconds: int = 0
@@ -34,7 +34,7 @@ class AdaptiveRecorded:
     cap_seconds: int = 86400
     """The upper bound."""
     change_basis: str = "text"
-    """Which hash change is judged by."""
+    """Which hash decides about a change."""
     url_keys: tuple[str, ...] = ()
     """Keys of the start URLs."""
     raw_hashes: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class AdaptiveRecorded:
     text_hashes: tuple[str, ...] = ()
     """Latest hash of each start URL's text."""
     last_execution_id: str = ""
-    """The run that was judged last."""
+    """The run that was compared last."""
     next_run_at_ms: int = 0
     """When the source is due, in milliseconds since 1970."""
 
@@ -88,8 +88,8 @@ class AdaptiveRecorded:
 
 @swift(frozen=True, slots=True)
 class CrawlSpecDeclared:
-    """How a run crawls. Content-addressed, so it never changes: declared and acknowledged before the first
-    event that names it."""
+    """The settings of a run. Content-addressed, so it never changes: published and acknowledged before the
+    first event that names it."""
 
     SCHEMA_NAME: ClassVar[str] = "crawl-spec-declared.v2"
     crawl_spec_id: str
@@ -101,7 +101,7 @@ class CrawlSpecDeclared:
     domains: tuple[str, ...] = ()
     """Registrable domains in scope besides those of the seeds."""
     path_prefixes: tuple[str, ...] = ()
-    """Paths that the scope is held to; empty means all."""
+    """Paths that the scope is restricted to; empty means all."""
     include: tuple[str, ...] = ()
     """Only URLs that match one of these patterns are followed; empty means all in scope."""
     exclude: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ class CrawlSpecDeclared:
     max_hops: int = 5
     """How many redirects to follow."""
     max_links_per_page: int = 1000
-    """How many links of one page are taken."""
+    """How many links of one page are accepted."""
     max_url_bytes: int = 2048
     """Longer URLs are refused."""
     max_pages: int = 0
@@ -149,13 +149,13 @@ class CrawlSpecDeclared:
     request_timeout_seconds: float = 30.0
     """Deadline of a request."""
     host_patience_seconds: int = 86400
-    """An entry whose group stays out of reach longer than this is closed."""
+    """An entry whose group stays unreachable longer than this is closed."""
     max_tries: int = 3
     """How often a request is tried again after it has failed: 3 means four requests at most."""
     respect_robots: bool = True
     """Whether robots.txt is obeyed."""
     respect_nofollow: bool = True
-    """Whether links and pages marked nofollow are left alone."""
+    """Whether links and pages marked nofollow are not followed."""
     respect_noindex: bool = True
     """Whether pages marked noindex are kept out of the stores."""
     use_cookies: bool = False
@@ -179,7 +179,7 @@ class CrawlSpecDeclared:
     validation_rules: str = ""
     """Rule set of the validator; empty means the default."""
     continuous: bool = False
-    """Whether entries come again by themselves."""
+    """Whether entries are crawled again by themselves."""
     recrawl_seconds: int = 86400
     """Baseline between two fetches of an entry in a continuous crawl."""
     recrawl_cap_seconds: int = 86400
@@ -187,7 +187,7 @@ class CrawlSpecDeclared:
     adaptive: bool = True
     """Whether intervals follow how often pages change."""
     change_basis: str = "text"
-    """Which hash says whether a page has changed."""
+    """Which hash decides whether a page has changed."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Request headers to add."""
     user_agent: str = ""
@@ -340,7 +340,7 @@ class DeadLetter:
     reason: str
     """Why it could not be handled."""
     category: str
-    """The kind of trouble."""
+    """The kind of error."""
     occurred_at_ms: int
     """When, in milliseconds since 1970."""
     timestamp_ms: int = -1
@@ -450,17 +450,17 @@ class DeadLetter:
 
 @swift(frozen=True, slots=True)
 class EchoRequested:
-    """Asks for an echo. The smallest event there is; the examples use it."""
+    """A request for an echo. The smallest event; the examples use it."""
 
     SCHEMA_NAME: ClassVar[str] = "echo-requested.v1"
     request_id: str
-    """Chosen by the asker; an echo repeats it."""
+    """Chosen by the sender; an echo repeats it."""
     host: str
     """The host that the request is about; key and shard follow from it."""
     text: str
-    """What is to be echoed."""
+    """The text to echo."""
     sent_at_ms: int = 0
-    """When it was asked, in milliseconds since 1970; 0 where the asker did not say."""
+    """When it was sent, in milliseconds since 1970; 0 where the sender did not set it."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""
@@ -484,7 +484,7 @@ class EchoRequested:
 
 @swift(frozen=True, slots=True)
 class Echoed:
-    """The answer to one echo request."""
+    """The echo of one request."""
 
     SCHEMA_NAME: ClassVar[str] = "echoed.v1"
     request_id: str
@@ -492,11 +492,11 @@ class Echoed:
     host: str
     """That of the request."""
     outcome: str
-    """What came of the request."""
+    """Outcome of the request."""
     text: str = ""
     """The echo; empty where the request was refused."""
     requested_at_ms: int = 0
-    """When it was asked, in milliseconds since 1970."""
+    """When it was sent, in milliseconds since 1970."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""
@@ -522,8 +522,8 @@ class Echoed:
 
 @swift(frozen=True, slots=True)
 class EntryRecorded:
-    """Latest state of one URL of one job in the frontier. The truth that working sets are rebuilt from. A
-    tombstone forgets it."""
+    """Latest state of one URL of one job in the frontier. Working sets are rebuilt from it. A tombstone
+    deletes it."""
 
     SCHEMA_NAME: ClassVar[str] = "entry-recorded.v2"
     job_id: str
@@ -531,11 +531,11 @@ class EntryRecorded:
     url_key: str
     """SHA-256, in lower-case hex, of the URL's normal form."""
     url: str
-    """The URL as found, or as a redirect to the same key has it."""
+    """The URL in wire form, or the target of a redirect to the same key."""
     group: str
-    """What politeness is about."""
+    """The host group: the unit of politeness."""
     state: str
-    """Where it is in its life."""
+    """Its state."""
     execution_id: str
     """The run that it was last accepted for."""
     crawl_spec_id: str
@@ -545,13 +545,13 @@ class EntryRecorded:
     updated_at_ms: int
     """When this was recorded, in Redis time, milliseconds since 1970."""
     reason: str = ""
-    """Why it is there."""
+    """Why it is in this state."""
     body_bytes: int = 0
     """Bytes of bodies that were read for it in this run, failed tries included."""
     busy_ms: int = 0
     """Time that its requests took in this run, in milliseconds; 0 where no outcome was counted."""
     kind: str = "page"
-    """What is expected behind the URL."""
+    """The expected kind of document."""
     hop: int = 0
     """How many redirects led here from the URL that was found."""
     depth: int = 0
@@ -559,13 +559,13 @@ class EntryRecorded:
     priority: int = 1
     """3 high, 2 medium, 1 low, 0 discovery."""
     is_start: bool = False
-    """Whether this is a start URL of its job, whose change sets the pace of recrawling."""
+    """Whether this is a start URL of its job, whose changes set the recrawl interval."""
     referrer: str = ""
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """What the seed's sender attached to it; handed on, never read."""
+    """Attached by the seed's sender; passed on, never interpreted."""
     tries: int = 0
     """Tries of the latest fetch that failed."""
     error_count: int = 0
@@ -573,7 +573,7 @@ class EntryRecorded:
     error_class: str = ""
     """How the latest try failed; empty where it did not."""
     status: int = 0
-    """HTTP status of the latest answer; 0 for none."""
+    """HTTP status of the latest response; 0 for none."""
     discovered_at_ms: int = 0
     """When it was accepted first, in milliseconds since 1970."""
     due_at_ms: int = 0
@@ -583,15 +583,15 @@ class EntryRecorded:
     closed_at_ms: int = 0
     """When it was closed, in milliseconds since 1970; 0 while it is open."""
     next_crawl_at_ms: int = 0
-    """When it comes again by itself, in milliseconds since 1970; 0 for never."""
+    """When it is crawled again by itself, in milliseconds since 1970; 0 for never."""
     interval_seconds: int = 0
-    """The interval that led to that; 0 for none."""
+    """The interval behind that time; 0 for none."""
     changed_at_ms: int = 0
     """When its content changed last, in milliseconds since 1970; 0 where unknown."""
     unchanged_count: int = 0
     """Fetches without change, in a row."""
     losses: int = 0
-    """Pages of it that went onto the ring and never came back, since it was settled last."""
+    """Pages of it that were published and never settled, since it was settled last."""
     raw_hash: str = ""
     """SHA-256, in lower-case hex, of the body; empty where unknown."""
     text_hash: str = ""
@@ -702,37 +702,38 @@ class EntryRecorded:
 
 @swift(frozen=True, slots=True)
 class FetchCompleted:
-    """How a request ended: for every request that was marked, exactly what the scheduler needs to decide
-    what is next. Spoken after the page."""
+    """Outcome of a request: for every marked request, what the scheduler needs for its next decision.
+    Published after the page."""
 
     SCHEMA_NAME: ClassVar[str] = "fetch-completed.v1"
     url: str
-    """The URL as found: WHATWG form, without fragment, userinfo and well-known tracking parameters. This
-    is what is fetched."""
+    """The URL in wire form: WHATWG, without fragment, userinfo and well-known tracking parameters. This is
+    what is fetched."""
     url_key: str
-    """SHA-256, in lower-case hex, of the URL's normal form. This is what entries are known by."""
+    """SHA-256, in lower-case hex, of the URL's normal form. The identity of entries."""
     origin: str
-    """Scheme, host and port of the URL; robots.txt is asked per origin."""
+    """Scheme, host and port of the URL; robots.txt is fetched per origin."""
     group: str
-    """What politeness is about: the host name, or its registrable domain where the deployment says so."""
+    """The host group, the unit of politeness: the host name, or its registrable domain where the
+    deployment is configured so."""
     job_id: str
     """The job that the entry belongs to; `adhoc` for seeds without one."""
     execution_id: str
     """The run of the job."""
     crawl_spec_id: str
-    """Hash of the crawl spec that the run goes by."""
+    """Hash of the run's crawl spec."""
     fetch_sequence: int
-    """Number of this fetch among all fetches of the entry; settlements and writes to stores go by it."""
+    """Number of this fetch among all fetches of the entry; settlements and writes to stores name it."""
     lease_id: str
-    """The lease that this ends."""
+    """The lease that this outcome ends."""
     try_number: int
     """1 for the first try of this fetch."""
     outcome: str
-    """What came of it."""
+    """Its outcome."""
     completed_at_ms: int
     """When it ended, in milliseconds since 1970."""
     kind: str = "page"
-    """What is expected behind the URL."""
+    """The expected kind of document."""
     hop: int = 0
     """How many redirects led here from the URL that was found."""
     depth: int = 0
@@ -740,37 +741,37 @@ class FetchCompleted:
     priority: int = 1
     """3 high, 2 medium, 1 low, 0 discovery."""
     is_start: bool = False
-    """Whether this is a start URL of its job, whose change sets the pace of recrawling."""
+    """Whether this is a start URL of its job, whose changes set the recrawl interval."""
     referrer: str = ""
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """What the seed's sender attached to it; handed on, never read."""
+    """Attached by the seed's sender; passed on, never interpreted."""
     error_class: str = ""
-    """What went wrong; empty where nothing did."""
+    """The error; empty where there was none."""
     error_category: str = ""
-    """The kind of trouble; empty where there was none."""
+    """The kind of error; empty where there was none."""
     error_message: str = ""
-    """The same in words, for people."""
+    """The same as a sentence, for people."""
     before_connect: bool = False
     """Whether it ended before anything was sent, so that the group's delay is not used up."""
     has_page: bool = False
-    """Whether a page was spoken, so that the entry stays open until it is settled."""
+    """Whether a page was published, so that the entry stays open until it is settled."""
     status: int = 0
-    """HTTP status; 0 where there was no answer."""
+    """HTTP status; 0 where there was no response."""
     http_version: str = ""
-    """Version that was spoken, such as 1.1; empty where there was no answer."""
+    """HTTP version, such as 1.1; empty where there was no response."""
     content_type: str = ""
-    """Content-Type as the server named it; empty if it did not."""
+    """Content-Type as the server sent it; empty if it did not."""
     content_length: int = -1
-    """Content-Length as the server named it; -1 if it did not."""
+    """Content-Length as the server sent it; -1 if it did not."""
     etag: str = ""
-    """ETag of the answer; empty if there was none."""
+    """ETag of the response; empty if there was none."""
     last_modified: str = ""
-    """Last-Modified of the answer, as text; empty if there was none."""
+    """Last-Modified of the response, as text; empty if there was none."""
     remote_address: str = ""
-    """Address and port that was really connected to."""
+    """Address and port of the actual connection."""
     proxy: str = ""
     """The proxy that was used, without credentials; empty for none."""
     connection_reused: bool = False
@@ -794,9 +795,9 @@ class FetchCompleted:
     tls_us: int = 0
     """Time of the TLS handshake, in microseconds; 0 where there was none."""
     ttfb_us: int = 0
-    """Time from the head written to the first byte of the answer, in microseconds."""
+    """Time from the head written to the first byte of the response, in microseconds."""
     total_us: int = 0
-    """Time from the start to the end of the answer, in microseconds."""
+    """Time from the start to the end of the response, in microseconds."""
     body_bytes: int = 0
     """Bytes of the body that were read."""
     raw_hash: str = ""
@@ -808,23 +809,23 @@ class FetchCompleted:
     redirect_target_key: str = ""
     """The key of that URL."""
     redirect_refused: str = ""
-    """Why the target may not be asked; empty where it may."""
+    """Why the target is refused; empty where it is allowed."""
     retry_after_seconds: float = -1.0
-    """What Retry-After asks for; -1 where it was not sent or makes no sense."""
+    """Value of Retry-After; -1 where it was not sent or is invalid."""
     robots_text: str = ""
-    """For a robots.txt that was answered: its text, at most 500 KiB."""
+    """For a robots.txt with a response: its text, at most 500 KiB."""
     robots_truncated: bool = False
     """Whether the text was cut at 500 KiB."""
     robots_url: str = ""
-    """For a robots.txt: the URL that answered in the end."""
+    """For a robots.txt: the URL of the final response."""
     robots_hops: int = 0
     """For a robots.txt: redirects that were followed."""
     crawl_delay_seconds: float = -1.0
-    """For a robots.txt: the delay it asks for, clamped; -1 where it asks for none."""
+    """For a robots.txt: its crawl delay, clamped; -1 for none."""
     sitemap_urls: tuple[str, ...] = ()
     """For a robots.txt: the sitemaps it names."""
     cookies_changed: bool = False
-    """Whether the answer changed the run's cookie jar."""
+    """Whether the response changed the run's cookie jar."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""
@@ -962,24 +963,25 @@ class FetchRequested:
 
     SCHEMA_NAME: ClassVar[str] = "fetch-requested.v1"
     url: str
-    """The URL as found: WHATWG form, without fragment, userinfo and well-known tracking parameters. This
-    is what is fetched."""
+    """The URL in wire form: WHATWG, without fragment, userinfo and well-known tracking parameters. This is
+    what is fetched."""
     url_key: str
-    """SHA-256, in lower-case hex, of the URL's normal form. This is what entries are known by."""
+    """SHA-256, in lower-case hex, of the URL's normal form. The identity of entries."""
     origin: str
-    """Scheme, host and port of the URL; robots.txt is asked per origin."""
+    """Scheme, host and port of the URL; robots.txt is fetched per origin."""
     group: str
-    """What politeness is about: the host name, or its registrable domain where the deployment says so."""
+    """The host group, the unit of politeness: the host name, or its registrable domain where the
+    deployment is configured so."""
     job_id: str
     """The job that the entry belongs to; `adhoc` for seeds without one."""
     execution_id: str
     """The run of the job."""
     crawl_spec_id: str
-    """Hash of the crawl spec that the run goes by."""
+    """Hash of the run's crawl spec."""
     fetch_sequence: int
-    """Number of this fetch among all fetches of the entry; settlements and writes to stores go by it."""
+    """Number of this fetch among all fetches of the entry; settlements and writes to stores name it."""
     lease_id: str
-    """The lease that this request stands under; the fetcher marks it as started before it connects."""
+    """The lease of this request; the fetcher marks it as started before it connects."""
     try_number: int
     """1 for the first try of this fetch."""
     issued_at_ms: int
@@ -987,7 +989,7 @@ class FetchRequested:
     lease_expires_at_ms: int
     """When an unmarked lease ends, in Redis time, milliseconds since 1970."""
     kind: str = "page"
-    """What is expected behind the URL."""
+    """The expected kind of document."""
     hop: int = 0
     """How many redirects led here from the URL that was found."""
     depth: int = 0
@@ -995,13 +997,13 @@ class FetchRequested:
     priority: int = 1
     """3 high, 2 medium, 1 low, 0 discovery."""
     is_start: bool = False
-    """Whether this is a start URL of its job, whose change sets the pace of recrawling."""
+    """Whether this is a start URL of its job, whose changes set the recrawl interval."""
     referrer: str = ""
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """What the seed's sender attached to it; handed on, never read."""
+    """Attached by the seed's sender; passed on, never interpreted."""
     shard: int = 0
     """The shard that released it."""
     epoch: int = 0
@@ -1025,9 +1027,9 @@ class FetchRequested:
     insecure_tls: bool = False
     """Whether a certificate that does not verify is accepted."""
     earlier_error: str = ""
-    """How the try before ended, where there was one."""
+    """Error of the previous try, where there was one."""
     earlier_proxy: str = ""
-    """The proxy that the try before went through, so that another may be taken."""
+    """Proxy of the previous try, so that another may be used."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""
@@ -1109,18 +1111,18 @@ class FetchRequested:
 
 @swift(frozen=True, slots=True)
 class HostRecorded:
-    """What is known of a group (its clock, blocks and breaker), or of one origin's robots.txt under a key
-    of its own. The state that survives restarts."""
+    """State of a group (clock, blocks and circuit breaker), or of one origin's robots.txt under a key of
+    its own. It survives restarts."""
 
     SCHEMA_NAME: ClassVar[str] = "host-recorded.v1"
     kind: str
     """Whether this is a group's state or an origin's robots rules."""
     group: str
-    """What politeness is about."""
+    """The host group: the unit of politeness."""
     updated_at_ms: int
     """When this was recorded, in Redis time, milliseconds since 1970."""
     origin: str = ""
-    """For robots rules: whose they are; empty for a group's state."""
+    """For robots rules: their origin; empty for a group's state."""
     hosts: tuple[str, ...] = ()
     """Host names seen in the group."""
     next_request_at_ms: int = 0
@@ -1128,11 +1130,11 @@ class HostRecorded:
     last_request_at_ms: int = 0
     """When the latest request started, in Redis time, milliseconds since 1970."""
     delay_seconds: float = 0.0
-    """The delay that holds: the largest of those below."""
+    """The effective delay: the largest of those below."""
     configured_delay_seconds: float = 0.0
-    """The delay that settings and crawl specs ask for."""
+    """The delay of settings and crawl specs."""
     robots_delay_seconds: float = 0.0
-    """The delay that robots.txt asks for, clamped; 0 for none."""
+    """The crawl delay of robots.txt, clamped; 0 for none."""
     max_in_flight: int = 1
     """Requests in flight."""
     is_active: bool = True
@@ -1140,19 +1142,19 @@ class HostRecorded:
     blocked_until_ms: int = 0
     """No request before, in Redis time, milliseconds since 1970; 0 for no block."""
     block_reason: str = ""
-    """Why it is blocked by its own answers; empty for no block."""
+    """Why its responses blocked it; empty for no block."""
     barred_until_ms: int = 0
-    """Until when a person wants it left alone, in Redis time, milliseconds since 1970; 0 for no such wish."""
+    """End of an operator's block, in Redis time, milliseconds since 1970; 0 for none."""
     barred_since_ms: int = 0
-    """When that was wished, in milliseconds since 1970."""
+    """When an operator blocked it, in milliseconds since 1970."""
     block_detail: str = ""
-    """Why a person wants it left alone, in words."""
+    """Reason of the operator's block, as a sentence."""
     blocked_by: str = ""
-    """Who wants it left alone."""
+    """Who blocked it."""
     back_off_seconds: float = 0.0
-    """The latest back-off, which doubles; 0 where it is forgiven."""
+    """The latest backoff, which doubles; 0 after it was reset."""
     back_off_count: int = 0
-    """Back-offs in a row."""
+    """Backoffs in a row."""
     breaker: str = "closed"
     """The circuit breaker."""
     breaker_changed_at_ms: int = 0
@@ -1160,15 +1162,15 @@ class HostRecorded:
     failures: int = 0
     """Failures in a row."""
     blocks_seen: int = 0
-    """Answers of 403 and 429 in a row."""
+    """Responses of 403 and 429 in a row."""
     half_open_successes: int = 0
     """Successes since the breaker went half-open."""
     unreachable_since_ms: int = 0
-    """Since when nothing answers, in milliseconds since 1970; 0 while it does."""
+    """Since when it does not respond, in milliseconds since 1970; 0 while it does."""
     last_success_at_ms: int = 0
     """When a request succeeded last, in milliseconds since 1970; 0 for never."""
     last_error_class: str = ""
-    """How the latest failure failed; empty for none."""
+    """Error class of the latest failure; empty for none."""
     pages_fetched: int = 0
     """Pages fetched."""
     requests_failed: int = 0
@@ -1176,21 +1178,21 @@ class HostRecorded:
     bytes_fetched: int = 0
     """Bytes fetched."""
     robots_state: str = "unknown"
-    """What the rules rest on."""
+    """What the rules are based on."""
     robots_text: str = ""
-    """The latest good robots.txt, at most 500 KiB."""
+    """The latest successfully fetched robots.txt, at most 500 KiB."""
     robots_hash: str = ""
     """SHA-256, in lower-case hex, of that text."""
     robots_status: int = 0
-    """HTTP status of the latest answer; 0 for none."""
+    """HTTP status of the latest response; 0 for none."""
     robots_url: str = ""
     """The URL that answered in the end."""
     robots_asked_at_ms: int = 0
-    """When it was asked last, in milliseconds since 1970."""
+    """When it was requested last, in milliseconds since 1970."""
     robots_fetched_at_ms: int = 0
     """When the text was fetched, in milliseconds since 1970."""
     robots_expires_at_ms: int = 0
-    """When it is asked again, in milliseconds since 1970."""
+    """When it is requested again, in milliseconds since 1970."""
     robots_failures: int = 0
     """Failures to fetch it, in a row."""
     sitemap_urls: tuple[str, ...] = ()
@@ -1312,20 +1314,19 @@ class HostRecorded:
 
 @swift(frozen=True, slots=True)
 class JobEvent:
-    """A wish of a person about a job, a run or a host, or a fact about it. Every scheduler reads all of
-    them."""
+    """A command about a job, a run or a host, or a fact about it. Every scheduler reads all of them."""
 
     SCHEMA_NAME: ClassVar[str] = "job-event.v1"
     event_id: str
-    """Derived from what it says, so that a repeat is known."""
+    """Derived from the content, so that a repeat is recognised."""
     what: str
-    """The wish or fact."""
+    """The command or fact."""
     is_wish: bool
-    """Whether somebody wants it, rather than that it happened."""
+    """Whether it is a command rather than a fact."""
     at_ms: int
     """When, in milliseconds since 1970."""
     by: str
-    """Who says it: a user, or a service."""
+    """The publisher: a user, or a service."""
     job_id: str = ""
     """The job; empty where it is about a host."""
     execution_id: str = ""
@@ -1333,19 +1334,19 @@ class JobEvent:
     source_id: str = ""
     """The source; empty where none is meant."""
     group: str = ""
-    """The group that a host wish is about; empty where it is about a job."""
+    """The group of a command about a host; empty where it is about a job."""
     shard: int = -1
     """The shard that a fact is about; -1 for all."""
     crawl_spec_id: str = ""
     """The crawl spec of a launched run."""
     reason: str = ""
-    """Why, in words."""
+    """The reason, as a sentence."""
     until_ms: int = 0
     """Until when a block holds, in milliseconds since 1970; 0 for ever."""
     state_before: str = ""
     """The state that a job left; empty where none changed."""
     state_after: str = ""
-    """The state that a job came to; empty where none changed."""
+    """The state that a job entered; empty where none changed."""
     seeds: int = 0
     """Seeds of a launched run."""
     pages: int = 0
@@ -1357,9 +1358,9 @@ class JobEvent:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Further counts by name, such as entries by outcome."""
     error_message: str = ""
-    """What went wrong; empty where nothing did."""
+    """The error; empty where there was none."""
     stack_trace: str = ""
-    """Where, for people; empty where nothing went wrong."""
+    """The traceback; empty where there was no error."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Free text by name."""
 
@@ -1423,9 +1424,9 @@ class JobEvent:
 
 @swift(frozen=True, slots=True)
 class LinksDiscovered:
-    """URLs that are worth a place in the frontier, for one shard: what survived of all pages of a poll
-    batch. Parallel arrays: one item a link in `urls` and its companions, one item a page (or seed, or
-    redirect) in those named `from_…`."""
+    """URLs for the frontier, for one shard: the accepted links of all pages of a poll batch. Parallel
+    arrays: one item a link in `urls` and its companions, one item a page (or seed, or redirect) in those
+    named `from_…`."""
 
     SCHEMA_NAME: ClassVar[str] = "links-discovered.v1"
     shard: int
@@ -1439,7 +1440,7 @@ class LinksDiscovered:
     from_at: tuple[int, ...]
     """For each URL, the position in the `from_…` arrays of what it came from."""
     from_vias: tuple[str, ...]
-    """How the URLs came to be known."""
+    """How the URLs were discovered."""
     from_urls: tuple[str, ...]
     """The page they were found on, or the URL that redirected; empty for seeds."""
     from_url_keys: tuple[str, ...]
@@ -1457,23 +1458,22 @@ class LinksDiscovered:
     priorities: tuple[int, ...]
     """For each URL: 3 high, 2 medium, 1 low, 0 discovery."""
     group_at: tuple[int, ...] = ()
-    """For each URL, the position of its group in `groups`; empty where the reader shall see for itself."""
+    """For each URL, the position of its group in `groups`; empty where the reader computes it."""
     groups: tuple[str, ...] = ()
     """The groups that occur."""
     hops: tuple[int, ...] = ()
     """For each URL, redirects that led to it; empty means none has any."""
     kinds: tuple[str, ...] = ()
-    """For each URL, what is expected behind it; empty means pages."""
+    """For each URL, the expected kind of document; empty means pages."""
     start_flags: tuple[bool, ...] = ()
     """For each URL, whether it is a start URL of its job; empty means none is."""
     fresh_flags: tuple[bool, ...] = ()
     """For each URL, whether it is fetched even where it is known; empty means none is."""
     lastmods_ms: tuple[int, ...] = ()
-    """For each URL, when a sitemap or feed says that it changed, in milliseconds since 1970, -1 unknown;
-    empty means none is known."""
+    """For each URL, its time of change in a sitemap or feed, in milliseconds since 1970, -1 unknown; empty
+    means none is known."""
     seed_topics: tuple[str, ...] = ()
-    """For each URL, the topic its seed came by, empty for a link; an empty array means that none is a
-    seed."""
+    """For each URL, the topic of its seed, empty for a link; an empty array means that none is a seed."""
     seed_partitions: tuple[int, ...] = ()
     """With `seed_topics`: the seed's partition."""
     seed_offsets: tuple[int, ...] = ()
@@ -1554,35 +1554,36 @@ class LinksDiscovered:
 
 @swift(frozen=True, slots=True)
 class PageFetched:
-    """An answer with a body, as it came. Inline where the event stays within 512 KiB, else by reference
+    """A response with a body, as received. Inline where the event stays within 512 KiB, else by reference
     into the object store."""
 
     SCHEMA_NAME: ClassVar[str] = "page-fetched.v1"
     url: str
-    """The URL as found: WHATWG form, without fragment, userinfo and well-known tracking parameters. This
-    is what is fetched."""
+    """The URL in wire form: WHATWG, without fragment, userinfo and well-known tracking parameters. This is
+    what is fetched."""
     url_key: str
-    """SHA-256, in lower-case hex, of the URL's normal form. This is what entries are known by."""
+    """SHA-256, in lower-case hex, of the URL's normal form. The identity of entries."""
     origin: str
-    """Scheme, host and port of the URL; robots.txt is asked per origin."""
+    """Scheme, host and port of the URL; robots.txt is fetched per origin."""
     group: str
-    """What politeness is about: the host name, or its registrable domain where the deployment says so."""
+    """The host group, the unit of politeness: the host name, or its registrable domain where the
+    deployment is configured so."""
     job_id: str
     """The job that the entry belongs to; `adhoc` for seeds without one."""
     execution_id: str
     """The run of the job."""
     crawl_spec_id: str
-    """Hash of the crawl spec that the run goes by."""
+    """Hash of the run's crawl spec."""
     fetch_sequence: int
-    """Number of this fetch among all fetches of the entry; settlements and writes to stores go by it."""
+    """Number of this fetch among all fetches of the entry; settlements and writes to stores name it."""
     lease_id: str
-    """The lease that the request stood under."""
+    """The lease of the request."""
     try_number: int
     """1 for the first try of this fetch."""
     fetched_at_ms: int
-    """When the answer was complete, in milliseconds since 1970."""
+    """When the response was complete, in milliseconds since 1970."""
     kind: str = "page"
-    """What is expected behind the URL."""
+    """The expected kind of document."""
     hop: int = 0
     """How many redirects led here from the URL that was found."""
     depth: int = 0
@@ -1590,27 +1591,27 @@ class PageFetched:
     priority: int = 1
     """3 high, 2 medium, 1 low, 0 discovery."""
     is_start: bool = False
-    """Whether this is a start URL of its job, whose change sets the pace of recrawling."""
+    """Whether this is a start URL of its job, whose changes set the recrawl interval."""
     referrer: str = ""
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """What the seed's sender attached to it; handed on, never read."""
+    """Attached by the seed's sender; passed on, never interpreted."""
     status: int = 0
-    """HTTP status; 0 where there was no answer."""
+    """HTTP status; 0 where there was no response."""
     http_version: str = ""
-    """Version that was spoken, such as 1.1; empty where there was no answer."""
+    """HTTP version, such as 1.1; empty where there was no response."""
     content_type: str = ""
-    """Content-Type as the server named it; empty if it did not."""
+    """Content-Type as the server sent it; empty if it did not."""
     content_length: int = -1
-    """Content-Length as the server named it; -1 if it did not."""
+    """Content-Length as the server sent it; -1 if it did not."""
     etag: str = ""
-    """ETag of the answer; empty if there was none."""
+    """ETag of the response; empty if there was none."""
     last_modified: str = ""
-    """Last-Modified of the answer, as text; empty if there was none."""
+    """Last-Modified of the response, as text; empty if there was none."""
     remote_address: str = ""
-    """Address and port that was really connected to."""
+    """Address and port of the actual connection."""
     proxy: str = ""
     """The proxy that was used, without credentials; empty for none."""
     connection_reused: bool = False
@@ -1632,9 +1633,9 @@ class PageFetched:
     tls_us: int = 0
     """Time of the TLS handshake, in microseconds; 0 where there was none."""
     ttfb_us: int = 0
-    """Time from the head written to the first byte of the answer, in microseconds."""
+    """Time from the head written to the first byte of the response, in microseconds."""
     total_us: int = 0
-    """Time from the start to the end of the answer, in microseconds."""
+    """Time from the start to the end of the response, in microseconds."""
     header_names: tuple[str, ...] = ()
     """Names of the response headers, in order, as sent."""
     header_values: tuple[str, ...] = ()
@@ -1652,7 +1653,7 @@ class PageFetched:
     truncated: bool = False
     """Whether the body was cut at a limit."""
     not_modified: bool = False
-    """Whether the server answered that nothing changed; there is no body then."""
+    """Whether the server responded that nothing changed; there is no body then."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""
@@ -1766,9 +1767,9 @@ class Product:
     attribute name."""
 
     name: str = ""
-    """What it is called."""
+    """Its name."""
     description: str = ""
-    """What is said about it."""
+    """Its description."""
     url: str = ""
     """Its own URL, where the page has several products."""
     price: str = ""
@@ -1798,17 +1799,17 @@ class Product:
     mpn: str = ""
     """The maker's number."""
     condition: str = ""
-    """New, used and the like, as the page says."""
+    """New, used and the like, as on the page."""
     seller: str = ""
-    """Who sells it."""
+    """Its seller."""
     image_urls: tuple[str, ...] = ()
-    """Its pictures."""
+    """Its images."""
     image_kinds: tuple[str, ...] = ()
-    """What each picture is."""
+    """The kind of each image."""
     image_alts: tuple[str, ...] = ()
-    """Alternative text of each picture."""
+    """Alternative text of each image."""
     image_positions: tuple[int, ...] = ()
-    """Position of each picture, from 0."""
+    """Position of each image, from 0."""
     image_widths: tuple[int, ...] = ()
     """Width in pixels; 0 where unknown."""
     image_heights: tuple[int, ...] = ()
@@ -1816,11 +1817,11 @@ class Product:
     image_bytes: tuple[int, ...] = ()
     """Size of the file; 0 where unknown."""
     content_hash: str = ""
-    """SHA-256, in lower-case hex, of the attributes; tells whether the product changed."""
+    """SHA-256, in lower-case hex, of the attributes; it differs when the product changed."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Where each attribute was found, by attribute name: a word of the list `attribute-source`."""
     confidences: Mapping[str, float] = field(default_factory=dict)
-    """How sure the parser is of each attribute, 0 to 1, by attribute name."""
+    """Confidence of each attribute, 0 to 1, by attribute name."""
     extra: Mapping[str, str] = field(default_factory=dict)
     """Further attributes, by name."""
 
@@ -1896,37 +1897,38 @@ class Product:
 
 @swift(frozen=True, slots=True)
 class PageParsed:
-    """What the bytes say: text, metadata, links, records; or that they say nothing, and why. Links and
-    entries travel as parallel arrays."""
+    """The content of a document: text, metadata, links, records; or why there is none. Links and entries
+    travel as parallel arrays."""
 
     SCHEMA_NAME: ClassVar[str] = "page-parsed.v1"
     url: str
-    """The URL as found: WHATWG form, without fragment, userinfo and well-known tracking parameters. This
-    is what is fetched."""
+    """The URL in wire form: WHATWG, without fragment, userinfo and well-known tracking parameters. This is
+    what is fetched."""
     url_key: str
-    """SHA-256, in lower-case hex, of the URL's normal form. This is what entries are known by."""
+    """SHA-256, in lower-case hex, of the URL's normal form. The identity of entries."""
     origin: str
-    """Scheme, host and port of the URL; robots.txt is asked per origin."""
+    """Scheme, host and port of the URL; robots.txt is fetched per origin."""
     group: str
-    """What politeness is about: the host name, or its registrable domain where the deployment says so."""
+    """The host group, the unit of politeness: the host name, or its registrable domain where the
+    deployment is configured so."""
     job_id: str
     """The job that the entry belongs to; `adhoc` for seeds without one."""
     execution_id: str
     """The run of the job."""
     crawl_spec_id: str
-    """Hash of the crawl spec that the run goes by."""
+    """Hash of the run's crawl spec."""
     fetch_sequence: int
-    """Number of this fetch among all fetches of the entry; settlements and writes to stores go by it."""
+    """Number of this fetch among all fetches of the entry; settlements and writes to stores name it."""
     outcome: str
-    """What came of parsing."""
+    """Outcome of parsing."""
     parser: str
-    """The parser that read it: `strider`, or the name of a site parser."""
+    """The parser that parsed it: `strider`, or the name of a site parser."""
     parser_version: str
     """Its version."""
     fetched_at_ms: int
-    """When the answer was complete, in milliseconds since 1970."""
+    """When the response was complete, in milliseconds since 1970."""
     kind: str = "page"
-    """What is expected behind the URL."""
+    """The expected kind of document."""
     hop: int = 0
     """How many redirects led here from the URL that was found."""
     depth: int = 0
@@ -1934,23 +1936,23 @@ class PageParsed:
     priority: int = 1
     """3 high, 2 medium, 1 low, 0 discovery."""
     is_start: bool = False
-    """Whether this is a start URL of its job, whose change sets the pace of recrawling."""
+    """Whether this is a start URL of its job, whose changes set the recrawl interval."""
     referrer: str = ""
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """What the seed's sender attached to it; handed on, never read."""
+    """Attached by the seed's sender; passed on, never interpreted."""
     status: int = 0
-    """HTTP status of the answer."""
+    """HTTP status of the response."""
     content_type: str = ""
-    """Content-Type as the server named it."""
+    """Content-Type as the server sent it."""
     content_language: str = ""
-    """Content-Language as the server named it; empty if it did not."""
+    """Content-Language as the server sent it; empty if it did not."""
     etag: str = ""
-    """ETag of the answer."""
+    """ETag of the response."""
     last_modified: str = ""
-    """Last-Modified of the answer, as text."""
+    """Last-Modified of the response, as text."""
     total_us: int = 0
     """How long the fetch took, in microseconds."""
     body_bytes: int = 0
@@ -1962,21 +1964,21 @@ class PageParsed:
     rendered: bool = False
     """Whether a browser ran the page."""
     not_modified: bool = False
-    """Whether the server answered that nothing changed; all below is empty then."""
+    """Whether the server responded that nothing changed; all below is empty then."""
     truncated: bool = False
     """Whether the body was cut at a limit."""
     error_class: str = ""
-    """Why it could not be read; empty where it could."""
+    """Why it could not be parsed; empty where it could."""
     error_message: str = ""
-    """The same in words, for people."""
+    """The same as a sentence, for people."""
     parse_us: int = 0
     """CPU time of parsing, in microseconds."""
     document_kind: str = "other"
-    """What the bytes are, whatever their label says."""
+    """What the bytes are, whatever their content type."""
     charset: str = ""
     """Character encoding that was used."""
     charset_evidence: str = ""
-    """What spoke for it."""
+    """The evidence for it."""
     extraction: str = "main"
     """How much was extracted."""
     title: str = ""
@@ -1991,7 +1993,7 @@ class PageParsed:
     """Main text, without navigation and the like; empty below the level `main`, or where it is in the
     object store."""
     markdown: str = ""
-    """Main text as Markdown; empty unless asked for."""
+    """Main text as Markdown; empty unless requested."""
     texts_object: str = ""
     """Key in the object store of texts too long to travel: one JSON document with text, main_text and
     markdown."""
@@ -2010,11 +2012,11 @@ class PageParsed:
     password_fields: int = 0
     """How many password fields there are."""
     noscript_text: str = ""
-    """What is said to a browser without scripts, clipped."""
+    """Content of noscript elements, clipped."""
     language: str = ""
     """Language as BCP 47; empty where unknown."""
     language_confidence: float = 0.0
-    """How sure that is, 0 to 1."""
+    """Confidence of the language, 0 to 1."""
     author: str = ""
     """Author."""
     published_at: str = ""
@@ -2026,15 +2028,15 @@ class PageParsed:
     modified_evidence: str = ""
     """Where the modification date was found."""
     site_name: str = ""
-    """What the site calls itself."""
+    """The site's name for itself."""
     image_url: str = ""
-    """The picture that stands for the page."""
+    """The image that represents the page."""
     keywords: tuple[str, ...] = ()
     """Keywords and tags."""
     base_url: str = ""
     """What relative links were resolved against."""
     canonical_url: str = ""
-    """What the page names as its canonical URL, resolved; empty for none."""
+    """The page's canonical URL, resolved; empty for none."""
     alternate_urls: tuple[str, ...] = ()
     """Alternates: other languages, feeds, other forms."""
     alternate_languages: tuple[str, ...] = ()
@@ -2052,27 +2054,27 @@ class PageParsed:
     meta: Mapping[str, str] = field(default_factory=dict)
     """Further meta tags by name, clipped."""
     robots_directives: tuple[str, ...] = ()
-    """Directives for robots that hold for us, from meta tags and X-Robots-Tag, lower case."""
+    """Directives for robots that apply to this crawler, from meta tags and X-Robots-Tag, lower case."""
     noindex: bool = False
-    """Whether the page asks not to be stored."""
+    """Whether the page is marked noindex."""
     nofollow: bool = False
-    """Whether the page asks that its links be left alone."""
+    """Whether the page is marked nofollow."""
     noarchive: bool = False
-    """Whether the page asks that no copy be kept."""
+    """Whether the page is marked noarchive."""
     raw_hash: str = ""
     """SHA-256, in lower-case hex, of the decoded body."""
     text_hash: str = ""
-    """SHA-256, in lower-case hex, of the text that change is judged by; empty where there is none."""
+    """SHA-256, in lower-case hex, of the text that decides about a change; empty where there is none."""
     simhash: int = 0
     """64-bit SimHash of the main text as a signed number; 0 where there is no text."""
     page_kind: str = "other"
     """What kind of page it is."""
     page_kind_confidence: float = 0.0
-    """How sure that is, 0 to 1."""
+    """Confidence of the language, 0 to 1."""
     next_url: str = ""
     """The next page of a list; empty for none."""
     previous_url: str = ""
-    """The page before; empty for none."""
+    """The previous page; empty for none."""
     page_urls: tuple[str, ...] = ()
     """Numbered pages that are linked."""
     pagination_style: str = "none"
@@ -2084,7 +2086,7 @@ class PageParsed:
     pagination_last: int = 0
     """Highest number that is linked; 0 where unknown."""
     no_results: bool = False
-    """Whether the page says that it lists nothing."""
+    """Whether the page states that it lists nothing."""
     link_urls: tuple[str, ...] = ()
     """Outlinks as found, without repeats, best first."""
     link_keys: tuple[str, ...] = ()
@@ -2096,27 +2098,27 @@ class PageParsed:
     link_regions: tuple[int, ...] = ()
     """Where on the page each link stands: 0 elsewhere, 1 main, 2 navigation, 3 header, 4 footer, 5 aside."""
     links_found: int = 0
-    """How many links there were before the limit, with those that are no URL to be fetched."""
+    """How many links there were before the limit, with those that cannot be fetched."""
     links_dropped: int = 0
-    """How many links the limit dropped, or are no URL to be fetched."""
+    """How many links the limit dropped, or cannot be fetched."""
     image_urls: tuple[str, ...] = ()
-    """Pictures of the page."""
+    """Images of the page."""
     image_alts: tuple[str, ...] = ()
-    """Alternative text of each picture."""
+    """Alternative text of each image."""
     feed_urls: tuple[str, ...] = ()
-    """Feeds that the page names."""
+    """Feeds that the page declares."""
     entry_urls: tuple[str, ...] = ()
-    """For a sitemap or feed: what it lists."""
+    """For a sitemap or feed: the URLs that it lists."""
     entry_lastmods_ms: tuple[int, ...] = ()
-    """When each entry changed, in milliseconds since 1970; -1 where it does not say."""
+    """When each entry changed, in milliseconds since 1970; -1 where unknown."""
     entry_titles: tuple[str, ...] = ()
     """Title of each entry of a feed; an empty array for sitemaps."""
     entry_changefreqs: tuple[str, ...] = ()
-    """changefreq of each entry; an empty array where none says."""
+    """changefreq of each entry; an empty array where all are unknown."""
     entry_priorities: tuple[float, ...] = ()
-    """priority of each entry, -1 where it does not say; an empty array where none says."""
+    """priority of each entry, -1 where unknown; an empty array where all are unknown."""
     entry_kinds: tuple[str, ...] = ()
-    """What is expected behind each entry; an empty array means pages."""
+    """The expected kind of document of each entry; an empty array means pages."""
     part: int = 1
     """Number of this part: a long sitemap travels in several events."""
     is_last_part: bool = True
@@ -2378,14 +2380,14 @@ class PageParsed:
 
 @swift(frozen=True, slots=True)
 class PageRejected:
-    """A page that is no content, and why. Also spoken by a ring service that gives up on a page, from what
-    stands in the message's headers; fields that it cannot know are empty then."""
+    """A page that is not content, with the reason. Also published by a pipeline service that gives up a
+    page, from the message's headers; fields that are not in them are empty then."""
 
     SCHEMA_NAME: ClassVar[str] = "page-rejected.v2"
     url_key: str
     """SHA-256, in lower-case hex, of the URL's normal form."""
     group: str
-    """What politeness is about."""
+    """The host group: the unit of politeness."""
     job_id: str
     """The job."""
     execution_id: str
@@ -2393,11 +2395,11 @@ class PageRejected:
     fetch_sequence: int
     """Number of this fetch among all fetches of the entry."""
     validation_status: str
-    """Always a word that says no."""
+    """Always a rejecting status."""
     rejection_reason: str
     """Why it was rejected."""
     rejection_kind: str
-    """What follows: nothing, a rendering fetch, a block of the group."""
+    """The consequence: none, a rendering fetch, a block of the group."""
     rejected_by: str
     """The service that rejected it."""
     rejected_at_ms: int
@@ -2409,7 +2411,7 @@ class PageRejected:
     crawl_spec_id: str = ""
     """The crawl spec; empty where it could not be read."""
     kind: str = "page"
-    """What is expected behind the URL."""
+    """The expected kind of document."""
     hop: int = 0
     """How many redirects led here from the URL that was found."""
     depth: int = 0
@@ -2417,27 +2419,27 @@ class PageRejected:
     priority: int = 1
     """3 high, 2 medium, 1 low, 0 discovery."""
     is_start: bool = False
-    """Whether this is a start URL of its job, whose change sets the pace of recrawling."""
+    """Whether this is a start URL of its job, whose changes set the recrawl interval."""
     referrer: str = ""
     """The page that the URL was found on; empty for a seed."""
     redirect_chain: tuple[str, ...] = ()
     """The URLs that redirected here, oldest first; empty without redirects."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """What the seed's sender attached to it; handed on, never read."""
+    """Attached by the seed's sender; passed on, never interpreted."""
     detail: str = ""
-    """What in particular: the pattern that matched, the error, the limit."""
+    """Detail: the pattern that matched, the error, the limit."""
     rules_version: str = ""
-    """Version of the rules that judged."""
+    """Version of the validation rules."""
     status: int = 0
-    """HTTP status of the answer."""
+    """HTTP status of the response."""
     content_type: str = ""
-    """Content-Type as the server named it."""
+    """Content-Type as the server sent it."""
     fetched_at_ms: int = 0
-    """When the answer was complete, in milliseconds since 1970; 0 where unknown."""
+    """When the response was complete, in milliseconds since 1970; 0 where unknown."""
     parse_outcome: str = ""
-    """What came of parsing."""
+    """Outcome of parsing."""
     parser: str = ""
-    """The parser that read it."""
+    """The parser that parsed it."""
     parser_version: str = ""
     """Its version."""
     page_kind: str = "other"
@@ -2445,9 +2447,9 @@ class PageRejected:
     document_kind: str = "other"
     """What the bytes are."""
     title: str = ""
-    """Title, for people who look at rejections."""
+    """Title, for people who inspect rejections."""
     excerpt: str = ""
-    """First words of the text, for people who look at rejections."""
+    """First words of the text, for people who inspect rejections."""
     text_chars: int = 0
     """Length of the visible text."""
     body_bytes: int = 0
@@ -2461,15 +2463,15 @@ class PageRejected:
     simhash: int = 0
     """64-bit SimHash as a signed number; 0 where there is no text."""
     near_duplicate_of: str = ""
-    """Key of the URL that said nearly the same before; empty for none."""
+    """Key of an earlier URL with nearly the same text; empty for none."""
     near_duplicate_distance: int = -1
     """SimHash bits that differ; -1 for none."""
     rendered: bool = False
     """Whether a browser ran the page."""
     etag: str = ""
-    """ETag of the answer."""
+    """ETag of the response."""
     last_modified: str = ""
-    """Last-Modified of the answer, as text."""
+    """Last-Modified of the response, as text."""
     total_us: int = 0
     """How long the fetch took, in microseconds; 0 where unknown."""
 
@@ -2577,14 +2579,14 @@ class PageRejected:
 
 @swift(frozen=True, slots=True)
 class PageSettled:
-    """A page has gone round: its links are with the broker. Closes the entry of the same execution and
-    fetch sequence, and carries what recrawling is decided by."""
+    """A page was processed by every service: its links are acknowledged by the broker. Closes the entry of
+    the same execution and fetch sequence, and carries the input of recrawl decisions."""
 
     SCHEMA_NAME: ClassVar[str] = "page-settled.v2"
     url_key: str
     """SHA-256, in lower-case hex, of the URL's normal form."""
     group: str
-    """What politeness is about."""
+    """The host group: the unit of politeness."""
     job_id: str
     """The job."""
     execution_id: str
@@ -2592,7 +2594,7 @@ class PageSettled:
     fetch_sequence: int
     """The fetch that this settles."""
     verdict: str
-    """What became of the page."""
+    """The verdict on the page."""
     settled_at_ms: int
     """When, in milliseconds since 1970."""
     url: str = ""
@@ -2600,29 +2602,29 @@ class PageSettled:
     reason: str = ""
     """Why the page was rejected; empty where it was not."""
     rejection_kind: str = ""
-    """What follows from a rejection; empty where there was none."""
+    """The consequence of a rejection; empty where there was none."""
     detail: str = ""
-    """The same in words, for people."""
+    """The same as a sentence, for people."""
     raw_hash: str = ""
     """SHA-256, in lower-case hex, of the decoded body; empty where unknown."""
     text_hash: str = ""
     """SHA-256, in lower-case hex, of the text; empty where unknown."""
     not_modified: bool = False
-    """Whether the server answered that nothing changed."""
+    """Whether the server responded that nothing changed."""
     page_kind: str = "other"
     """What kind of page it is."""
     document_kind: str = "other"
     """What the bytes are."""
     kind: str = "page"
-    """What was expected behind the URL."""
+    """The expected kind of document."""
     is_start: bool = False
     """Whether it is a start URL of its job."""
     links_found: int = 0
     """Links on the page."""
     links_taken: int = 0
-    """Links that went on to the frontier."""
+    """Links accepted for the frontier."""
     links_seen: int = 0
-    """Links left out because they are known."""
+    """Links left out as already seen."""
     links_refused: int = 0
     """Links refused, each with its reason on `urls-decided`."""
     pagination_pattern: str = ""
@@ -2630,19 +2632,19 @@ class PageSettled:
     pagination_number: int = 0
     """Number of this page; 0 where unknown."""
     no_results: bool = False
-    """Whether the page says that it lists nothing, so that its pattern ends here."""
+    """Whether the page states that it lists nothing, so that its pattern ends here."""
     noindex: bool = False
-    """Whether the page asks not to be stored."""
+    """Whether the page is marked noindex."""
     text_chars: int = 0
     """Length of the visible text."""
     status: int = 0
-    """HTTP status of the answer; 0 where unknown."""
+    """HTTP status of the response; 0 where unknown."""
     etag: str = ""
-    """ETag of the answer."""
+    """ETag of the response."""
     last_modified: str = ""
-    """Last-Modified of the answer, as text."""
+    """Last-Modified of the response, as text."""
     total_us: int = 0
-    """How long the fetch took, in microseconds; 0 where nothing is known of the answer."""
+    """How long the fetch took, in microseconds; 0 where the response is unknown."""
     body_bytes: int = 0
     """Size of the body as sent."""
 
@@ -2724,25 +2726,25 @@ class PageSettled:
 
 @swift(frozen=True, slots=True)
 class Verdict:
-    """What the validator thinks of a page: the second half of a validated page."""
+    """The validator's verdict on a page: the second half of a validated page."""
 
     SCHEMA_NAME: ClassVar[str] = "verdict.v1"
     validation_status: str
     """Whether it is content."""
     rules_version: str
-    """Version of the rules that judged."""
+    """Version of the validation rules."""
     validated_at_ms: int
     """When, in milliseconds since 1970."""
     rejection_reason: str = ""
     """Why it was rejected; empty where it was not."""
     rejection_kind: str = ""
-    """What follows from the rejection; empty where it was not rejected."""
+    """The consequence of the rejection; empty where it was not rejected."""
     quality: float = -1.0
-    """Quality, 0 to 1; -1 where it was not judged."""
+    """Quality, 0 to 1; -1 where it was not computed."""
     warnings: tuple[str, ...] = ()
-    """What was noticed and forgiven."""
+    """Findings that did not reject the page."""
     near_duplicate_of: str = ""
-    """Key of the URL that said nearly the same before; empty for none."""
+    """Key of an earlier URL with nearly the same text; empty for none."""
     near_duplicate_distance: int = -1
     """SimHash bits that differ; -1 for none."""
 
@@ -2786,7 +2788,7 @@ class PageValidated:
     page: PageParsed
     """The parsed page, byte for byte."""
     verdict: Verdict
-    """What the validator thinks of it."""
+    """The validator's verdict."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""
@@ -2806,12 +2808,12 @@ class PageValidated:
 
 @swift(frozen=True, slots=True)
 class SchemaDeclared:
-    """A schema that messages are written with; spoken and acknowledged before the first of them."""
+    """A writer's schema; published and acknowledged before the first message with it."""
 
     SCHEMA_NAME: ClassVar[str] = "schema-declared.v1"
     fingerprint: str
     """CRC-64-AVRO fingerprint of the schema's canonical form, as 16 lower-case hex digits of its little-
-    endian bytes, as they stand in single-object encoding."""
+    endian bytes, as in single-object encoding."""
     name: str
     """Name of the schema with its version, such as page-fetched.v1."""
     schema: str
@@ -2845,8 +2847,7 @@ class SchemaDeclared:
 
 @swift(frozen=True, slots=True)
 class SeedSubmitted:
-    """A URL that somebody wants crawled. The public front door: only `url` is required, and a plain JSON
-    document will do."""
+    """A URL to crawl. The public way in: only `url` is required, and a plain JSON document will do."""
 
     SCHEMA_NAME: ClassVar[str] = "seed-submitted.v2"
     url: str
@@ -2860,12 +2861,12 @@ class SeedSubmitted:
     job_id: str | None = None
     """The job it belongs to; null means the standing job `adhoc`."""
     delay: float | None = None
-    """Seconds between two requests to a host; null means the configured delay. robots.txt may ask for
+    """Seconds between two requests to a host; null means the configured delay. robots.txt may require
     more."""
     fresh: bool = False
-    """Fetch it even where it is known, and without asking whether it has changed."""
+    """Fetch it even where it is known, and unconditionally."""
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """Free text by name; comes back with the page."""
+    """Free text by name; copied to each page result."""
     execution_id: str | None = None
     """The run it starts; null means the day's run of `adhoc`."""
     crawl_spec_id: str | None = None
@@ -2873,9 +2874,9 @@ class SeedSubmitted:
     source_id: str | None = None
     """The source whose start URL it is."""
     seed_id: str | None = None
-    """The same for a seed that is spoken again; null means that each message is a wish of its own."""
+    """The same for a seed that is published again; null means that each message is a seed of its own."""
     kind: str = "page"
-    """What is expected behind the URL."""
+    """The expected kind of document."""
     include: tuple[str, ...] = ()
     """Only URLs that match one of these patterns are followed; empty means all in scope."""
     exclude: tuple[str, ...] = ()
@@ -2906,7 +2907,7 @@ class SeedSubmitted:
     submitted_by: str = ""
     """Who sent it: a service, a user, a system."""
     submitted_at_ms: int = 0
-    """When it was sent, in milliseconds since 1970; 0 where the sender did not say."""
+    """When it was sent, in milliseconds since 1970; 0 where the sender did not set it."""
 
     def to_record(self) -> dict[str, Any]:
         """Give the values as Avro writes them."""
@@ -2978,13 +2979,13 @@ class SeedSubmitted:
 
 @swift(frozen=True, slots=True)
 class SourceSaved:
-    """A website that somebody wants watched: its latest state, by source id. A tombstone drops it."""
+    """A website to watch: its latest state, by source id. A tombstone deletes it."""
 
     SCHEMA_NAME: ClassVar[str] = "source-saved.v1"
     source_id: str
     """Name of the source; never given twice."""
     name: str
-    """What people call it."""
+    """Display name."""
     url: str
     """Its first start URL."""
     start_urls: tuple[str, ...] = ()
@@ -3008,13 +3009,13 @@ class SourceSaved:
     max_concurrent_requests: int = 1
     """Requests in flight to one of its hosts."""
     interval_minutes: int = 0
-    """How often it is crawled; 0 means only when asked."""
+    """How often it is crawled; 0 means on command only."""
     crawl_frequency_seconds: int = 86400
     """How often its pages are crawled again in a continuous crawl."""
     adaptive_scheduling: bool = True
     """Whether the interval follows how often it changes."""
     change_basis: str = "text"
-    """Which hash says whether a page has changed."""
+    """Which hash decides whether a page has changed."""
     extraction: str = "main"
     """How much is extracted."""
     parser: str = ""
@@ -3116,8 +3117,8 @@ class TallyKept:
     count: int
     """How many echoes were counted, refusals left out."""
     counted_offset: int
-    """Offset in the host's partition of `echoes` up to which they are counted; what comes again below it
-    changes nothing."""
+    """Offset in the host's partition of `echoes` up to which they are counted; repeats below it change
+    nothing."""
     refused: int = 0
     """How many refusals were counted."""
     last_request_id: str = ""
@@ -3162,15 +3163,15 @@ class UrlsDecided:
     decided_at_ms: int
     """When, in milliseconds since 1970."""
     urls: tuple[str, ...]
-    """The URLs as found, as far as they are URLs."""
+    """The URLs in wire form, or the text where it is not a URL."""
     url_keys: tuple[str, ...]
-    """Key of each URL; empty for what is no URL."""
+    """Key of each URL; empty where it is not a URL."""
     decisions: tuple[str, ...]
     """What was decided about each."""
     reasons: tuple[str, ...]
     """Why."""
     details: tuple[str, ...] = ()
-    """The rule, limit or error in particular; an empty array where nothing more is known."""
+    """The rule, limit or error; an empty array where there is no detail."""
     page_url: str = ""
     """The page that they were found on; empty for seeds and entries."""
     job_id: str = ""
@@ -3188,12 +3189,12 @@ class UrlsDecided:
     depths: tuple[int, ...] = ()
     """Depth of each URL; an empty array where it plays no part."""
     statuses: tuple[int, ...] = ()
-    """HTTP status of each URL, 0 for none; an empty array where none was asked."""
+    """HTTP status of each URL, 0 for none; an empty array where none was requested."""
     redirect_targets: tuple[str, ...] = ()
     """Where each URL redirects to; an empty array where none does."""
     referrers: tuple[str, ...] = ()
-    """For entries that were taken: the page that each was found on; an empty array where `page_url` says
-    it for all."""
+    """For accepted entries: the page that each was found on; an empty array where `page_url` applies to
+    all."""
     not_listed: int = 0
     """How many more were refused for the same reasons without being listed."""
 

@@ -253,7 +253,7 @@ ADAPTIVE_STATE: Final[Topic[AdaptiveRecorded]] = Topic(
     name="adaptive-state",
     value=AdaptiveRecorded,
     schema_name="adaptive-recorded.v1",
-    description="How often sources change, and how often they are therefore crawled. Truth.",
+    description="Change rates and recrawl intervals of sources. System of record.",
     partitioner="shard",
     cleanup="compact",
     writers=("scheduler",),
@@ -280,13 +280,13 @@ ADAPTIVE_STATE: Final[Topic[AdaptiveRecorded]] = Topic(
     transactional=True,
     key_name="source_id",
 )
-"""How often sources change, and how often they are therefore crawled. Truth."""
+"""Change rates and recrawl intervals of sources. System of record."""
 
 API_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="api-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that api could not handle, with their original bytes and why.",
+    description="Messages that api could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -308,13 +308,13 @@ API_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that api could not handle, with their original bytes and why."""
+"""Messages that api could not handle, with their original bytes and the reason."""
 
 CRAWL_SPECS: Final[Topic[CrawlSpecDeclared]] = Topic(
     name="crawl-specs",
     value=CrawlSpecDeclared,
     schema_name="crawl-spec-declared.v2",
-    description="How runs crawl, by content hash. Declared before the first event that names it.",
+    description="Settings of runs, by content hash. Published before the first event that names one.",
     partitioner="key",
     cleanup="compact",
     writers=("link-ingestion", "scheduler"),
@@ -343,13 +343,13 @@ CRAWL_SPECS: Final[Topic[CrawlSpecDeclared]] = Topic(
     transactional=False,
     key_name="crawl_spec_id",
 )
-"""How runs crawl, by content hash. Declared before the first event that names it."""
+"""Settings of runs, by content hash. Published before the first event that names one."""
 
 ECHO_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="echo-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that echo could not handle, with their original bytes and why.",
+    description="Messages that echo could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -368,13 +368,13 @@ ECHO_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that echo could not handle, with their original bytes and why."""
+"""Messages that echo could not handle, with their original bytes and the reason."""
 
 ECHO_REQUESTS: Final[Topic[EchoRequested]] = Topic(
     name="echo-requests",
     value=EchoRequested,
     schema_name="echo-requested.v1",
-    description="Asks for echoes.",
+    description="Requests for echoes.",
     partitioner="shard",
     cleanup="delete",
     writers=("anyone",),
@@ -397,13 +397,13 @@ ECHO_REQUESTS: Final[Topic[EchoRequested]] = Topic(
     transactional=False,
     key_name="host",
 )
-"""Asks for echoes."""
+"""Requests for echoes."""
 
 ECHOES: Final[Topic[Echoed]] = Topic(
     name="echoes",
     value=Echoed,
     schema_name="echoed.v1",
-    description="The answers to echo requests.",
+    description="Echoes of requests.",
     partitioner="shard",
     cleanup="delete",
     writers=("echo",),
@@ -426,7 +426,7 @@ ECHOES: Final[Topic[Echoed]] = Topic(
     transactional=False,
     key_name="host",
 )
-"""The answers to echo requests."""
+"""Echoes of requests."""
 
 FETCH_REQUESTS: Final[Topic[FetchRequested]] = Topic(
     name="fetch-requests",
@@ -461,7 +461,7 @@ FETCHER_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="fetcher-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that fetcher could not handle, with their original bytes and why.",
+    description="Messages that fetcher could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -483,13 +483,13 @@ FETCHER_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that fetcher could not handle, with their original bytes and why."""
+"""Messages that fetcher could not handle, with their original bytes and the reason."""
 
 FETCHES_COMPLETED: Final[Topic[FetchCompleted]] = Topic(
     name="fetches-completed",
     value=FetchCompleted,
     schema_name="fetch-completed.v1",
-    description="How requests ended; for robots.txt its text. Spoken after the page.",
+    description="Outcomes of requests; for robots.txt its text. Published after the page.",
     partitioner="shard",
     cleanup="delete",
     writers=("fetcher", "renderer"),
@@ -518,16 +518,16 @@ FETCHES_COMPLETED: Final[Topic[FetchCompleted]] = Topic(
         "entry": "Job and URL key of the entry.",
         "execution": "The run that the page was fetched for.",
         "fetch-sequence": "Number of the fetch among those of its entry.",
-        "group": "What politeness is about; the shard follows from it.",
+        "group": "The host group; the shard follows from it.",
     },
 )
-"""How requests ended; for robots.txt its text. Spoken after the page."""
+"""Outcomes of requests; for robots.txt its text. Published after the page."""
 
 FRONTIER: Final[Topic[EntryRecorded]] = Topic(
     name="frontier",
     value=EntryRecorded,
     schema_name="entry-recorded.v2",
-    description="Latest state of every entry. Truth; written in transactions by the shard's owner.",
+    description="Latest state of every entry. System of record; written in transactions by the shard's owner.",
     partitioner="shard",
     cleanup="compact",
     writers=("scheduler",),
@@ -555,13 +555,13 @@ FRONTIER: Final[Topic[EntryRecorded]] = Topic(
     transactional=True,
     key_name="job_id/url_key",
 )
-"""Latest state of every entry. Truth; written in transactions by the shard's owner."""
+"""Latest state of every entry. System of record; written in transactions by the shard's owner."""
 
 HOSTS: Final[Topic[HostRecorded]] = Topic(
     name="hosts",
     value=HostRecorded,
     schema_name="host-recorded.v1",
-    description="Clock, blocks and breaker of every group, and every origin's robots rules. Truth.",
+    description="Clock, blocks and circuit breaker of every group, and every origin's robots rules. System of record.",
     partitioner="shard",
     cleanup="compact",
     writers=("scheduler",),
@@ -589,13 +589,13 @@ HOSTS: Final[Topic[HostRecorded]] = Topic(
     transactional=True,
     key_name="origin or group",
 )
-"""Clock, blocks and breaker of every group, and every origin's robots rules. Truth."""
+"""Clock, blocks and circuit breaker of every group, and every origin's robots rules. System of record."""
 
 INDEXER_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="indexer-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that indexer could not handle, with their original bytes and why.",
+    description="Messages that indexer could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -617,13 +617,13 @@ INDEXER_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that indexer could not handle, with their original bytes and why."""
+"""Messages that indexer could not handle, with their original bytes and the reason."""
 
 INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="insights-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that insights could not handle, with their original bytes and why.",
+    description="Messages that insights could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -645,13 +645,13 @@ INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that insights could not handle, with their original bytes and why."""
+"""Messages that insights could not handle, with their original bytes and the reason."""
 
 JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     name="job-events",
     value=JobEvent,
     schema_name="job-event.v1",
-    description="Wishes of people about jobs and hosts, and facts about them.",
+    description="Commands (pause, cancel, block ...) and facts about jobs and hosts.",
     partitioner="key",
     cleanup="delete",
     writers=("scheduler", "api"),
@@ -674,13 +674,13 @@ JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     transactional=False,
     key_name="job_id or group",
 )
-"""Wishes of people about jobs and hosts, and facts about them."""
+"""Commands (pause, cancel, block ...) and facts about jobs and hosts."""
 
 LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="link-ingestion-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that link-ingestion could not handle, with their original bytes and why.",
+    description="Messages that link-ingestion could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -702,7 +702,7 @@ LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that link-ingestion could not handle, with their original bytes and why."""
+"""Messages that link-ingestion could not handle, with their original bytes and the reason."""
 
 LINKS_DISCOVERED: Final[Topic[LinksDiscovered]] = Topic(
     name="links-discovered",
@@ -736,7 +736,7 @@ PAGES_FETCHED: Final[Topic[PageFetched]] = Topic(
     name="pages-fetched",
     value=PageFetched,
     schema_name="page-fetched.v1",
-    description="Answers as they came, bodies still compressed.",
+    description="Responses as received, bodies still compressed.",
     partitioner="key",
     cleanup="delete",
     writers=("fetcher", "renderer"),
@@ -767,16 +767,16 @@ PAGES_FETCHED: Final[Topic[PageFetched]] = Topic(
         "entry": "Job and URL key of the entry.",
         "execution": "The run that the page was fetched for.",
         "fetch-sequence": "Number of the fetch among those of its entry.",
-        "group": "What politeness is about; the shard follows from it.",
+        "group": "The host group; the shard follows from it.",
     },
 )
-"""Answers as they came, bodies still compressed."""
+"""Responses as received, bodies still compressed."""
 
 PAGES_PARSED: Final[Topic[PageParsed]] = Topic(
     name="pages-parsed",
     value=PageParsed,
     schema_name="page-parsed.v1",
-    description="What the bytes say, with links as parallel arrays.",
+    description="Parsed pages, with links as parallel arrays.",
     partitioner="shard",
     cleanup="delete",
     writers=("parser",),
@@ -806,16 +806,16 @@ PAGES_PARSED: Final[Topic[PageParsed]] = Topic(
         "entry": "Job and URL key of the entry.",
         "execution": "The run that the page was fetched for.",
         "fetch-sequence": "Number of the fetch among those of its entry.",
-        "group": "What politeness is about; the shard follows from it.",
+        "group": "The host group; the shard follows from it.",
     },
 )
-"""What the bytes say, with links as parallel arrays."""
+"""Parsed pages, with links as parallel arrays."""
 
 PAGES_PARSED_SHADOW: Final[Topic[PageParsed]] = Topic(
     name="pages-parsed-shadow",
     value=PageParsed,
     schema_name="page-parsed.v1",
-    description="What a parser says that runs in the shadow of the live one. Nobody acts on it; `strider parser diff` compares.",
+    description="Pages of a shadow parser. No service acts on them; `strider parser diff` compares them with the live ones.",
     partitioner="shard",
     cleanup="delete",
     writers=("parser",),
@@ -845,17 +845,17 @@ PAGES_PARSED_SHADOW: Final[Topic[PageParsed]] = Topic(
         "entry": "Job and URL key of the entry.",
         "execution": "The run that the page was fetched for.",
         "fetch-sequence": "Number of the fetch among those of its entry.",
-        "group": "What politeness is about; the shard follows from it.",
+        "group": "The host group; the shard follows from it.",
     },
 )
-"""What a parser says that runs in the shadow of the live one. Nobody acts on it; `strider parser diff`
-compares."""
+"""Pages of a shadow parser. No service acts on them; `strider parser diff` compares them with the live
+ones."""
 
 PAGES_REJECTED: Final[Topic[PageRejected]] = Topic(
     name="pages-rejected",
     value=PageRejected,
     schema_name="page-rejected.v2",
-    description="Pages that are no content, and why. A ring service that gives up on a page speaks here too.",
+    description="Pages that are not content, with the reason; also pages that a pipeline service gave up.",
     partitioner="shard",
     cleanup="delete",
     writers=("parser", "validator"),
@@ -886,16 +886,16 @@ PAGES_REJECTED: Final[Topic[PageRejected]] = Topic(
         "entry": "Job and URL key of the entry.",
         "execution": "The run that the page was fetched for.",
         "fetch-sequence": "Number of the fetch among those of its entry.",
-        "group": "What politeness is about; the shard follows from it.",
+        "group": "The host group; the shard follows from it.",
     },
 )
-"""Pages that are no content, and why. A ring service that gives up on a page speaks here too."""
+"""Pages that are not content, with the reason; also pages that a pipeline service gave up."""
 
 PAGES_SETTLED: Final[Topic[PageSettled]] = Topic(
     name="pages-settled",
     value=PageSettled,
     schema_name="page-settled.v2",
-    description="Pages that have gone round. Closes their entries.",
+    description="Fully processed pages; the scheduler closes their entries.",
     partitioner="shard",
     cleanup="delete",
     writers=("link-ingestion",),
@@ -923,10 +923,10 @@ PAGES_SETTLED: Final[Topic[PageSettled]] = Topic(
         "entry": "Job and URL key of the entry.",
         "execution": "The run that the page was fetched for.",
         "fetch-sequence": "Number of the fetch among those of its entry.",
-        "group": "What politeness is about; the shard follows from it.",
+        "group": "The host group; the shard follows from it.",
     },
 )
-"""Pages that have gone round. Closes their entries."""
+"""Fully processed pages; the scheduler closes their entries."""
 
 PAGES_VALIDATED: Final[Topic[PageValidated]] = Topic(
     name="pages-validated",
@@ -963,7 +963,7 @@ PAGES_VALIDATED: Final[Topic[PageValidated]] = Topic(
         "entry": "Job and URL key of the entry.",
         "execution": "The run that the page was fetched for.",
         "fetch-sequence": "Number of the fetch among those of its entry.",
-        "group": "What politeness is about; the shard follows from it.",
+        "group": "The host group; the shard follows from it.",
     },
 )
 """Pages that are content; the parsed page followed by the verdict."""
@@ -972,7 +972,7 @@ PARSER_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="parser-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that parser could not handle, with their original bytes and why.",
+    description="Messages that parser could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -994,13 +994,13 @@ PARSER_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that parser could not handle, with their original bytes and why."""
+"""Messages that parser could not handle, with their original bytes and the reason."""
 
 RENDER_REQUESTS: Final[Topic[FetchRequested]] = Topic(
     name="render-requests",
     value=FetchRequested,
     schema_name="fetch-requested.v1",
-    description="Requests that a browser shall make, each under a lease.",
+    description="Requests for a browser, each under a lease.",
     partitioner="shard",
     cleanup="delete",
     writers=("scheduler",),
@@ -1023,13 +1023,13 @@ RENDER_REQUESTS: Final[Topic[FetchRequested]] = Topic(
     transactional=False,
     key_name="group",
 )
-"""Requests that a browser shall make, each under a lease."""
+"""Requests for a browser, each under a lease."""
 
 RENDERER_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="renderer-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that renderer could not handle, with their original bytes and why.",
+    description="Messages that renderer could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -1051,13 +1051,13 @@ RENDERER_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that renderer could not handle, with their original bytes and why."""
+"""Messages that renderer could not handle, with their original bytes and the reason."""
 
 SCHEDULER_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="scheduler-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that scheduler could not handle, with their original bytes and why.",
+    description="Messages that scheduler could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -1079,7 +1079,7 @@ SCHEDULER_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that scheduler could not handle, with their original bytes and why."""
+"""Messages that scheduler could not handle, with their original bytes and the reason."""
 
 SCHEMAS: Final[Topic[SchemaDeclared]] = Topic(
     name="schemas",
@@ -1124,7 +1124,7 @@ SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
     name="seeds-submitted",
     value=SeedSubmitted,
     schema_name="seed-submitted.v2",
-    description="URLs that somebody wants crawled. The public front door; a plain JSON document will do.",
+    description="URLs to crawl. The public way in; a plain JSON document will do.",
     partitioner="key",
     cleanup="delete",
     writers=("anyone", "api", "scheduler"),
@@ -1146,13 +1146,13 @@ SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
     transactional=False,
     key_name="host of url",
 )
-"""URLs that somebody wants crawled. The public front door; a plain JSON document will do."""
+"""URLs to crawl. The public way in; a plain JSON document will do."""
 
 SOURCES: Final[Topic[SourceSaved]] = Topic(
     name="sources",
     value=SourceSaved,
     schema_name="source-saved.v1",
-    description="Websites that somebody wants watched, latest state by source.",
+    description="Websites to watch, latest state by source.",
     partitioner="key",
     cleanup="compact",
     writers=("api",),
@@ -1175,7 +1175,7 @@ SOURCES: Final[Topic[SourceSaved]] = Topic(
     transactional=False,
     key_name="source_id",
 )
-"""Websites that somebody wants watched, latest state by source."""
+"""Websites to watch, latest state by source."""
 
 TALLIES: Final[Topic[TallyKept]] = Topic(
     name="tallies",
@@ -1214,7 +1214,7 @@ TALLY_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="tally-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that tally could not handle, with their original bytes and why.",
+    description="Messages that tally could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -1233,7 +1233,7 @@ TALLY_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that tally could not handle, with their original bytes and why."""
+"""Messages that tally could not handle, with their original bytes and the reason."""
 
 URLS_DECIDED: Final[Topic[UrlsDecided]] = Topic(
     name="urls-decided",
@@ -1267,7 +1267,7 @@ VALIDATOR_DLQ: Final[Topic[DeadLetter]] = Topic(
     name="validator-dlq",
     value=DeadLetter,
     schema_name="dead-letter.v1",
-    description="Messages that validator could not handle, with their original bytes and why.",
+    description="Messages that validator could not handle, with their original bytes and the reason.",
     partitioner="key",
     cleanup="delete",
     writers=("runtime",),
@@ -1289,7 +1289,7 @@ VALIDATOR_DLQ: Final[Topic[DeadLetter]] = Topic(
     transactional=False,
     key_name="key",
 )
-"""Messages that validator could not handle, with their original bytes and why."""
+"""Messages that validator could not handle, with their original bytes and the reason."""
 
 
 TOPICS: Final[Mapping[str, Topic[Any]]] = {
@@ -1333,33 +1333,33 @@ TOPICS: Final[Mapping[str, Topic[Any]]] = {
 """Every topic by its name."""
 
 SERVICES: Final[Mapping[str, str]] = {
-    "link-ingestion": "Decides which links are worth the frontier, and whose shard they are.",
+    "link-ingestion": "Decides which links enter the frontier, and in which shard.",
     "scheduler": "Decides what is fetched next, and when.",
-    "fetcher": "Decides what one answer means.",
+    "fetcher": "Decides the outcome of one request.",
     "renderer": "Decides the same, through a headless browser.",
-    "parser": "Decides what the bytes say.",
+    "parser": "Decides what a document contains.",
     "validator": "Decides whether a page is content.",
     "indexer": "Decides what is stored, and whether it changed.",
-    "insights": "Counts what may be counted again.",
-    "api": "Speaks for people.",
+    "insights": "Counts what can be recomputed.",
+    "api": "Publishes on behalf of people.",
 }
 """The services, each with what it decides."""
 
 EXAMPLE_SERVICES: Final[Mapping[str, str]] = {
-    "echo": "Answers what it is asked.",
-    "tally": "Counts the answers.",
+    "echo": "Echoes requests.",
+    "tally": "Counts echoes.",
 }
 """The services of the examples."""
 
 COMMON_HEADERS: Final[Mapping[str, str]] = {
     "schema-fp": "CRC-64-AVRO fingerprint of the schema that the value was written with.",
-    "traceparent": "W3C trace context of whoever spoke.",
-    "ce_specversion": "Version of CloudEvents, which this is in binary mode.",
+    "traceparent": "W3C trace context of the publisher.",
+    "ce_specversion": "Version of CloudEvents (binary mode).",
     "ce_id": "Identity of the event; the same for a repeat.",
-    "ce_source": "The service that spoke.",
+    "ce_source": "The service that published it.",
     "ce_type": "Name of the value's schema, with its version.",
-    "ce_time": "When it was spoken, as RFC 3339.",
-    "replay-id": "Only on messages that are replayed, and names the replay.",
+    "ce_time": "When it was published, as RFC 3339.",
+    "replay-id": "Name of the replay; only on replayed messages.",
 }
 """Headers that any message may carry; a topic's own are declared with it."""
 
