@@ -207,3 +207,18 @@ def test_what_the_build_copies_is_let_through(dockerfile: str) -> None:
     assert copied
     assert [each for each in copied if f"!{each}\n" not in ignore] == []
     assert all((ROOT / each).exists() for each in copied)
+
+
+SECRET = re.compile(r"\$\{(\w*(?:TOKEN|PASSWORD|KEY|SECRET)\w*)(:?[-?])?")
+
+
+def defaulted_secrets(text: str) -> list[str]:
+    """Secrets that the file fills in where .env does not set them."""
+    return [name for name, how in SECRET.findall(text) if how != ":?"]
+
+
+def test_no_secret_has_a_default(text: str) -> None:
+    """A default password is known to everybody who reads the file."""
+    assert SECRET.search(text)
+    assert defaulted_secrets(text) == []
+    assert defaulted_secrets("a: ${API_TOKEN:-strider} ${DB_PASSWORD}") == ["API_TOKEN", "DB_PASSWORD"]
