@@ -106,11 +106,11 @@ def test_every_address_names_a_container(compose: dict[str, Any]) -> None:
         assert hosts == SERVERS
 
 
-def test_every_value_of_the_file_itself_is_explained_and_has_a_default(text: str) -> None:
+def test_every_value_of_the_file_itself_is_explained_and_has_a_default_or_is_required(text: str) -> None:
     used = set(re.findall(r"\$\{([A-Z_]+)", text))
 
     assert used == set(COMPOSE_ONLY.findall(text))
-    assert used == set(re.findall(r"\$\{([A-Z_]+):-[^}]+\}", text))
+    assert used == set(re.findall(r"\$\{([A-Z_]+):[-?][^}]+\}", text))
 
 
 def test_the_broker_is_set_as_the_local_one(compose: dict[str, Any]) -> None:
