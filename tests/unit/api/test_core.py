@@ -12,26 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strider.api.core import (
-    Answer,
-    BadBody,
-    BadCursor,
-    BadFilter,
-    Cursor,
-    Filters,
-    Sent,
+    InvalidBodyError,
+    InvalidCursorError,
+    InvalidFilterError,
+    ListCursor,
+    ListFilters,
+    SeedDocument,
+    SeedResult,
     decision_view,
     decisions_query,
     host_filter,
     is_loopback,
     is_own_name,
-    judge,
     key_filter,
-    key_of_url,
     page_query,
     page_view,
     pages_query,
     read_body,
     read_cursor,
+    url_to_key,
+    validate_seed,
     write_cursor,
 )
 from strider.contracts.generated.events import SeedSubmitted
@@ -115,13 +115,13 @@ def test_seeds_come_in_several_forms(body: str, documents: list[Any]) -> None:
 )
 def test_a_body_that_is_no_list_of_seeds_is_refused_whole(body: bytes, why: str) -> None:
     """With a sentence; nothing of it is submitted."""
-    with pytest.raises(BadBody, match=why):
+    with pytest.raises(InvalidBodyError, match=why):
         read_body(body, max_seeds=3)
 
 
 def test_a_seed_without_a_url_is_left_to_the_door() -> None:
     """The door says which field is missing, for that seed alone."""
-    assert read_body(b'[{"uri": "x"}]', max_seeds=3) == [Sent(b'{"uri": "x"}', "")]
+    assert read_body(b'[{"uri": "x"}]', max_seeds=3) == [SeedDocument(b'{"uri": "x"}', "")]
 
 
 @pytest.mark.parametrize(
@@ -129,17 +129,17 @@ def test_a_seed_without_a_url_is_left_to_the_door() -> None:
     [
         pytest.param(
             SeedSubmitted("HTTPS://A.test/x#top"),
-            Answer("https://a.test/x", accepted=True, url_key=KEY, job_id="adhoc"),
+            SeedResult("https://a.test/x", accepted=True, url_key=KEY, job_id="adhoc"),
             id="accepted",
         ),
         pytest.param(
             SeedSubmitted("https://a.test/x", job_id="news"),
-            Answer("https://a.test/x", accepted=True, url_key=KEY, job_id="news"),
+            SeedResult("https://a.test/x", accepted=True, url_key=KEY, job_id="news"),
             id="of-a-job",
         ),
         pytest.param(
             SeedSubmitted("a.test/x"),
-            Answer(
+            SeedResult(
                 "a.test/x",
                 accepted=False,
                 reason="bad_url",
@@ -149,24 +149,26 @@ def test_a_seed_without_a_url_is_left_to_the_door() -> None:
         ),
         pytest.param(
             SeedSubmitted("file:///etc/passwd"),
-            Answer("file:///etc/passwd", accepted=False, reason="refused_scheme", detail="local"),
+            SeedResult("file:///etc/passwd", accepted=False, reason="refused_scheme", detail="local"),
             id="a-file",
         ),
         pytest.param(
             SeedSubmitted("http://169.254.169.254/"),
-            Answer(
+            SeedResult(
                 "http://169.254.169.254/", accepted=False, reason="policy_blocked", detail="metadata_address"
             ),
             id="metadata",
         ),
         pytest.param(
             SeedSubmitted("http://127.0.0.1/"),
-            Answer("http://127.0.0.1/", accepted=False, reason="policy_blocked", detail="private_address"),
+            SeedResult(
+                "http://127.0.0.1/", accepted=False, reason="policy_blocked", detail="private_address"
+            ),
             id="private",
         ),
         pytest.param(
             SeedSubmitted("https://a.test/", include=("re:(",)),
-            Answer(
+            SeedResult(
                 "https://a.test/", accepted=False, reason="bad_seed", detail="include: 're:(': missing ): ("
             ),
             id="bad-pattern",
@@ -174,26 +176,26 @@ def test_a_seed_without_a_url_is_left_to_the_door() -> None:
     ],
 )
 @pytest.mark.req("S3.17.6")
-def test_a_seed_that_cannot_be_crawled_is_told_at_once(seed: SeedSubmitted, answer: Answer) -> None:
+def test_a_seed_that_cannot_be_crawled_is_told_at_once(seed: SeedSubmitted, answer: SeedResult) -> None:
     """Not by a row that appears a second later."""
-    assert judge(seed, allow_private=False) == answer
+    assert validate_seed(seed, allow_private=False) == answer
 
 
 def test_private_addresses_are_a_matter_of_setting() -> None:
-    assert judge(SeedSubmitted("http://127.0.0.1/"), allow_private=True).accepted
-    assert not judge(SeedSubmitted("http://169.254.169.254/"), allow_private=True).accepted
+    assert validate_seed(SeedSubmitted("http://127.0.0.1/"), allow_private=True).accepted
+    assert not validate_seed(SeedSubmitted("http://169.254.169.254/"), allow_private=True).accepted
 
 
 def test_a_refused_text_is_told_clipped() -> None:
     """An answer does not repeat a novel."""
-    answer = judge(SeedSubmitted("x" * 10_000), allow_private=False)
+    answer = validate_seed(SeedSubmitted("x" * 10_000), allow_private=False)
 
     assert (len(answer.url), answer.reason) == (500, "bad_url")
 
 
 @given(at=st.datetimes(timezones=st.just(UTC)), key=st.text(max_size=80), more=st.text(max_size=80))
 def test_a_cursor_is_read_as_it_was_written(at: datetime, key: str, more: str) -> None:
-    cursor = Cursor(at, key.replace("\0", ""), more.replace("\0", ""))
+    cursor = ListCursor(at, key.replace("\0", ""), more.replace("\0", ""))
 
     text = write_cursor(cursor)
 
@@ -222,25 +224,25 @@ def _packed(value: Any) -> str:
 )
 def test_what_is_no_cursor_is_refused(text: str) -> None:
     """Never a fault of ours, whatever is sent."""
-    with pytest.raises(BadCursor):
+    with pytest.raises(InvalidCursorError):
         read_cursor(text)
 
 
 def test_a_url_is_looked_for_by_its_key() -> None:
     """However it is written."""
-    assert key_of_url("HTTPS://A.test:443/x/?utm_source=y#z") == KEY
+    assert url_to_key("HTTPS://A.test:443/x/?utm_source=y#z") == KEY
     assert key_filter(KEY.upper()) == KEY
 
 
 @pytest.mark.parametrize("url", ["a.test/x", "mailto:a@b.test", "", "https://"])
 def test_what_is_no_url_is_no_filter(url: str) -> None:
-    with pytest.raises(BadFilter, match=r"^url: "):
-        key_of_url(url)
+    with pytest.raises(InvalidFilterError, match=r"^url: "):
+        url_to_key(url)
 
 
 @pytest.mark.parametrize("key", ["", "abc", "g" * 64, KEY + "0"])
 def test_what_is_no_key_is_no_filter(key: str) -> None:
-    with pytest.raises(BadFilter, match=r"^key: "):
+    with pytest.raises(InvalidFilterError, match=r"^key: "):
         key_filter(key)
 
 
@@ -259,13 +261,13 @@ def test_a_host_is_folded_as_in_urls(text: str, host: str, domain: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "a b", "a/b", "a?b", "u@a.test", "..", "a\\b", "x" * 300])
 def test_what_is_no_host_is_no_filter(text: str) -> None:
-    with pytest.raises(BadFilter, match=r"^domain: "):
+    with pytest.raises(InvalidFilterError, match=r"^domain: "):
         host_filter("domain", text)
 
 
 def test_filters_become_conditions() -> None:
     """Values travel as parameters, numbered in their order."""
-    filters = Filters(
+    filters = ListFilters(
         host="www.a.test",
         domain="a.test",
         job_id="j",
@@ -275,7 +277,7 @@ def test_filters_become_conditions() -> None:
         until=NOW,
     )
 
-    query = pages_query(filters, after=Cursor(NOW, "k", "j"), limit=10)
+    query = pages_query(filters, after=ListCursor(NOW, "k", "j"), limit=10)
 
     assert query.sql.partition(" FROM ")[2] == (
         "crawled_pages WHERE domain = $1 AND host = $2 AND job_id = $3 AND execution_id = $4"
@@ -287,14 +289,14 @@ def test_filters_become_conditions() -> None:
 
 
 def test_no_filter_lists_everything() -> None:
-    assert pages_query(Filters(), after=None, limit=1).sql.endswith(
+    assert pages_query(ListFilters(), after=None, limit=1).sql.endswith(
         " FROM crawled_pages ORDER BY crawled_at DESC, url_key DESC, job_id DESC LIMIT 2"
     )
 
 
 def test_decisions_are_narrowed_by_what_was_decided() -> None:
     query = decisions_query(
-        Filters(url_key=KEY, decision="closed", reason="not_found"), after=Cursor(NOW, "d"), limit=5
+        ListFilters(url_key=KEY, decision="closed", reason="not_found"), after=ListCursor(NOW, "d"), limit=5
     )
 
     assert query.sql.partition(" FROM ")[2] == (

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from strider.api.core import DECISION_COLUMNS, PAGE_COLUMNS, Query
-from strider.api.routes import Parts, SeedDesk, SeedRules, build_app
+from strider.api.core import DECISION_COLUMNS, PAGE_COLUMNS, SqlQuery
+from strider.api.routes import ApiParts, SeedLimits, SeedSubmission, build_app
 from strider.contracts import EncodeError
 from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
@@ -47,10 +47,10 @@ class GivenRecords:
     """Answers every query with the same rows, or fails."""
 
     rows: list[Mapping[str, Any]] = field(default_factory=list)
-    asked: list[Query] = field(default_factory=list)
+    asked: list[SqlQuery] = field(default_factory=list)
     failure: Exception | None = None
 
-    async def find(self, query: Query) -> Sequence[Mapping[str, Any]]:
+    async def find(self, query: SqlQuery) -> Sequence[Mapping[str, Any]]:
         self.asked.append(query)
         if self.failure is not None:
             raise self.failure
@@ -87,17 +87,17 @@ class World:
     leases: GivenLeases = field(default_factory=GivenLeases)
     condition: GivenCondition = field(default_factory=GivenCondition)
 
-    def parts(self, token: str = "") -> Parts:
-        desk = SeedDesk(
+    def parts(self, token: str = "") -> ApiParts:
+        desk = SeedSubmission(
             self.door,
             read=lambda document: CODEC.decode(SEEDS_SUBMITTED, document),
             now_ms=lambda: NOW_MS,
-            rules=SeedRules(max_seeds=3, max_body_bytes=2_000, allow_private=False),
+            rules=SeedLimits(max_seeds=3, max_body_bytes=2_000, allow_private=False),
         )
-        return Parts(desk, self.records, self.leases, self.condition, version="1.2.3", token=token)
+        return ApiParts(desk, self.records, self.leases, self.condition, version="1.2.3", token=token)
 
 
-def client_of(parts: Parts, base_url: str = "http://127.0.0.1:8060") -> httpx.AsyncClient:
+def client_of(parts: ApiParts, base_url: str = "http://127.0.0.1:8060") -> httpx.AsyncClient:
     transport = httpx.ASGITransport(build_app(parts), raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url=base_url)
 

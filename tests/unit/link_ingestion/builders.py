@@ -7,7 +7,7 @@ from typing import Any
 
 from strider.contracts.generated.events import CrawlSpecDeclared, PageParsed, PageValidated, Verdict
 from strider.contracts.specs import spec_id
-from strider.link_ingestion.core import Admission, Grounds, Rules, admit, rules_of
+from strider.link_ingestion.core import LinkAdmission, LinkFilters, SpecRules, admit_links, compile_rules
 from strider.urls import key_of, origin, url_hash
 
 PAGE_URL = "https://www.a.test/dir/page"
@@ -22,8 +22,8 @@ def a_spec(**changes: Any) -> CrawlSpecDeclared:
     return CrawlSpecDeclared(**{**changes, "crawl_spec_id": spec_id(spec)})
 
 
-def some_rules(**changes: Any) -> Rules:
-    return rules_of(a_spec(**changes))
+def some_rules(**changes: Any) -> SpecRules:
+    return compile_rules(a_spec(**changes))
 
 
 def a_page(*links: str, **changes: Any) -> PageParsed:
@@ -53,36 +53,36 @@ def validated(page: PageParsed) -> PageValidated:
 
 def admitted(
     page: PageParsed,
-    rules: Rules | None = None,
+    rules: SpecRules | None = None,
     *,
     allow_private: bool = False,
     listed: int = 200,
     feeds: bool = False,
-) -> Admission:
-    grounds = Grounds(allow_private=allow_private)
-    return admit(page, grounds.of(page.url, rules or some_rules()), listed=listed, feeds=feeds)
+) -> LinkAdmission:
+    grounds = LinkFilters(allow_private=allow_private)
+    return admit_links(page, grounds.filter_for(page.url, rules or some_rules()), listed=listed, feeds=feeds)
 
 
-def taken(admission: Admission) -> list[str]:
+def taken(admission: LinkAdmission) -> list[str]:
     """URLs against which no word stands."""
     return [
         url
         for each in admission.candidates
-        for url, doubt in zip(each.urls, each.doubts, strict=True)
+        for url, doubt in zip(each.urls, each.objections, strict=True)
         if not doubt
     ]
 
 
-def doubted(admission: Admission) -> dict[str, str]:
+def doubted(admission: LinkAdmission) -> dict[str, str]:
     return {
         url: str(doubt)
         for each in admission.candidates
-        for url, doubt in zip(each.urls, each.doubts, strict=True)
+        for url, doubt in zip(each.urls, each.objections, strict=True)
         if doubt
     }
 
 
-def refused(admission: Admission) -> dict[str, str]:
+def refused(admission: LinkAdmission) -> dict[str, str]:
     told = admission.refusals
     return {url: str(reason) for url, reason in zip(told.urls, told.reasons, strict=True)}
 

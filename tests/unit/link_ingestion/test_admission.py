@@ -230,7 +230,7 @@ def test_what_a_sitemap_lists() -> None:
     )
     (entries,) = admitted(page, some_rules(max_links_per_page=1)).candidates
 
-    assert (entries.via, entries.urls, entries.kinds, entries.lastmods_ms, entries.doubts) == (
+    assert (entries.via, entries.urls, entries.kinds, entries.lastmods_ms, entries.objections) == (
         "sitemap",
         [f"{HOME}/1", f"{HOME}/more.xml"],
         ["page", "sitemap"],

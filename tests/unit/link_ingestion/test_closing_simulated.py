@@ -23,7 +23,7 @@ from strider.contracts.generated.topics import (
 )
 from strider.contracts.partitioning import shard_of_host
 from strider.contracts.parts import LAST, MORE, closing
-from strider.link_ingestion.topology import PAGES_GROUP, PageIntake
+from strider.link_ingestion.topology import PAGES_GROUP, PageIngestion
 from strider.runtime.clocks import SeededChance
 from strider.runtime.deadletters import DeadLetters, Origin
 from strider.runtime.effects import Reads
@@ -71,8 +71,8 @@ class Ring(World):
             validator = Validator(Rules(), SplicedPages(self.codec), now_ms=lambda: 99)
             given = validator.reads(), validator.on_given_up
         else:
-            pages = PageIntake(self.specs, self.seen, policy=self.policy, clock=self.clock)
-            given = pages.reads(), pages.on_given_up
+            pages = PageIngestion(self.specs, self.seen, policy=self.policy, clock=self.clock)
+            given = pages.subscriptions(), pages.on_given_up
         reads, on_given_up = given
         ports = LoopPorts(
             clock=self.clock,

@@ -13,23 +13,32 @@ from hypothesis import strategies as st
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.words import DecisionReason
 from strider.contracts.specs import spec_of_seed
-from strider.link_ingestion.core import Item, Origin, Place, RefusedSeed, Sown, sow
+from strider.link_ingestion.core import (
+    AcceptedSeed,
+    LinkItem,
+    LinkOrigin,
+    RefusedSeed,
+    SeedPosition,
+    accept_seed,
+)
 
 from .builders import a_spec, hash_of
 
 NOON_MS = 1_770_000_000_000
-PLACE = Place("seeds-submitted", 3, 41)
+PLACE = SeedPosition("seeds-submitted", 3, 41)
 DECLARED = a_spec(max_depth=9)
 
 LONG = "x" * 100_000
 
 
-def sown(url: str = "https://a.test/x", *, allow_private: bool = False, **fields: Any) -> Sown | RefusedSeed:
-    return sow(
+def sown(
+    url: str = "https://a.test/x", *, allow_private: bool = False, **fields: Any
+) -> AcceptedSeed | RefusedSeed:
+    return accept_seed(
         SeedSubmitted(url=url, **fields),
         PLACE,
         timestamp_ms=NOON_MS,
-        known={DECLARED.crawl_spec_id: DECLARED},
+        known_specs={DECLARED.crawl_spec_id: DECLARED},
         allow_private=allow_private,
     )
 
@@ -39,8 +48,8 @@ def test_a_url_alone_is_a_link_at_depth_0_of_the_standing_job() -> None:
     """The shortest seed that there is; where it stands in its log opens its entry again."""
     spec = spec_of_seed(SeedSubmitted(url="https://a.test/x"))
 
-    assert sown("https://A.test:443/x?utm_source=y#z") == Sown(
-        item=Item(
+    assert sown("https://A.test:443/x?utm_source=y#z") == AcceptedSeed(
+        item=LinkItem(
             url="https://a.test/x",
             url_key=hash_of("https://a.test/x"),
             depth=0,
@@ -48,7 +57,7 @@ def test_a_url_alone_is_a_link_at_depth_0_of_the_standing_job() -> None:
             is_start=True,
             seed=PLACE,
         ),
-        origin=Origin(
+        origin=LinkOrigin(
             "seed", "", "", "adhoc", f"adhoc-20260202-{spec.crawl_spec_id[:12]}", spec.crawl_spec_id, 0
         ),
         host="a.test",
@@ -67,7 +76,7 @@ def test_what_a_seed_says_of_itself_goes_with_it() -> None:
         metadata={"ticket": "7"},
     )
 
-    assert isinstance(answer, Sown)
+    assert isinstance(answer, AcceptedSeed)
     assert (answer.origin.job_id, answer.origin.execution_id) == ("j1", "run-9")
     assert (answer.item.priority, answer.item.kind, answer.item.is_fresh, answer.item.attachment) == (
         1,
@@ -81,13 +90,13 @@ def test_a_declared_spec_is_named_and_not_declared_again() -> None:
     """A job's scheduler has declared it; what else the seed says about crawling gives way to it."""
     answer = sown(crawl_spec_id=DECLARED.crawl_spec_id, max_depth=2)
 
-    assert isinstance(answer, Sown)
+    assert isinstance(answer, AcceptedSeed)
     assert (answer.spec, answer.origin.crawl_spec_id) == (None, DECLARED.crawl_spec_id)
 
 
 def test_a_seed_is_held_to_no_scope() -> None:
     """Patterns and file types are about what is followed; the person has named this URL."""
-    assert isinstance(sown("https://a.test/x.jpg", exclude=("*",), scope="listed"), Sown)
+    assert isinstance(sown("https://a.test/x.jpg", exclude=("*",), scope="listed"), AcceptedSeed)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +186,7 @@ def test_nobody_crawls_by_numbers_that_make_no_sense(fields: dict[str, Any], say
     seed = SeedSubmitted(url="https://a.test/x", crawl_spec_id=spec.crawl_spec_id)
     known = {spec.crawl_spec_id: spec}
 
-    answer = sow(seed, PLACE, timestamp_ms=0, known=known, allow_private=False)
+    answer = accept_seed(seed, PLACE, timestamp_ms=0, known_specs=known, allow_private=False)
 
     assert isinstance(answer, RefusedSeed)
     assert (answer.reason, answer.detail) == ("unknown_spec", f"the crawl spec cannot be used: {says}")
@@ -197,7 +206,7 @@ def test_an_undeclared_spec_is_a_refusal() -> None:
 
 def test_private_seeds_are_welcome_where_they_are_allowed() -> None:
     """`STRIDER_ALLOW_PRIVATE`, for one's own network; never for a vault."""
-    assert isinstance(sown("http://127.0.0.1:8000/", allow_private=True), Sown)
+    assert isinstance(sown("http://127.0.0.1:8000/", allow_private=True), AcceptedSeed)
     answer = sown("http://169.254.169.254/", allow_private=True)
     assert isinstance(answer, RefusedSeed)
     assert answer.url_key == hash_of("http://169.254.169.254/")
@@ -224,9 +233,11 @@ def test_whatever_stands_in_a_seed_it_is_taken_or_refused_with_a_word(
     seed: SeedSubmitted, timestamp_ms: int
 ) -> None:
     """The front door is public: nothing that decodes may raise."""
-    answer = sow(seed, PLACE, timestamp_ms=timestamp_ms, known={}, allow_private=False)
+    answer = accept_seed(seed, PLACE, timestamp_ms=timestamp_ms, known_specs={}, allow_private=False)
 
     if isinstance(answer, RefusedSeed):
         assert answer.reason in set(DecisionReason)
     else:
-        assert answer == sow(replace(seed), PLACE, timestamp_ms=timestamp_ms, known={}, allow_private=False)
+        assert answer == accept_seed(
+            replace(seed), PLACE, timestamp_ms=timestamp_ms, known_specs={}, allow_private=False
+        )

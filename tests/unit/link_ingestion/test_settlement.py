@@ -9,8 +9,8 @@ from strider.contracts.codec import Codec
 from strider.contracts.generated.events import PageRejected, PageSettled
 from strider.contracts.generated.topics import PAGES_VALIDATED
 from strider.contracts.inpart import is_in_part
-from strider.link_ingestion.core import LinkCounts, settle, settle_rejected, settle_unread
-from strider.link_ingestion.topology import LOOKED_AT
+from strider.link_ingestion.core import LinkCounts, settle, settle_rejected, settle_undecodable
+from strider.link_ingestion.topology import USED_FIELDS
 
 from .builders import a_page, admitted, validated
 
@@ -19,7 +19,7 @@ def test_a_page_is_admitted_and_settled_without_being_read_whole() -> None:
     """Its text, which is half of a page, is nothing to its links."""
     codec = Codec(SchemaBook.embedded())
     whole = a_page("https://www.a.test/next", alternate_urls=("https://www.a.test/feed",), text="words")
-    event = codec.decode(PAGES_VALIDATED, *codec.encode(PAGES_VALIDATED, validated(whole)), only=LOOKED_AT)
+    event = codec.decode(PAGES_VALIDATED, *codec.encode(PAGES_VALIDATED, validated(whole)), only=USED_FIELDS)
     counts = LinkCounts(found=9)
 
     assert admitted(event.page) == admitted(whole)
@@ -47,7 +47,7 @@ def test_a_page_is_settled_with_what_recrawling_is_decided_by() -> None:
         body_bytes=99,
     )
 
-    assert settle(page, LinkCounts(found=9, taken=1, seen=5, refused=3), now_ms=77) == PageSettled(
+    assert settle(page, LinkCounts(found=9, accepted=1, seen=5, refused=3), now_ms=77) == PageSettled(
         url_key=page.url_key,
         group="www.a.test",
         job_id="adhoc",
@@ -148,7 +148,7 @@ def test_headers_are_enough_to_settle_a_page(letter: str, reason: str) -> None:
     page = a_page(job_id="team/j1")
     headers = (("traceparent", b"00"), *PAGES_VALIDATED.headers_of(validated(page)))
 
-    assert settle_unread(headers, letter, now_ms=77) == PageSettled(
+    assert settle_undecodable(headers, letter, now_ms=77) == PageSettled(
         url_key=page.url_key,
         group="www.a.test",
         job_id="team/j1",
@@ -175,4 +175,4 @@ def test_without_them_nothing_is_said(changed: dict[str, bytes]) -> None:
     """Somebody else's message on our topic; the scheduler finds lost pages by itself."""
     headers = dict(PAGES_VALIDATED.headers_of(validated(a_page()))) | changed
 
-    assert settle_unread(tuple(headers.items()), "bad_magic", now_ms=77) is None
+    assert settle_undecodable(tuple(headers.items()), "bad_magic", now_ms=77) is None

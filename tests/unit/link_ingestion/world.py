@@ -19,7 +19,13 @@ from strider.contracts.generated.topics import (
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
-from strider.link_ingestion.topology import PAGES_GROUP, SEEDS_GROUP, PageIntake, Policy, SeedIntake
+from strider.link_ingestion.topology import (
+    PAGES_GROUP,
+    SEEDS_GROUP,
+    IngestionPolicy,
+    PageIngestion,
+    SeedIngestion,
+)
 from strider.runtime.clocks import SeededChance
 from strider.runtime.deadletters import DeadLetters, Origin
 from strider.runtime.effects import Reads, Say
@@ -79,15 +85,15 @@ class World:
         self.seen = WatchedSeen(self.frontier)
         self.specs = SpecShelf(self.bus, self.codec, clock=self.clock)
         self.speaker = Speaker(self.bus, self.codec, service="test", shards=SHARDS, clock=self.clock)
-        self.policy = Policy(SHARDS, refusals_listed=refusals_listed)
+        self.policy = IngestionPolicy(SHARDS, refusals_listed=refusals_listed)
         self.loops: dict[asyncio.Task[None], ConsumerLoop] = {}
 
     def start(self) -> None:
         """Begin both consumers, as one process does."""
-        seeds = SeedIntake(self.specs, policy=self.policy, clock=self.clock)
-        pages = PageIntake(self.specs, self.seen, policy=self.policy, clock=self.clock)
-        self._start(SEEDS_GROUP, seeds.reads(), on_given_up=seeds.on_given_up)
-        self._start(PAGES_GROUP, pages.reads(), on_given_up=pages.on_given_up)
+        seeds = SeedIngestion(self.specs, policy=self.policy, clock=self.clock)
+        pages = PageIngestion(self.specs, self.seen, policy=self.policy, clock=self.clock)
+        self._start(SEEDS_GROUP, seeds.subscriptions(), on_given_up=seeds.on_given_up)
+        self._start(PAGES_GROUP, pages.subscriptions(), on_given_up=pages.on_given_up)
 
     async def stop(self) -> None:
         for task, loop in self.loops.items():

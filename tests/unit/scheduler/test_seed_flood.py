@@ -18,7 +18,7 @@ from strider.contracts.generated.topics import (
     URLS_DECIDED,
 )
 from strider.contracts.identity import ADHOC
-from strider.link_ingestion.topology import SEEDS_GROUP, Policy, SeedIntake
+from strider.link_ingestion.topology import SEEDS_GROUP, IngestionPolicy, SeedIngestion
 from strider.runtime.effects import Say
 from strider.runtime.inprocess import InProcessBus, simulate
 from strider.runtime.specs import SpecShelf
@@ -96,8 +96,8 @@ def a_world(flood: Flood) -> World:
 def take_seeds(world: World) -> None:
     """Have link-ingestion read seeds, as it is."""
     specs = SpecShelf(InProcessBus(world.broker), world.codec, clock=world.clock)
-    intake = SeedIntake(specs, policy=Policy(SHARDS), clock=world.clock)
-    world.ring.spawn(world._loop(SEEDS_GROUP, intake.reads(), sharded=False).run())
+    intake = SeedIngestion(specs, policy=IngestionPolicy(SHARDS), clock=world.clock)
+    world.ring.spawn(world._loop(SEEDS_GROUP, intake.subscriptions(), sharded=False).run())
 
 
 async def pour(world: World, flood: Flood) -> None:

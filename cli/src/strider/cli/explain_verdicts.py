@@ -14,8 +14,8 @@ from typing import Final
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
 from strider.contracts.generated.words import HostRecordKind
-from strider.link_ingestion.core.ground import Grounds
-from strider.link_ingestion.core.rules import rules_of as link_rules_of
+from strider.link_ingestion.core.link_filter import LinkFilters
+from strider.link_ingestion.core.spec_rules import compile_rules as link_rules_of
 from strider.politeness.robots_state import Standing as RobotsStanding
 from strider.scheduler.core import NO_RULES, Orders, Rules, Standing, known_of_record, rules_of
 from strider.scheduler.core.acceptance import place_refusal
@@ -78,8 +78,10 @@ def _rules(known: Evidence) -> Iterator[Verdict]:
         unnamed = "no crawl spec is known for it: name one with --spec"
         yield Verdict("scope", "unknown", named if known.wanted_spec else unnamed)
         return
-    grounds = Grounds(allow_private=known.allow_private)
-    [judged] = grounds.of(known.from_url or known.url, link_rules_of(spec)).judge_found([known.url])
+    grounds = LinkFilters(allow_private=known.allow_private)
+    [judged] = grounds.filter_for(known.from_url or known.url, link_rules_of(spec)).judge_wire_urls(
+        [known.url]
+    )
     yield _word("scope", judged.reason, judged.detail)
     if entry is not None:
         is_deep = entry.depth > spec.max_depth

@@ -17,14 +17,14 @@ from strider.contracts.codec import Codec
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.ranges import DEFAULT_DEPTH, range_fault
-from strider.link_ingestion.core import Place, RefusedSeed, sow
+from strider.link_ingestion.core import RefusedSeed, SeedPosition, accept_seed
 from strider.urls import PRIVATE, Refused, as_found, host, host_kind
 
 SUBMITTED_BY: Final = "strider seeds add"
 PROBE_URL: Final = "https://example.org/"
 """Options are tried on it before the first line is read."""
 
-_NOWHERE: Final = Place("", 0, 0)
+_NOWHERE: Final = SeedPosition("", 0, 0)
 _DETAILS: Final = {
     "bad_url": "no URL",
     "url_too_long": "longer than 2,048 bytes",
@@ -134,7 +134,7 @@ def _with_scheme(text: str) -> tuple[str, str]:
 def _fault_of(seed: SeedSubmitted) -> str:
     spec_id = seed.crawl_spec_id or ""
     known = {spec_id: CrawlSpecDeclared(crawl_spec_id=spec_id)} if spec_id else {}  # only the broker knows
-    answer = sow(seed, _NOWHERE, timestamp_ms=0, known=known, allow_private=True)
+    answer = accept_seed(seed, _NOWHERE, timestamp_ms=0, known_specs=known, allow_private=True)
     if not isinstance(answer, RefusedSeed):
         return ""
     if answer.reason == "bad_seed":

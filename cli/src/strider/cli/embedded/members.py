@@ -94,14 +94,14 @@ class Manners:
 
 def link_ingestion(place: Place, manners: Manners) -> Member:
     """Make the way in."""
-    policy = linking.Policy(place.shards, allow_private=manners.crawl.allow_private)
-    seeds = linking.SeedIntake(place.specs, policy=policy, clock=place.clock)
-    pages = linking.PageIntake(place.specs, place.frontier, policy=policy, clock=place.clock)
+    policy = linking.IngestionPolicy(place.shards, allow_private=manners.crawl.allow_private)
+    seeds = linking.SeedIngestion(place.specs, policy=policy, clock=place.clock)
+    pages = linking.PageIngestion(place.specs, place.frontier, policy=policy, clock=place.clock)
     return Member(
         "link-ingestion",
         (
-            _quick(consume(linking.SEEDS_GROUP, *seeds.reads(), on_given_up=seeds.on_given_up)),
-            _quick(consume(linking.PAGES_GROUP, *pages.reads(), on_given_up=pages.on_given_up)),
+            _quick(consume(linking.SEEDS_GROUP, *seeds.subscriptions(), on_given_up=seeds.on_given_up)),
+            _quick(consume(linking.PAGES_GROUP, *pages.subscriptions(), on_given_up=pages.on_given_up)),
         ),
         linking.DEAD_LETTERS,
     )

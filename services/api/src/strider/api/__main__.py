@@ -13,9 +13,9 @@ from strider.stores.frontier.redis_tending import RedisTending
 from strider.stores.postgres import Postgres, PostgresOptions
 from strider.stores.redis import Redis, connect, redis_options
 
-from .adapters import HttpServer, PostgresRecords, RedisLeases, SpokenSeeds
+from .adapters import HttpServer, KafkaSeedPublisher, PostgresReadModels, RedisLeaseRecovery
 from .core import is_loopback
-from .routes import PRODUCES, Parts, SeedDesk, SeedRules, build_app
+from .routes import PRODUCES, ApiParts, SeedLimits, SeedSubmission, build_app
 from .settings import ApiSettings
 
 
@@ -26,7 +26,7 @@ def build(process: Process[ApiSettings]) -> Wiring:
     speaker = Speaker(
         process.bus, process.codec, service="api", shards=settings.run.shards, clock=process.clock
     )
-    seeds = SpokenSeeds(speaker, timeout_seconds=settings.publish_timeout_seconds)
+    seeds = KafkaSeedPublisher(speaker, timeout_seconds=settings.publish_timeout_seconds)
     postgres = Postgres(
         PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-api"),
         clock=process.clock,
@@ -64,18 +64,20 @@ def _refuse_to_be_open(settings: ApiSettings) -> None:
         )
 
 
-def _parts(process: Process[ApiSettings], seeds: SpokenSeeds, postgres: Postgres, redis: Redis) -> Parts:
+def _parts(
+    process: Process[ApiSettings], seeds: KafkaSeedPublisher, postgres: Postgres, redis: Redis
+) -> ApiParts:
     settings = process.settings
-    desk = SeedDesk(
+    desk = SeedSubmission(
         seeds,
         read=lambda document: process.codec.decode(SEEDS_SUBMITTED, document),
         now_ms=lambda: int(process.clock.now().timestamp() * 1000),
-        rules=SeedRules(settings.max_seeds, settings.max_body_bytes, settings.allow_private),
+        rules=SeedLimits(settings.max_seeds, settings.max_body_bytes, settings.allow_private),
     )
-    return Parts(
+    return ApiParts(
         desk,
-        PostgresRecords(postgres),
-        RedisLeases(RedisTending(redis), shards=settings.run.shards),
+        PostgresReadModels(postgres),
+        RedisLeaseRecovery(RedisTending(redis), shards=settings.run.shards),
         process.readiness,
         version=version("strider-api"),
         token=settings.token.get_secret_value(),

@@ -12,9 +12,17 @@ from strider.stores.joblogs import RedisJobLogs
 from strider.stores.objects import ObjectOptions, open_objects
 from strider.stores.redis import connect, redis_options
 
-from .adapters import ProcessMeter
+from .adapters.metrics import LinkMetrics
 from .settings import LinkIngestionSettings
-from .topology import DEAD_LETTERS, PAGES_GROUP, PRODUCES, SEEDS_GROUP, PageIntake, Policy, SeedIntake
+from .topology import (
+    DEAD_LETTERS,
+    PAGES_GROUP,
+    PRODUCES,
+    SEEDS_GROUP,
+    IngestionPolicy,
+    PageIngestion,
+    SeedIngestion,
+)
 
 
 def build(process: Process[LinkIngestionSettings]) -> Wiring:
@@ -22,16 +30,16 @@ def build(process: Process[LinkIngestionSettings]) -> Wiring:
     settings, clock = process.settings, process.clock
     redis = connect(redis_options(settings.redis))
     specs = SpecShelf(process.bus, process.codec, clock=clock)
-    policy, count = policy_of(settings), ProcessMeter(process.metrics).count
+    policy, count = policy_of(settings), LinkMetrics(process.metrics).count
     journal = Journal(logger("link-ingestion"), clock=clock)
-    seeds = SeedIntake(specs, policy=policy, clock=clock, count=count, note=journal.note)
-    pages = PageIntake(specs, RedisSeenQuestion(redis), policy=policy, clock=clock, count=count)
+    seeds = SeedIngestion(specs, policy=policy, clock=clock, count=count, note=journal.note)
+    pages = PageIngestion(specs, RedisSeenQuestion(redis), policy=policy, clock=clock, count=count)
     url = settings.objects.url.get_secret_value()
     objects = open_objects(ObjectOptions(url), clock=clock) if url else None
     return Wiring(
         (
-            consume(SEEDS_GROUP, *seeds.reads(), on_given_up=seeds.on_given_up),
-            consume(PAGES_GROUP, *pages.reads(), on_given_up=pages.on_given_up),
+            consume(SEEDS_GROUP, *seeds.subscriptions(), on_given_up=seeds.on_given_up),
+            consume(PAGES_GROUP, *pages.subscriptions(), on_given_up=pages.on_given_up),
         ),
         PRODUCES,
         DEAD_LETTERS,
@@ -43,9 +51,9 @@ def build(process: Process[LinkIngestionSettings]) -> Wiring:
     )
 
 
-def policy_of(settings: LinkIngestionSettings) -> Policy:
+def policy_of(settings: LinkIngestionSettings) -> IngestionPolicy:
     """Read what holds for all crawls."""
-    return Policy(
+    return IngestionPolicy(
         shards=settings.run.shards,
         allow_private=settings.crawl.allow_private,
         refusals_listed=settings.refusals_listed,

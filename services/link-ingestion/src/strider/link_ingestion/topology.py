@@ -38,30 +38,30 @@ from strider.contracts.parts import closes_for, has_more
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
 from strider.runtime.ports import Clock, Record
 
+from .adapters.run_log_events import CountLinks, NoteRunEvent, discard_count, discard_note, note_seeds
 from .core import (
-    Grounds,
-    Parcels,
-    Place,
+    AcceptedSeed,
+    AdmittedPage,
+    LinkBatches,
+    LinkDeduplicator,
+    LinkFilters,
     RefusedSeed,
-    Rules,
-    Sieve,
-    Sown,
-    Visit,
-    admit,
-    decide_links,
-    decide_seeds,
-    refuse_unread,
-    rules_of,
+    SeedPosition,
+    SpecRules,
+    accept_seed,
+    admit_links,
+    compile_rules,
+    link_refusals_event,
+    refuse_undecodable,
+    seed_refusal_events,
     settle,
     settle_closed,
     settle_rejected,
-    settle_unread,
-    sow,
+    settle_undecodable,
     unknown_rules,
 )
-from .noting import Count, Note, count_nothing, note_nothing, note_seeds
 
-ADMITTED: Final = (
+PAGE_FIELDS: Final = (
     *("url", "url_key", "group", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence"),
     *("kind", "depth", "is_start", "not_modified", "document_kind", "text_chars"),
     *("canonical_url", "alternate_urls", "alternate_types", "refresh_url", "noindex"),
@@ -72,7 +72,7 @@ ADMITTED: Final = (
 )
 """What of a page its links are judged by, and what it is settled with."""
 
-LOOKED_AT: Final = tuple(f"page.{name}" for name in ADMITTED)
+USED_FIELDS: Final = tuple(f"page.{name}" for name in PAGE_FIELDS)
 
 CONSUMES: Final = (SEEDS_SUBMITTED, PAGES_VALIDATED, PAGES_REJECTED)
 PRODUCES: Final = (CRAWL_SPECS, LINKS_DISCOVERED, URLS_DECIDED, PAGES_SETTLED)
@@ -87,7 +87,7 @@ RULES_KEPT: Final = 1_024
 """Crawl specs whose rules are ready; patterns are compiled once for each."""
 
 
-class Specs(Protocol):
+class CrawlSpecs(Protocol):
     """The crawl specs that were declared."""
 
     async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
@@ -104,13 +104,13 @@ class SeenSet(Protocol):
     """What the frontier has seen. Asked to spare the bus; the scheduler decides again."""
 
     async def seen(
-        self, asked: Mapping[tuple[int, str], Sequence[int]]
+        self, fingerprints: Mapping[tuple[int, str], Sequence[int]]
     ) -> Mapping[tuple[int, str], Sequence[bool]]:
         """For each (shard, seen scope), say which fingerprints are known; raises Unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class IngestionPolicy:
     """What holds for all crawls of a deployment."""
 
     shards: int
@@ -121,17 +121,17 @@ class Policy:
     """Whether feeds that start pages name are links."""
 
 
-class SeedIntake:
+class SeedIngestion:
     """Turns wishes into links at depth 0."""
 
     def __init__(
         self,
-        specs: Specs,
+        specs: CrawlSpecs,
         *,
-        policy: Policy,
+        policy: IngestionPolicy,
         clock: Clock,
-        count: Count = count_nothing,
-        note: Note = note_nothing,
+        count: CountLinks = discard_count,
+        note: NoteRunEvent = discard_note,
     ) -> None:
         self._specs = specs
         self._policy = policy
@@ -139,7 +139,7 @@ class SeedIntake:
         self._count = count
         self._note = note
 
-    def reads(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Reads, ...]:
         """Say which topic goes to which method."""
         return (Reads(SEEDS_SUBMITTED, batch=self.on_seeds, is_door=True),)
 
@@ -149,17 +149,17 @@ class SeedIntake:
         if not wishes:
             return Effects(outcome="replayed")
         known = await self._specs.known({seed.crawl_spec_id for seed, _ in wishes if seed.crawl_spec_id})
-        taken: list[Sown] = []
+        taken: list[AcceptedSeed] = []
         refused: list[RefusedSeed] = []
         for seed, record in wishes:
-            answer = sow(
+            answer = accept_seed(
                 seed,
-                Place(record.topic, record.partition, record.offset),
+                SeedPosition(record.topic, record.partition, record.offset),
                 timestamp_ms=record.timestamp,
-                known=known,
+                known_specs=known,
                 allow_private=self._policy.allow_private,
             )
-            if isinstance(answer, Sown):
+            if isinstance(answer, AcceptedSeed):
                 taken.append(answer)
             else:
                 refused.append(answer)
@@ -169,16 +169,16 @@ class SeedIntake:
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Say of a seed that went to the dead letters why nothing comes of its URL, where it names one."""
-        place = Place(record.topic, record.partition, record.offset)
-        refused = refuse_unread(written(record.value) or b"", reason, place)
+        place = SeedPosition(record.topic, record.partition, record.offset)
+        refused = refuse_undecodable(written(record.value) or b"", reason, place)
         if refused is None or is_replayed(record):
             return NOTHING
         self._count("seed_refused", 1)
         return self._effects([], [refused])
 
-    def _effects(self, taken: Sequence[Sown], refused: Sequence[RefusedSeed]) -> Effects:
+    def _effects(self, taken: Sequence[AcceptedSeed], refused: Sequence[RefusedSeed]) -> Effects:
         now_ms = now_ms_of(self._clock)
-        parcels = Parcels(self._policy.shards, spoken_at_ms=now_ms)
+        parcels = LinkBatches(self._policy.shards, spoken_at_ms=now_ms)
         specs = {sown.spec.crawl_spec_id: sown.spec for sown in taken if sown.spec is not None}
         for sown in taken:
             parcels.add(shard_of_host(sown.host, self._policy.shards), sown.item, sown.origin)
@@ -191,38 +191,38 @@ class SeedIntake:
         return Effects(
             say=declarations,
             close=(
-                *say_links(parcels),
-                *(Say(URLS_DECIDED, each) for each in decide_seeds(refused, now_ms=now_ms)),
+                *publish_links(parcels),
+                *(Say(URLS_DECIDED, each) for each in seed_refusal_events(refused, now_ms=now_ms)),
             ),
             remember=keep,
             outcome="sown" if taken else "refused",
         )
 
 
-class PageIntake:
+class PageIngestion:
     """Turns pages into the links that are worth a visit, and settles them."""
 
     def __init__(
         self,
-        specs: Specs,
+        specs: CrawlSpecs,
         seen: SeenSet,
         *,
-        policy: Policy,
+        policy: IngestionPolicy,
         clock: Clock,
-        count: Count = count_nothing,
+        count: CountLinks = discard_count,
     ) -> None:
         self._specs = specs
         self._seen = seen
         self._policy = policy
         self._clock = clock
         self._count = count
-        self._rules: dict[str, Rules] = {}
-        self._grounds = Grounds(allow_private=policy.allow_private)
+        self._rules: dict[str, SpecRules] = {}
+        self._grounds = LinkFilters(allow_private=policy.allow_private)
 
-    def reads(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Reads, ...]:
         """Say which topic goes to which method."""
         return (
-            Reads(PAGES_VALIDATED, batch=self.on_validated, fields=LOOKED_AT),
+            Reads(PAGES_VALIDATED, batch=self.on_validated, fields=USED_FIELDS),
             Reads(PAGES_REJECTED, batch=self.on_rejected),
         )
 
@@ -238,14 +238,14 @@ class PageIntake:
             else:
                 own.append(event.page)
         specs = await self._specs.known({page.crawl_spec_id for page in own})
-        visits = [self._visit(page, specs.get(page.crawl_spec_id)) for page in own]
-        sieve = Sieve(self._policy.shards)
+        visits = [self._admit(page, specs.get(page.crawl_spec_id)) for page in own]
+        sieve = LinkDeduplicator(self._policy.shards)
         for visit in visits:
-            sieve.put(visit)
-        question = sieve.question()
+            sieve.add(visit)
+        question = sieve.seen_query()
         answers = await self._seen.seen(question) if question else {}
-        parcels = Parcels(self._policy.shards, spoken_at_ms=now_ms_of(self._clock))
-        sieve.sift(answers, parcels)
+        parcels = LinkBatches(self._policy.shards, spoken_at_ms=now_ms_of(self._clock))
+        sieve.apply(answers, parcels)
         return self._effects(visits, parcels, closed)
 
     async def on_rejected(self, pages: Sequence[tuple[PageRejected, Record]]) -> Effects:
@@ -262,31 +262,33 @@ class PageIntake:
         """Settle a page whose message went to the dead letters, so that nobody waits for it."""
         if is_replayed(record) or has_more(record.headers):
             return NOTHING
-        settled = settle_unread(record.headers, reason, now_ms=now_ms_of(self._clock))
+        settled = settle_undecodable(record.headers, reason, now_ms=now_ms_of(self._clock))
         return NOTHING if settled is None else Effects(close=(Say(PAGES_SETTLED, settled),))
 
-    def _visit(self, page: PageParsed, spec: CrawlSpecDeclared | None) -> Visit:
+    def _admit(self, page: PageParsed, spec: CrawlSpecDeclared | None) -> AdmittedPage:
         rules = self._rules_of(spec)
-        policy, ground = self._policy, self._grounds.of(page.url, rules)
-        admission = admit(page, ground, listed=policy.refusals_listed, feeds=policy.discovers_feeds)
-        return Visit(page, rules, admission)
+        policy, ground = self._policy, self._grounds.filter_for(page.url, rules)
+        admission = admit_links(page, ground, listed=policy.refusals_listed, feeds=policy.discovers_feeds)
+        return AdmittedPage(page, rules, admission)
 
-    def _rules_of(self, spec: CrawlSpecDeclared | None) -> Rules:
+    def _rules_of(self, spec: CrawlSpecDeclared | None) -> SpecRules:
         if spec is None:
             return unknown_rules()
         rules = self._rules.get(spec.crawl_spec_id)
         if rules is None:
             if len(self._rules) >= RULES_KEPT:
                 self._rules.clear()
-            rules = self._rules[spec.crawl_spec_id] = rules_of(spec)
+            rules = self._rules[spec.crawl_spec_id] = compile_rules(spec)
         return rules
 
-    def _effects(self, visits: Sequence[Visit], parcels: Parcels, closed: Sequence[PageSettled]) -> Effects:
+    def _effects(
+        self, visits: Sequence[AdmittedPage], parcels: LinkBatches, closed: Sequence[PageSettled]
+    ) -> Effects:
         now_ms = now_ms_of(self._clock)
         refusals = [
             Say(
                 URLS_DECIDED,
-                decide_links(visit.page, admission.refusals, depth=admission.depth, now_ms=now_ms),
+                link_refusals_event(visit.page, admission.refusals, depth=admission.depth, now_ms=now_ms),
             )
             for visit in visits
             if (admission := visit.admission).refusals.count
@@ -294,16 +296,16 @@ class PageIntake:
         settled = [Say(PAGES_SETTLED, each) for each in closed]
         for visit in visits:
             counts = visit.counts()
-            self._count("taken", counts.taken)
+            self._count("taken", counts.accepted)
             self._count("seen", counts.seen)
             self._count("refused", counts.refused)
             # Of a sitemap in several parts, the last one settles the page.
             if visit.page.is_last_part:
                 settled.append(Say(PAGES_SETTLED, settle(visit.page, counts, now_ms=now_ms)))
-        return Effects(say=(*say_links(parcels), *refusals), close=settled, outcome="settled")
+        return Effects(say=(*publish_links(parcels), *refusals), close=settled, outcome="settled")
 
 
-def say_links(parcels: Parcels) -> list[Say]:
+def publish_links(parcels: LinkBatches) -> list[Say]:
     """Say what was gathered, each message to its shard."""
     return [Say(LINKS_DISCOVERED, event, partition=event.shard) for event in parcels.events()]
 

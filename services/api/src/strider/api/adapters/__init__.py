@@ -1,8 +1,8 @@
 """The broker, PostgreSQL, Redis and uvicorn behind the API's ports."""
 
-from .frontier import RedisLeases
-from .records import PostgresRecords
-from .seeds import SpokenSeeds
-from .server import HttpServer
+from .http_server import HttpServer
+from .lease_recovery import RedisLeaseRecovery
+from .read_models import PostgresReadModels
+from .seed_publisher import KafkaSeedPublisher
 
-__all__ = ["HttpServer", "PostgresRecords", "RedisLeases", "SpokenSeeds"]
+__all__ = ["HttpServer", "KafkaSeedPublisher", "PostgresReadModels", "RedisLeaseRecovery"]

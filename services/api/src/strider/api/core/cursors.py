@@ -17,12 +17,12 @@ MAX_CHARACTERS: Final = 2_048
 _PARTS: Final = 3
 
 
-class BadCursor(ValueError):
+class InvalidCursorError(ValueError):
     """No cursor of ours."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class ListCursor:
     """The last item that was shown."""
 
     at: datetime
@@ -31,26 +31,26 @@ class Cursor:
     """What tells items of the same moment and key apart."""
 
 
-def write_cursor(cursor: Cursor) -> str:
+def write_cursor(cursor: ListCursor) -> str:
     """Make a text of a cursor that needs no escaping in a URL."""
     text = json.dumps([cursor.at.isoformat(), cursor.key, cursor.more], separators=(",", ":"))
     return urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def read_cursor(text: str) -> Cursor:
+def read_cursor(text: str) -> ListCursor:
     """Read a cursor that was given out before."""
     if len(text) > MAX_CHARACTERS:
-        raise BadCursor("it is too long")
+        raise InvalidCursorError("it is too long")
     try:
         parts = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (ValueError, RecursionError) as failure:
-        raise BadCursor("it is none that was given out here") from failure
+        raise InvalidCursorError("it is none that was given out here") from failure
     if not (isinstance(parts, list) and len(parts) == _PARTS and all(isinstance(p, str) for p in parts)):
-        raise BadCursor("it is none that was given out here")
+        raise InvalidCursorError("it is none that was given out here")
     try:
         at = datetime.fromisoformat(parts[0])
     except ValueError as failure:
-        raise BadCursor("it names no moment") from failure
+        raise InvalidCursorError("it names no moment") from failure
     if at.tzinfo is None or "\0" in parts[1] + parts[2]:
-        raise BadCursor("it names no place")
-    return Cursor(at, parts[1], parts[2])
+        raise InvalidCursorError("it names no place")
+    return ListCursor(at, parts[1], parts[2])

@@ -16,7 +16,7 @@ _SHOWN_CHARACTERS: Final = 60
 """Of a name that is no parameter."""
 
 
-class BadFilter(ValueError):
+class InvalidFilterError(ValueError):
     """A filter that nothing can fit; `name` is the parameter's."""
 
     def __init__(self, name: str, detail: str) -> None:
@@ -26,7 +26,7 @@ class BadFilter(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class ListFilters:
     """Only what fits all of these; None fits everything."""
 
     url_key: str | None = None
@@ -48,24 +48,24 @@ def check_names(given: Sequence[str], known: Sequence[str]) -> None:
         if name not in known:
             near = get_close_matches(name[:_SHOWN_CHARACTERS], known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-            raise BadFilter(shown, f"no such parameter; {hint}")
+            raise InvalidFilterError(shown, f"no such parameter; {hint}")
         if given.count(name) > 1:
-            raise BadFilter(shown, "it is there more than once")
+            raise InvalidFilterError(shown, "it is there more than once")
 
 
-def key_of_url(url: str) -> str:
+def url_to_key(url: str) -> str:
     """Give the key of a URL, however it is written."""
     found = as_found(url)
     if isinstance(found, Refused):
         detail = f" ({found.detail})" if found.detail else ""
-        raise BadFilter("url", f"{found.reason}{detail}")
+        raise InvalidFilterError("url", f"{found.reason}{detail}")
     return url_hash(key_of(found))
 
 
 def key_filter(key: str) -> str:
     """Take a key, in either case of letters."""
     if not _KEY.fullmatch(key.lower()):
-        raise BadFilter("key", "a key is 64 hexadecimal digits")
+        raise InvalidFilterError("key", "a key is 64 hexadecimal digits")
     return key.lower()
 
 
@@ -73,6 +73,6 @@ def host_filter(name: str, text: str) -> tuple[str, str]:
     """Give a host as URLs have it, and its registrable domain."""
     found = as_found(f"http://{text}/") if text and not re.search(r"[/\\?#@\s]", text) else Refused("bad_url")
     if isinstance(found, Refused):
-        raise BadFilter(name, "that is no host name")
+        raise InvalidFilterError(name, "that is no host name")
     plain = host(found)
     return plain, registrable_domain(plain)

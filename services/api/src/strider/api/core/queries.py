@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from .cursors import Cursor
-from .filters import Filters
+from .cursors import ListCursor
+from .filters import ListFilters
 
 PAGE_COLUMNS: Final = (
     "url_key",
@@ -75,7 +75,7 @@ DECISION_COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SqlQuery:
     """A statement and its values."""
 
     sql: str
@@ -103,7 +103,7 @@ class _Conditions:
             self.add(f"{column} = {{}}", value)
 
 
-def pages_query(filters: Filters, *, after: Cursor | None, limit: int) -> Query:
+def pages_query(filters: ListFilters, *, after: ListCursor | None, limit: int) -> SqlQuery:
     """List pages, newest first; one more than the limit tells that there are more."""
     conditions = _shared(filters, "crawled_at")
     conditions.equal("status_code", filters.status_code)
@@ -114,7 +114,7 @@ def pages_query(filters: Filters, *, after: Cursor | None, limit: int) -> Query:
     )
 
 
-def decisions_query(filters: Filters, *, after: Cursor | None, limit: int) -> Query:
+def decisions_query(filters: ListFilters, *, after: ListCursor | None, limit: int) -> SqlQuery:
     """List decisions, newest first; one more than the limit tells that there are more."""
     conditions = _shared(filters, "decided_at")
     conditions.equal("status_code", filters.status_code)
@@ -125,7 +125,7 @@ def decisions_query(filters: Filters, *, after: Cursor | None, limit: int) -> Qu
     return _list("url_decisions", DECISION_COLUMNS, conditions, order=("decided_at", "id"), limit=limit)
 
 
-def page_query(url_key: str, job_id: str | None) -> Query:
+def page_query(url_key: str, job_id: str | None) -> SqlQuery:
     """Find one page with its text: of the job named, else the one that was crawled last."""
     conditions = _Conditions()
     conditions.equal("url_key", url_key)
@@ -134,7 +134,7 @@ def page_query(url_key: str, job_id: str | None) -> Query:
     return _list("crawled_pages", columns, conditions, order=("crawled_at",), limit=0)
 
 
-def _shared(filters: Filters, moment: str) -> _Conditions:
+def _shared(filters: ListFilters, moment: str) -> _Conditions:
     conditions = _Conditions()
     conditions.equal("url_key", filters.url_key)
     conditions.equal("domain", filters.domain)
@@ -150,10 +150,10 @@ def _shared(filters: Filters, moment: str) -> _Conditions:
 
 def _list(
     table: str, columns: Sequence[str], conditions: _Conditions, *, order: Sequence[str], limit: int
-) -> Query:
+) -> SqlQuery:
     where = f" WHERE {' AND '.join(conditions.texts)}" if conditions.texts else ""
     by = ", ".join(f"{column} DESC" for column in order)
-    return Query(
+    return SqlQuery(
         f"SELECT {', '.join(columns)} FROM {table}{where} ORDER BY {by} LIMIT {limit + 1}",  # noqa: S608  # our texts
         tuple(conditions.arguments),
     )

@@ -32,12 +32,12 @@ TOLD_CHARACTERS: Final = 500
 """Of a text that is no URL, in an answer."""
 
 
-class BadBody(ValueError):
+class InvalidBodyError(ValueError):
     """A body that is no list of seeds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SeedDocument:
     """One seed of a body: its document, and the URL that it names, for the answer."""
 
     document: bytes
@@ -45,7 +45,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SeedResult:
     """What became of one seed."""
 
     url: str
@@ -57,27 +57,27 @@ class Answer:
     detail: str = ""
 
 
-def read_body(body: bytes, *, max_seeds: int) -> list[Sent]:
+def read_body(body: bytes, *, max_seeds: int) -> list[SeedDocument]:
     """Read one seed, a list of them, or `{"seeds": [...]}`; in a list a text stands for its URL."""
     try:
         value = json.loads(body, object_pairs_hook=_unique)
-    except BadBody:
+    except InvalidBodyError:
         raise
     except (ValueError, RecursionError) as failure:
-        raise BadBody(f"the body is no JSON: {failure}") from failure
+        raise InvalidBodyError(f"the body is no JSON: {failure}") from failure
     if isinstance(value, dict) and "seeds" in value:
         if len(value) > 1:
-            raise BadBody("beside `seeds` there is nothing else to say; put it into each seed")
+            raise InvalidBodyError("beside `seeds` there is nothing else to say; put it into each seed")
         value = value["seeds"]
     items = value if isinstance(value, list) else [value]
     if not items:
-        raise BadBody("there is no seed in it")
+        raise InvalidBodyError("there is no seed in it")
     if len(items) > max_seeds:
-        raise BadBody(f"{len(items)} seeds, the limit is {max_seeds}")
+        raise InvalidBodyError(f"{len(items)} seeds, the limit is {max_seeds}")
     return [_sent(item, number) for number, item in enumerate(items)]
 
 
-def judge(seed: SeedSubmitted, *, allow_private: bool) -> Answer:
+def validate_seed(seed: SeedSubmitted, *, allow_private: bool) -> SeedResult:
     """Say whether a seed can be crawled, as far as the seed alone tells."""
     if fault := _pattern_fault(seed):
         return refused(seed.url, BAD_SEED, fault)
@@ -86,27 +86,27 @@ def judge(seed: SeedSubmitted, *, allow_private: bool) -> Answer:
         return refused(seed.url, found.reason, _detail(found, seed.url))
     if blocked := address_refusal(host_kind(host(found)), allow_private=allow_private):
         return refused(seed.url, blocked.reason, blocked.detail)
-    return Answer(found, accepted=True, url_key=url_hash(key_of(found)), job_id=job_of(seed))
+    return SeedResult(found, accepted=True, url_key=url_hash(key_of(found)), job_id=job_of(seed))
 
 
-def refused(url: str, reason: str, detail: str) -> Answer:
+def refused(url: str, reason: str, detail: str) -> SeedResult:
     """Refuse a seed."""
-    return Answer(url[:TOLD_CHARACTERS], accepted=False, reason=reason, detail=detail[:TOLD_CHARACTERS])
+    return SeedResult(url[:TOLD_CHARACTERS], accepted=False, reason=reason, detail=detail[:TOLD_CHARACTERS])
 
 
-def _sent(item: Any, number: int) -> Sent:
+def _sent(item: Any, number: int) -> SeedDocument:
     if isinstance(item, str):
         item = {"url": item}
     if not isinstance(item, dict):
-        raise BadBody(f"seed {number} is neither an object nor a URL")
+        raise InvalidBodyError(f"seed {number} is neither an object nor a URL")
     url = item.get("url")
-    return Sent(json.dumps(item).encode(), url if isinstance(url, str) else "")
+    return SeedDocument(json.dumps(item).encode(), url if isinstance(url, str) else "")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise BadBody("a name is there twice in one object")
+        raise InvalidBodyError("a name is there twice in one object")
     return document
 
 

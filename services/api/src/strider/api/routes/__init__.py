@@ -15,23 +15,23 @@ from fastapi import Depends, FastAPI
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 
-from .frontier import Leases, frontier_routes
-from .guard import guard_of
-from .health import Condition, health_routes
-from .problems import install_problems
-from .records import Records, decision_routes, page_routes
-from .schemas import seed_schema
-from .seeds import FrontDoor, SeedDesk, SeedRules, seed_routes
+from .auth import token_check
+from .frontier import LeaseRecovery, frontier_routes
+from .health import ReadinessReport, health_routes
+from .pages import ReadModels, decision_routes, page_routes
+from .problem_details import install_problem_handlers
+from .seed_schema import seed_schema
+from .seeds import SeedLimits, SeedPublisher, SeedSubmission, seed_routes
 
 __all__ = [
     "PRODUCES",
-    "Condition",
-    "FrontDoor",
-    "Leases",
-    "Parts",
-    "Records",
-    "SeedDesk",
-    "SeedRules",
+    "ApiParts",
+    "LeaseRecovery",
+    "ReadModels",
+    "ReadinessReport",
+    "SeedLimits",
+    "SeedPublisher",
+    "SeedSubmission",
     "build_app",
 ]
 
@@ -40,18 +40,18 @@ PRODUCES: Final = (SEEDS_SUBMITTED,)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ApiParts:
     """What the routes work with."""
 
-    seeds: SeedDesk
-    records: Records
-    leases: Leases
-    condition: Condition
+    seeds: SeedSubmission
+    records: ReadModels
+    leases: LeaseRecovery
+    condition: ReadinessReport
     version: str
     token: str = ""
 
 
-def build_app(parts: Parts) -> FastAPI:
+def build_app(parts: ApiParts) -> FastAPI:
     """Put the routes together. No page of documentation: it would load its scripts from elsewhere."""
     app = FastAPI(
         title="Strider",
@@ -61,8 +61,8 @@ def build_app(parts: Parts) -> FastAPI:
         redoc_url=None,
         openapi_url="/openapi.json",
     )
-    install_problems(app)
-    guarded = [Depends(guard_of(parts.token))]
+    install_problem_handlers(app)
+    guarded = [Depends(token_check(parts.token))]
     app.include_router(health_routes(parts.condition, parts.version))
     app.include_router(seed_routes(parts.seeds, seed_schema()), dependencies=guarded)
     app.include_router(frontier_routes(parts.leases), dependencies=guarded)

@@ -6,29 +6,29 @@ from typing import Any, Protocol
 
 from fastapi import APIRouter, Response
 
-from .models import Health
+from .response_models import HealthResponse
 
 
-class Condition(Protocol):
+class ReadinessReport(Protocol):
     """How the process is."""
 
     def report(self) -> dict[str, Any]:
         """Say `ready`, and the `dependencies` with their `ok`."""
 
 
-def health_routes(condition: Condition, version: str) -> APIRouter:
+def health_routes(condition: ReadinessReport, version: str) -> APIRouter:
     """Make the routes."""
     router = APIRouter(tags=["health"])
 
     @router.get("/health", include_in_schema=False)
-    @router.get("/api/v1/health", response_model=Health, responses={503: {"model": Health}})
-    async def health(response: Response) -> Health:
+    @router.get("/api/v1/health", response_model=HealthResponse, responses={503: {"model": HealthResponse}})
+    async def health(response: Response) -> HealthResponse:
         """Say whether seeds are taken and pages are found now; 503 where not all of that works."""
         report = condition.report()
         is_ok = bool(report["ready"])
         response.status_code = 200 if is_ok else 503
         response.headers["Cache-Control"] = "no-store"
-        return Health(
+        return HealthResponse(
             status="ok" if is_ok else "degraded",
             service="api",
             version=version,

@@ -9,13 +9,13 @@ from typing import Any, Final, Protocol
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from strider.api.core import Answer, Sent, judge, read_body, refused
+from strider.api.core import SeedDocument, SeedResult, read_body, refused, validate_seed
 from strider.contracts import DecodeError, EncodeError
 from strider.contracts.generated.events import SeedSubmitted
 
-from .guard import require_json
-from .models import SeedAnswers, problems
-from .problems import Problem
+from .auth import require_json
+from .problem_details import ProblemError
+from .response_models import SeedsResponse, problems
 
 SENDER: Final = "api"
 
@@ -23,15 +23,15 @@ ReadSeed = Callable[[bytes], SeedSubmitted]
 """The door that every JSON seed goes through; raises DecodeError."""
 
 
-class FrontDoor(Protocol):
+class SeedPublisher(Protocol):
     """Where seeds go."""
 
-    async def submit(self, seeds: Sequence[SeedSubmitted]) -> None:
+    async def publish(self, seeds: Sequence[SeedSubmitted]) -> None:
         """Have them acknowledged; may raise Unavailable, and EncodeError for one that is too large."""
 
 
 @dataclass(frozen=True, slots=True)
-class SeedRules:
+class SeedLimits:
     """How much is taken, and what may be crawled."""
 
     max_seeds: int
@@ -40,28 +40,28 @@ class SeedRules:
 
 
 @dataclass(frozen=True, slots=True)
-class SeedDesk:
+class SeedSubmission:
     """Takes seeds."""
 
-    door: FrontDoor
+    publisher: SeedPublisher
     read: ReadSeed
     now_ms: Callable[[], int]
-    rules: SeedRules
+    rules: SeedLimits
 
-    async def take(self, body: bytes) -> list[Answer]:
+    async def submit(self, body: bytes) -> list[SeedResult]:
         """Judge every seed, submit those that can be crawled, and say what became of each."""
         judged = [self._judge(sent) for sent in read_body(body, max_seeds=self.rules.max_seeds)]
         seeds = [seed for _, seed in judged if seed is not None]
         if seeds:
-            await self.door.submit(seeds)
+            await self.publisher.publish(seeds)
         return [answer for answer, _ in judged]
 
-    def _judge(self, sent: Sent) -> tuple[Answer, SeedSubmitted | None]:
+    def _judge(self, sent: SeedDocument) -> tuple[SeedResult, SeedSubmitted | None]:
         try:
             seed = self.read(sent.document)
         except DecodeError as failure:
             return refused(sent.url, failure.reason, failure.detail), None
-        answer = judge(seed, allow_private=self.rules.allow_private)
+        answer = validate_seed(seed, allow_private=self.rules.allow_private)
         if not answer.accepted:
             return answer, None
         stamped = replace(
@@ -72,31 +72,31 @@ class SeedDesk:
         return answer, stamped
 
 
-def seed_routes(desk: SeedDesk, schema: dict[str, Any]) -> APIRouter:
+def seed_routes(submission: SeedSubmission, schema: dict[str, Any]) -> APIRouter:
     """Make the routes; `schema` describes one seed."""
     router = APIRouter(tags=["seeds"])
 
     @router.post(
         "/api/v1/seeds",
         status_code=202,
-        response_model=SeedAnswers,
+        response_model=SeedsResponse,
         responses=problems(401, 413, 415, 422, 503),
-        openapi_extra={"requestBody": _described(schema)},
+        openapi_extra={"requestBody": _request_body_schema(schema)},
     )
     async def submit(request: Request) -> Response:
         """Ask for URLs to be crawled: one seed, or a list of seeds or URLs. 202: the broker has them."""
         require_json(request)
-        body = await _body_of(request, limit=desk.rules.max_body_bytes)
+        body = await _body_of(request, limit=submission.rules.max_body_bytes)
         try:
-            answers = await desk.take(body)
+            answers = await submission.submit(body)
         except EncodeError as failure:
-            raise Problem(422, f"a seed is too large to travel: {failure}") from failure
-        return _answered(answers)
+            raise ProblemError(422, f"a seed is too large to travel: {failure}") from failure
+        return _response_of(answers)
 
     return router
 
 
-def _answered(answers: Sequence[Answer]) -> Response:
+def _response_of(answers: Sequence[SeedResult]) -> Response:
     taken = sum(answer.accepted for answer in answers)
     told: dict[str, Any] = {
         "accepted": taken,
@@ -105,7 +105,9 @@ def _answered(answers: Sequence[Answer]) -> Response:
     }
     if taken:
         return JSONResponse(told, 202)
-    raise Problem(422, f"no seed can be crawled: {answers[0].reason} {answers[0].detail}".strip(), **told)
+    raise ProblemError(
+        422, f"no seed can be crawled: {answers[0].reason} {answers[0].detail}".strip(), **told
+    )
 
 
 async def _body_of(request: Request, *, limit: int) -> bytes:
@@ -114,11 +116,11 @@ async def _body_of(request: Request, *, limit: int) -> bytes:
     async for piece in request.stream():
         body += piece
         if len(body) > limit:
-            raise Problem(413, f"the body is larger than {limit} bytes; send it in parts")
+            raise ProblemError(413, f"the body is larger than {limit} bytes; send it in parts")
     return bytes(body)
 
 
-def _described(seed: dict[str, Any]) -> dict[str, Any]:
+def _request_body_schema(seed: dict[str, Any]) -> dict[str, Any]:
     many = {"type": "array", "items": {"anyOf": [{"type": "string"}, seed]}}
     whole = {"type": "object", "required": ["seeds"], "properties": {"seeds": many}}
     examples = {

@@ -3,42 +3,42 @@
 Values in, values out: no topics, no stores, no clock.
 """
 
-from .admission import Admission, Candidates, Refusals, admit
-from .decisions import RefusedSeed, decide_links, decide_seeds
-from .ground import Ground, Grounds
-from .parcels import Item, Origin, Parcels, Place
-from .rules import Rules, rules_of, unknown_rules
-from .seeds import Sown, sow
-from .settlement import LinkCounts, settle, settle_closed, settle_rejected, settle_unread
-from .sifting import Sieve, Visit
-from .unread import refuse_unread, url_in
+from .admission import LinkAdmission, LinkCandidates, Refusals, admit_links
+from .dedup import AdmittedPage, LinkDeduplicator
+from .link_batches import LinkBatches, LinkItem, LinkOrigin, SeedPosition
+from .link_filter import LinkFilter, LinkFilters
+from .refusal_events import RefusedSeed, link_refusals_event, seed_refusal_events
+from .seeds import AcceptedSeed, accept_seed
+from .settlement import LinkCounts, settle, settle_closed, settle_rejected, settle_undecodable
+from .spec_rules import SpecRules, compile_rules, unknown_rules
+from .undecodable_seeds import refuse_undecodable, url_in
 
 __all__ = [
-    "Admission",
-    "Candidates",
-    "Ground",
-    "Grounds",
-    "Item",
+    "AcceptedSeed",
+    "AdmittedPage",
+    "LinkAdmission",
+    "LinkBatches",
+    "LinkCandidates",
     "LinkCounts",
-    "Origin",
-    "Parcels",
-    "Place",
+    "LinkDeduplicator",
+    "LinkFilter",
+    "LinkFilters",
+    "LinkItem",
+    "LinkOrigin",
     "Refusals",
     "RefusedSeed",
-    "Rules",
-    "Sieve",
-    "Sown",
-    "Visit",
-    "admit",
-    "decide_links",
-    "decide_seeds",
-    "refuse_unread",
-    "rules_of",
+    "SeedPosition",
+    "SpecRules",
+    "accept_seed",
+    "admit_links",
+    "compile_rules",
+    "link_refusals_event",
+    "refuse_undecodable",
+    "seed_refusal_events",
     "settle",
     "settle_closed",
     "settle_rejected",
-    "settle_unread",
-    "sow",
+    "settle_undecodable",
     "unknown_rules",
     "url_in",
 ]

@@ -16,9 +16,9 @@ from strider.contracts.generated.words import DecisionReason
 from strider.contracts.making import swift
 from strider.urls.refusals import NO_PAGE
 
-from .ground import Ground, Verdict
-from .rules import Rules
-from .sources import NOFOLLOW_FLAG, Source, sources_of
+from .link_filter import LinkFilter, LinkVerdict
+from .page_links import NOFOLLOW_FLAG, LinkSource, link_sources
+from .spec_rules import SpecRules
 
 
 @dataclass(slots=True)
@@ -48,12 +48,12 @@ class Refusals:
 
 
 @dataclass(slots=True)
-class Candidates:
+class LinkCandidates:
     """Links of one page that came by one way: parallel lists."""
 
     via: str
-    links: list[Verdict] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
+    links: list[LinkVerdict] = field(default_factory=list)
+    objections: list[str] = field(default_factory=list)
     """The word that stands against each one if it is new; empty for what may be followed."""
     kinds: list[str] = field(default_factory=list)
     lastmods_ms: list[int] = field(default_factory=list)
@@ -65,12 +65,12 @@ class Candidates:
 
 
 @swift(frozen=True, slots=True)
-class Admission:
+class LinkAdmission:
     """What came of a page's links."""
 
     depth: int
     """Of the links: one more than the page's own."""
-    candidates: list[Candidates]
+    candidates: list[LinkCandidates]
     refusals: Refusals
     found: int
     """How many links there were."""
@@ -78,13 +78,13 @@ class Admission:
     """How many of them the page had named before, or lead to itself."""
 
 
-def admit(page: PageParsed, ground: Ground, *, listed: int, feeds: bool = False) -> Admission:
+def admit_links(page: PageParsed, ground: LinkFilter, *, listed: int, feeds: bool = False) -> LinkAdmission:
     """Judge all links of a page; at most `listed` refusals are told one by one."""
-    looker = _Looker(page, ground, listed=listed)
-    sources = sources_of(page, feeds=feeds)
-    candidates = [looker.look(source) for source in sources]
+    looker = _SourceFilter(page, ground, listed=listed)
+    sources = link_sources(page, feeds=feeds)
+    candidates = [looker.filter(source) for source in sources]
     offered = sum(len(source.urls) for source in sources)
-    return Admission(
+    return LinkAdmission(
         depth=page.depth + 1,
         candidates=[each for each in candidates if each.links],
         refusals=looker.refusals,
@@ -93,22 +93,22 @@ def admit(page: PageParsed, ground: Ground, *, listed: int, feeds: bool = False)
     )
 
 
-class _Looker:
+class _SourceFilter:
     """Looks at the links of one page, and remembers which it has met."""
 
-    def __init__(self, page: PageParsed, ground: Ground, *, listed: int) -> None:
+    def __init__(self, page: PageParsed, ground: LinkFilter, *, listed: int) -> None:
         self._page = page
         self._ground = ground
-        self._doubt = _doubt_of(page, ground.rules)
-        self._met = {page.url_key}
+        self._page_objection = _page_objection_of(page, ground.rules)
+        self._page_keys = {page.url_key}
         self.refusals = Refusals(listed)
         self.repeated = 0
 
-    def look(self, source: Source) -> Candidates:
+    def filter(self, source: LinkSource) -> LinkCandidates:
         """Judge the links that came by one way."""
-        ground, met = self._ground, self._met
-        judge = ground.judge_found if source.is_found else partial(ground.judge_texts, self._page.url)
-        taken, kept = Candidates(source.via), []
+        ground, met = self._ground, self._page_keys
+        judge = ground.judge_wire_urls if source.is_wire_form else partial(ground.judge_texts, self._page.url)
+        taken, kept = LinkCandidates(source.via), []
         for at, link in enumerate(judge(source.urls)):
             url, key, _, _, reason, detail = link
             if key in met:
@@ -121,16 +121,16 @@ class _Looker:
                 taken.links.append(link)
             elif detail != NO_PAGE:  # mailto and its like lead to no document: there is nothing to tell
                 self.refusals.add(url, key, reason, detail)
-        taken.doubts = self._doubts(source, kept)
+        taken.objections = self._objections(source, kept)
         if source.kinds:
             taken.kinds = [source.kinds[at] for at in kept]
         if source.lastmods_ms:
             taken.lastmods_ms = [source.lastmods_ms[at] for at in kept]
         return taken
 
-    def _doubts(self, source: Source, kept: list[int]) -> list[str]:
-        spec, doubt, count = self._ground.rules.spec, self._doubt, len(kept)
-        if source.is_named:
+    def _objections(self, source: LinkSource, kept: list[int]) -> list[str]:
+        spec, doubt, count = self._ground.rules.spec, self._page_objection, len(kept)
+        if source.is_declared:
             return ["" if doubt == DecisionReason.NOFOLLOW else doubt] * count
         doubts = [doubt] * count
         if doubt:
@@ -141,7 +141,7 @@ class _Looker:
         return doubts[:most] + [DecisionReason.TOO_MANY_LINKS] * (count - most)
 
 
-def _doubt_of(page: PageParsed, rules: Rules) -> str:
+def _page_objection_of(page: PageParsed, rules: SpecRules) -> str:
     """Give the word that stands against all new links of a page."""
     if rules.barrier:
         return rules.barrier

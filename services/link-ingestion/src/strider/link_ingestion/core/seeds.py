@@ -29,14 +29,14 @@ from strider.urls import (
     url_hash,
 )
 
-from .decisions import RefusedSeed
-from .headers import header_fault
-from .parcels import Item, Origin, Place
+from .custom_headers import header_fault
+from .link_batches import LinkItem, LinkOrigin, SeedPosition
+from .refusal_events import RefusedSeed
 
-MAX_NAME_CHARACTERS: Final = 200
+MAX_NAME_CHARS: Final = 200
 """Of job, execution and source: they become parts of keys."""
 
-_TOLD_CHARACTERS: Final = 500
+_MAX_TEXT_CHARS: Final = 500
 """Of a text that is no URL, and of a sentence: enough to find it again."""
 
 _UNFIT_NAME: Final = re.compile(r"[\s{}\x00-\x1f\x7f-\x9f]")
@@ -46,32 +46,32 @@ _BAD_KINDS: Final = frozenset({RequestKind.ROBOTS})
 
 
 @dataclass(frozen=True, slots=True)
-class Sown:
+class AcceptedSeed:
     """A seed that is taken."""
 
-    item: Item
-    origin: Origin
+    item: LinkItem
+    origin: LinkOrigin
     host: str
     spec: CrawlSpecDeclared | None
     """To be declared before the seed is spoken of; None where it names one that is declared."""
 
 
-def sow(
+def accept_seed(
     seed: SeedSubmitted,
-    place: Place,
+    position: SeedPosition,
     *,
     timestamp_ms: int,
-    known: Mapping[str, CrawlSpecDeclared],
+    known_specs: Mapping[str, CrawlSpecDeclared],
     allow_private: bool,
-) -> Sown | RefusedSeed:
+) -> AcceptedSeed | RefusedSeed:
     """Take a seed, or say why not; `known` has the specs that seeds may refer to."""
     found = as_found(seed.url)
     if fault := _fault_of(seed):
         return _refuse(seed, found, DecisionReason.BAD_SEED, fault)
     named = seed.crawl_spec_id
-    if named and named not in known:
+    if named and named not in known_specs:
         return _refuse(seed, found, DecisionReason.UNKNOWN_SPEC, f"no crawl spec {named} was declared")
-    if named and (fault := spec_fault(known[named])):
+    if named and (fault := spec_fault(known_specs[named])):
         return _refuse(seed, found, DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}")
     if isinstance(found, Refused):
         return _refuse(seed, found, found.reason, _detail_of(found, seed.url))
@@ -81,8 +81,8 @@ def sow(
     spec = None if named else spec_of_seed(seed)
     spec_id = spec.crawl_spec_id if spec is not None else named or ""
     execution_id = execution_of(seed, spec_id, timestamp_ms)
-    origin = Origin(LinkVia.SEED, "", "", job_of(seed), execution_id, spec_id, 0)
-    item = Item(
+    origin = LinkOrigin(LinkVia.SEED, "", "", job_of(seed), execution_id, spec_id, 0)
+    item = LinkItem(
         url=found,
         url_key=url_hash(key_of(found)),
         depth=0,
@@ -90,10 +90,10 @@ def sow(
         kind=seed.kind,
         is_start=True,
         is_fresh=seed.fresh,
-        seed=place,
+        seed=position,
         attachment=seed.metadata,
     )
-    return Sown(item, origin, url_host, spec)
+    return AcceptedSeed(item, origin, url_host, spec)
 
 
 def _fault_of(seed: SeedSubmitted) -> str:
@@ -118,8 +118,8 @@ def _number_fault(seed: SeedSubmitted) -> str:
 def _name_fault(seed: SeedSubmitted) -> str:
     for name in _NAMES:
         text = getattr(seed, name) or ""
-        if len(text) > MAX_NAME_CHARACTERS:
-            return f"{name} has {len(text)} characters, the limit is {MAX_NAME_CHARACTERS}"
+        if len(text) > MAX_NAME_CHARS:
+            return f"{name} has {len(text)} characters, the limit is {MAX_NAME_CHARS}"
         if _UNFIT_NAME.search(text):
             return f"{name} has a blank, a brace or a control character in it"
     return ""
@@ -145,10 +145,10 @@ def _detail_of(refused: Refused, text: str) -> str:
 def _refuse(seed: SeedSubmitted, found: str | Refused, reason: str, detail: str) -> RefusedSeed:
     """Refuse a seed; by its key it is found again, whatever else was wrong with it."""
     return RefusedSeed(
-        url=seed.url[:_TOLD_CHARACTERS] if isinstance(found, Refused) else found,
+        url=seed.url[:_MAX_TEXT_CHARS] if isinstance(found, Refused) else found,
         url_key="" if isinstance(found, Refused) else url_hash(key_of(found)),
         reason=reason,
-        detail=detail[:_TOLD_CHARACTERS],
-        job_id=job_of(seed)[:MAX_NAME_CHARACTERS],
-        execution_id=(seed.execution_id or "")[:MAX_NAME_CHARACTERS],
+        detail=detail[:_MAX_TEXT_CHARS],
+        job_id=job_of(seed)[:MAX_NAME_CHARS],
+        execution_id=(seed.execution_id or "")[:MAX_NAME_CHARS],
     )

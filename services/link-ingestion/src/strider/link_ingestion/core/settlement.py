@@ -37,7 +37,7 @@ class LinkCounts:
     """What became of a page's links."""
 
     found: int = 0
-    taken: int = 0
+    accepted: int = 0
     seen: int = 0
     refused: int = 0
 
@@ -61,7 +61,7 @@ def settle(page: PageParsed, counts: LinkCounts, *, now_ms: int) -> PageSettled:
         kind=page.kind,
         is_start=page.is_start,
         links_found=counts.found,
-        links_taken=counts.taken,
+        links_taken=counts.accepted,
         links_seen=counts.seen,
         links_refused=counts.refused,
         pagination_pattern=page.pagination_pattern,
@@ -118,7 +118,9 @@ def settle_closed(page: PageParsed, reason: str, *, now_ms: int) -> PageSettled:
     )
 
 
-def settle_unread(headers: Sequence[tuple[str, bytes]], reason: str, *, now_ms: int) -> PageSettled | None:
+def settle_undecodable(
+    headers: Sequence[tuple[str, bytes]], reason: str, *, now_ms: int
+) -> PageSettled | None:
     """Settle a page that we gave up on, by its message's headers; None where they do not say whose it is."""
     texts = {name: content.decode("utf-8", "replace") for name, content in headers}
     job_id, _, url_key = texts.get("entry", "").rpartition("/")

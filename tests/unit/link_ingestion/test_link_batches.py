@@ -11,14 +11,14 @@ from strider.contracts.book import SchemaBook
 from strider.contracts.codec import Codec
 from strider.contracts.generated.events import LinksDiscovered
 from strider.contracts.generated.topics import LINKS_DISCOVERED
-from strider.link_ingestion.core import Item, Origin, Parcels, Place
+from strider.link_ingestion.core import LinkBatches, LinkItem, LinkOrigin, SeedPosition
 
 from .builders import hash_of
 
 CODEC = Codec(SchemaBook.embedded())
 
 
-def an_origin(number: int = 1, **changes: Any) -> Origin:
+def an_origin(number: int = 1, **changes: Any) -> LinkOrigin:
     fields: dict[str, Any] = {
         "via": "link",
         "url": f"https://a.test/{number}",
@@ -28,17 +28,17 @@ def an_origin(number: int = 1, **changes: Any) -> Origin:
         "crawl_spec_id": "f" * 64,
         "fetch_sequence": 7,
     }
-    return Origin(**(fields | changes))
+    return LinkOrigin(**(fields | changes))
 
 
-def an_item(number: int, **changes: Any) -> Item:
+def an_item(number: int, **changes: Any) -> LinkItem:
     url = changes.pop("url", f"https://b.test/{number}")
-    return Item(url=url, url_key=hash_of(url), **({"depth": 1, "priority": 1} | changes))
+    return LinkItem(url=url, url_key=hash_of(url), **({"depth": 1, "priority": 1} | changes))
 
 
 def test_a_shard_gets_one_message_with_each_page_once() -> None:
     """The links of a batch, grouped: pages are named once, links say which was theirs."""
-    parcels = Parcels(12, spoken_at_ms=5)
+    parcels = LinkBatches(12, spoken_at_ms=5)
     parcels.add(3, an_item(1), an_origin(1))
     parcels.add(3, an_item(2), an_origin(2))
     parcels.add(4, an_item(3), an_origin(1))
@@ -67,7 +67,7 @@ def test_a_shard_gets_one_message_with_each_page_once() -> None:
 
 def test_what_one_link_has_all_say() -> None:
     """Lists are parallel or empty; so a reader can tell them apart by their length."""
-    parcels = Parcels(12, spoken_at_ms=5)
+    parcels = LinkBatches(12, spoken_at_ms=5)
     parcels.add(0, an_item(1), an_origin())
     parcels.add(
         0,
@@ -77,7 +77,7 @@ def test_what_one_link_has_all_say() -> None:
             lastmod_ms=9,
             is_start=True,
             is_fresh=True,
-            seed=Place("seeds-submitted", 1, 2),
+            seed=SeedPosition("seeds-submitted", 1, 2),
             attachment={"a": "b"},
         ),
         an_origin(),
@@ -101,7 +101,7 @@ def test_what_one_link_has_all_say() -> None:
 
 def test_five_hundred_links_fill_a_message() -> None:
     """What a reader has to hold at once is bounded; the order stays."""
-    parcels = Parcels(12, spoken_at_ms=5)
+    parcels = LinkBatches(12, spoken_at_ms=5)
     for number in range(1001):
         parcels.add(0, an_item(number), an_origin())
 
@@ -125,7 +125,7 @@ def test_no_message_is_larger_than_its_topic_takes(
     links: list[tuple[int, dict[str, str]]], jobs: list[str], times: int
 ) -> None:
     """Sizes are estimated from above while links come in; the codec is the judge."""
-    parcels = Parcels(12, spoken_at_ms=5)
+    parcels = LinkBatches(12, spoken_at_ms=5)
     for number in range(times * len(links)):
         length, attachment = links[number % len(links)]
         item = an_item(number, url="https://b.test/" + "x" * length, attachment=attachment)

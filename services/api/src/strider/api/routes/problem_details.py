@@ -14,7 +14,7 @@ from typing import Any, Final
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 
-from strider.api.core import BadBody, BadCursor, BadFilter
+from strider.api.core import InvalidBodyError, InvalidCursorError, InvalidFilterError
 from strider.runtime.errors import Unavailable
 from strider.runtime.faulttexts import fault_text
 from strider.runtime.logs import logger
@@ -25,7 +25,7 @@ RETRY_AFTER_SECONDS: Final = 5
 _log = logger("api")
 
 
-class Problem(Exception):
+class ProblemError(Exception):
     """An answer that is a problem."""
 
     def __init__(
@@ -62,11 +62,11 @@ def unavailable(failure: Unavailable) -> Response:
     )
 
 
-def install_problems(app: FastAPI) -> None:
+def install_problem_handlers(app: FastAPI) -> None:
     """Let every failure of a route end as a problem document."""
 
-    @app.exception_handler(Problem)
-    async def _problem(_request: Request, failure: Problem) -> Response:
+    @app.exception_handler(ProblemError)
+    async def _problem(_request: Request, failure: ProblemError) -> Response:
         return problem(failure.status, failure.detail, headers=failure.headers, **failure.members)
 
     @app.exception_handler(Unavailable)
@@ -96,13 +96,13 @@ def _install_callers_mistakes(app: FastAPI) -> None:
     async def _invalid(_request: Request, failure: RequestValidationError) -> Response:
         return problem(422, _sentence(failure))
 
-    @app.exception_handler(BadFilter)
-    @app.exception_handler(BadBody)
+    @app.exception_handler(InvalidFilterError)
+    @app.exception_handler(InvalidBodyError)
     async def _bad(_request: Request, failure: Exception) -> Response:
         return problem(422, str(failure))
 
-    @app.exception_handler(BadCursor)
-    async def _cursor(_request: Request, failure: BadCursor) -> Response:
+    @app.exception_handler(InvalidCursorError)
+    async def _cursor(_request: Request, failure: InvalidCursorError) -> Response:
         return problem(422, f"cursor: {failure}")
 
 

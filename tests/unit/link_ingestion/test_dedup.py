@@ -9,7 +9,7 @@ import pytest
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.identity import key_fingerprint
 from strider.contracts.partitioning import shard_of_host
-from strider.link_ingestion.core import LinkCounts, Parcels, Rules, Sieve, Visit
+from strider.link_ingestion.core import AdmittedPage, LinkBatches, LinkCounts, LinkDeduplicator, SpecRules
 
 from .builders import a_page, admitted, hash_of, refused, some_rules
 
@@ -18,21 +18,21 @@ HOME = "https://www.a.test"
 SHARD = shard_of_host("www.a.test", SHARDS)
 
 
-def visit(page: PageParsed, rules: Rules | None = None) -> Visit:
+def visit(page: PageParsed, rules: SpecRules | None = None) -> AdmittedPage:
     rules = rules or some_rules()
-    return Visit(page, rules, admitted(page, rules))
+    return AdmittedPage(page, rules, admitted(page, rules))
 
 
 def sift(
-    *visits: Visit, known: Sequence[str] = ()
+    *visits: AdmittedPage, known: Sequence[str] = ()
 ) -> tuple[Mapping[tuple[int, str], Sequence[int]], list[str]]:
     """Let pages through a sieve whose seen-set knows some URLs; gives the question, and what was taken."""
     fingerprints = {key_fingerprint(hash_of(url)) for url in known}
-    sieve, parcels = Sieve(SHARDS), Parcels(SHARDS, spoken_at_ms=5)
+    sieve, parcels = LinkDeduplicator(SHARDS), LinkBatches(SHARDS, spoken_at_ms=5)
     for each in visits:
-        sieve.put(each)
-    question = sieve.question()
-    sieve.sift({place: [one in fingerprints for one in asked] for place, asked in question.items()}, parcels)
+        sieve.add(each)
+    question = sieve.seen_query()
+    sieve.apply({place: [one in fingerprints for one in asked] for place, asked in question.items()}, parcels)
     return question, [url for event in parcels.events() for url in event.urls]
 
 
@@ -42,7 +42,7 @@ def test_known_links_go_no_further() -> None:
     page = visit(a_page(f"{HOME}/1", f"{HOME}/2"))
 
     assert sift(page, known=[f"{HOME}/1"])[1] == [f"{HOME}/2"]
-    assert page.counts() == LinkCounts(found=2, taken=1, seen=1)
+    assert page.counts() == LinkCounts(found=2, accepted=1, seen=1)
 
 
 def test_the_question_is_grouped_by_shard_and_seen_set() -> None:
@@ -84,7 +84,7 @@ def test_a_word_against_a_link_counts_only_where_it_is_new() -> None:
     page = visit(a_page(HOME + "/", f"{HOME}/deep", depth=3))
 
     assert sift(page, known=[HOME + "/"])[1] == []
-    assert page.counts() == LinkCounts(found=2, taken=0, seen=1, refused=1)
+    assert page.counts() == LinkCounts(found=2, accepted=0, seen=1, refused=1)
     assert refused(page.admission) == {f"{HOME}/deep": "too_deep"}
     assert page.admission.refusals.details == ["depth 4, the limit is 3"]
 

@@ -15,24 +15,24 @@ from strider.contracts.generated.words import DecisionReason, RequestKind
 from strider.contracts.identity import seen_scope
 from strider.contracts.partitioning import shard_of_host
 
-from .admission import Admission, Candidates
-from .ground import Verdict
-from .parcels import Item, Origin, Parcels
-from .rules import Rules
+from .admission import LinkAdmission, LinkCandidates
+from .link_batches import LinkBatches, LinkItem, LinkOrigin
+from .link_filter import LinkVerdict
 from .settlement import LinkCounts
+from .spec_rules import SpecRules
 
-Place = tuple[int, str]
+SeenScope = tuple[int, str]
 """A shard, and the seen-set of a job in it."""
 
 
 @dataclass(slots=True)
-class Visit:
+class AdmittedPage:
     """A page of the batch, and what became of its links so far."""
 
     page: PageParsed
-    rules: Rules
-    admission: Admission
-    taken: int = 0
+    rules: SpecRules
+    admission: LinkAdmission
+    accepted: int = 0
     seen: int = 0
 
     def counts(self) -> LinkCounts:
@@ -40,7 +40,7 @@ class Visit:
         admission = self.admission
         return LinkCounts(
             found=admission.found,
-            taken=self.taken,
+            accepted=self.accepted,
             seen=self.seen + admission.repeated,
             refused=admission.refusals.count,
         )
@@ -54,10 +54,10 @@ class _Bucket:
     fingerprints: list[int] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     """Where each stands among the candidates of its page."""
-    parts: list[tuple[Visit, Candidates, int]] = field(default_factory=list)
+    parts: list[tuple[AdmittedPage, LinkCandidates, int]] = field(default_factory=list)
     """Whose they are, and how many."""
 
-    def put(self, visit: Visit, candidates: Candidates, positions: Sequence[int]) -> None:
+    def add(self, visit: AdmittedPage, candidates: LinkCandidates, positions: Sequence[int]) -> None:
         """Put candidates of a page in."""
         links = candidates.links
         self.fingerprints += [links[at].fingerprint for at in positions]
@@ -65,22 +65,22 @@ class _Bucket:
         self.parts.append((visit, candidates, len(positions)))
 
 
-class Sieve:
+class LinkDeduplicator:
     """Sifts the links of one batch."""
 
     def __init__(self, shards: int) -> None:
         self._shards = shards
-        self._buckets: dict[Place, _Bucket] = {}
-        self._met: dict[tuple[str, str, str], set[str]] = {}
+        self._buckets: dict[SeenScope, _Bucket] = {}
+        self._accepted_keys: dict[tuple[str, str, str], set[str]] = {}
         """For each run, what goes on without doubt."""
 
-    def put(self, visit: Visit) -> None:
+    def add(self, visit: AdmittedPage) -> None:
         """Put the candidates of a page in."""
         page = visit.page
         scope = seen_scope(page.job_id, page.crawl_spec_id)
-        met = self._met.setdefault((page.job_id, page.execution_id, page.crawl_spec_id), set())
+        met = self._accepted_keys.setdefault((page.job_id, page.execution_id, page.crawl_spec_id), set())
         for candidates in visit.admission.candidates:
-            links, doubts = candidates.links, candidates.doubts
+            links, doubts = candidates.links, candidates.objections
             fresh = [at for at, link in enumerate(links) if link.key not in met]
             visit.seen += len(links) - len(fresh)
             # What is doubted here, another page may take.
@@ -89,13 +89,13 @@ class Sieve:
                 bucket = self._buckets.get((shard, scope))
                 if bucket is None:
                     bucket = self._buckets[shard, scope] = _Bucket(shard)
-                bucket.put(visit, candidates, positions)
+                bucket.add(visit, candidates, positions)
 
-    def question(self) -> Mapping[Place, Sequence[int]]:
+    def seen_query(self) -> Mapping[SeenScope, Sequence[int]]:
         """Give what is to be asked; empty where there is nothing."""
         return {place: bucket.fingerprints for place, bucket in self._buckets.items()}
 
-    def sift(self, answers: Mapping[Place, Sequence[bool]], parcels: Parcels) -> None:
+    def apply(self, answers: Mapping[SeenScope, Sequence[bool]], parcels: LinkBatches) -> None:
         """Give each link its way, as the answers have it."""
         for place, bucket in self._buckets.items():
             start = 0
@@ -104,29 +104,33 @@ class Sieve:
                 positions = bucket.positions[start : start + count]
                 new = [at for at, is_seen in zip(positions, answer, strict=True) if not is_seen]
                 visit.seen += count - len(new)
-                _go_on(visit, candidates, new, shard=bucket.shard, parcels=parcels)
+                _accept_new(visit, candidates, new, shard=bucket.shard, parcels=parcels)
                 start += count
 
-    def _by_shard(self, links: Sequence[Verdict], positions: Sequence[int]) -> Mapping[int, Sequence[int]]:
+    def _by_shard(
+        self, links: Sequence[LinkVerdict], positions: Sequence[int]
+    ) -> Mapping[int, Sequence[int]]:
         by_shard: dict[int, list[int]] = {}
         for at in positions:
             by_shard.setdefault(shard_of_host(links[at].host, self._shards), []).append(at)
         return by_shard
 
 
-def _go_on(visit: Visit, candidates: Candidates, new: Sequence[int], *, shard: int, parcels: Parcels) -> None:
+def _accept_new(
+    visit: AdmittedPage, candidates: LinkCandidates, new: Sequence[int], *, shard: int, parcels: LinkBatches
+) -> None:
     origin = None
     for at in new:
-        if candidates.doubts[at]:
+        if candidates.objections[at]:
             _refuse(visit, candidates, at)
             continue
-        visit.taken += 1
+        visit.accepted += 1
         origin = origin or _origin(visit.page, candidates.via)
         parcels.add(shard, _item(visit, candidates, at), origin)
 
 
-def _refuse(visit: Visit, candidates: Candidates, at: int) -> None:
-    doubt, spec, detail = candidates.doubts[at], visit.rules.spec, ""
+def _refuse(visit: AdmittedPage, candidates: LinkCandidates, at: int) -> None:
+    doubt, spec, detail = candidates.objections[at], visit.rules.spec, ""
     if doubt == DecisionReason.TOO_DEEP:
         detail = f"depth {visit.admission.depth}, the limit is {spec.max_depth}"
     elif doubt == DecisionReason.TOO_MANY_LINKS:
@@ -137,9 +141,9 @@ def _refuse(visit: Visit, candidates: Candidates, at: int) -> None:
     visit.admission.refusals.add(link.url, link.key, doubt, detail)
 
 
-def _item(visit: Visit, candidates: Candidates, at: int) -> Item:
+def _item(visit: AdmittedPage, candidates: LinkCandidates, at: int) -> LinkItem:
     kinds, lastmods, link = candidates.kinds, candidates.lastmods_ms, candidates.links[at]
-    return Item(
+    return LinkItem(
         url=link.url,
         url_key=link.key,
         depth=visit.admission.depth,
@@ -149,8 +153,8 @@ def _item(visit: Visit, candidates: Candidates, at: int) -> Item:
     )
 
 
-def _origin(page: PageParsed, via: str) -> Origin:
-    return Origin(
+def _origin(page: PageParsed, via: str) -> LinkOrigin:
+    return LinkOrigin(
         via,
         page.url,
         page.url_key,

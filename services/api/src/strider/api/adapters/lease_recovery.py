@@ -5,7 +5,7 @@ from __future__ import annotations
 from strider.stores.frontier.redis_tending import RedisTending
 
 
-class RedisLeases:
+class RedisLeaseRecovery:
     """Leases of all shards."""
 
     def __init__(self, tending: RedisTending, *, shards: int) -> None:

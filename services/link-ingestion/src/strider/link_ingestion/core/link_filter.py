@@ -16,16 +16,16 @@ from strider.contracts.generated.words import DecisionReason
 from strider.contracts.identity import key_fingerprint
 from strider.urls import as_found, host, key_of, links, url_hash
 
-from .rules import Rules
+from .spec_rules import SpecRules
 
-VERDICTS_KEPT: Final = 100_000
+MAX_CACHED_VERDICTS: Final = 100_000
 """About 60 MB when full. Then all are forgotten, which costs each page its links' price once."""
 
-TOLD_CHARACTERS: Final = 500
+MAX_TEXT_CHARS: Final = 500
 """Of a text that is no URL: enough to find it again."""
 
 
-class Verdict(NamedTuple):
+class LinkVerdict(NamedTuple):
     """What is thought of one link."""
 
     url: str
@@ -41,102 +41,104 @@ class Verdict(NamedTuple):
 
 
 @dataclass(slots=True)
-class Memory:
+class ParsedUrlCache:
     """What all grounds remember together, and how much each one remembers besides."""
 
-    met: dict[str, Verdict] = field(default_factory=dict)
+    parsed: dict[str, LinkVerdict] = field(default_factory=dict)
     """What a URL is, before any rule: sites link to the same others."""
     used: int = 0
 
 
-class Ground:
+class LinkFilter:
     """Judges links of the pages of one home."""
 
-    def __init__(self, rules: Rules, page_host: str, *, memory: Memory, allow_private: bool) -> None:
+    def __init__(
+        self, rules: SpecRules, page_host: str, *, cache: ParsedUrlCache, allow_private: bool
+    ) -> None:
         self.rules = rules
-        self._memory = memory
-        self._verdicts: dict[str, Verdict] = {}
+        self._cache = cache
+        self._verdicts: dict[str, LinkVerdict] = {}
         self._allow_private = allow_private
         self._scope = rules.scope_at(page_host)
-        self._at_home: dict[str, bool] = {}
+        self._in_scope: dict[str, bool] = {}
 
-    def judge_found(self, urls: Sequence[str]) -> Sequence[Verdict]:
+    def judge_wire_urls(self, urls: Sequence[str]) -> Sequence[LinkVerdict]:
         """Judge URLs as found, from an event; remembers the answers."""
         verdicts = self._verdicts
         if new := [url for url in urls if url not in verdicts]:
-            met = self._memory.met
+            met = self._cache.parsed
             if strange := [url for url in new if url not in met]:
-                met.update(zip(strange, self._read(None, strange), strict=True))
+                met.update(zip(strange, self._parse(None, strange), strict=True))
             verdicts.update((url, self._judge(met[url])) for url in new)
-            self._memory.used += len(new)
+            self._cache.used += len(new)
         return [verdicts[url] for url in urls]
 
-    def judge_texts(self, page_url: str, texts: Sequence[str]) -> Sequence[Verdict]:
+    def judge_texts(self, page_url: str, texts: Sequence[str]) -> Sequence[LinkVerdict]:
         """Judge what stands in a page's head, or in a list; may be relative to the page."""
-        return [*map(self._judge, self._read(page_url, texts))]
+        return [*map(self._judge, self._parse(page_url, texts))]
 
-    def _read(self, base: str | None, texts: Sequence[str]) -> list[Verdict]:
+    def _parse(self, base: str | None, texts: Sequence[str]) -> list[LinkVerdict]:
         """Say what each text is; no rule stands against it yet."""
         found = links(base, texts, allow_private=self._allow_private)
         return [
-            Verdict(url, key := url_hash(normal), url_host, key_fingerprint(key), "", "")
+            LinkVerdict(url, key := url_hash(normal), url_host, key_fingerprint(key), "", "")
             if normal
             else _refused(text, reason, detail)
             for text, url, normal, url_host, reason, detail in zip(texts, *found, strict=True)
         ]
 
-    def _judge(self, read: Verdict) -> Verdict:
+    def _judge(self, read: LinkVerdict) -> LinkVerdict:
         if read.reason:
             return read
         against, why = self._refusal(read.url, read.host)
         return read._replace(reason=against, detail=why) if against else read
 
     def _refusal(self, url: str, url_host: str) -> tuple[str, str]:
-        is_at_home = self._at_home.get(url_host)
+        is_at_home = self._in_scope.get(url_host)
         if is_at_home is None:
-            is_at_home = self._at_home[url_host] = self._scope.is_at_home(url_host)
+            is_at_home = self._in_scope[url_host] = self._scope.is_at_home(url_host)
         if not is_at_home:
             return DecisionReason.OUT_OF_SCOPE, url_host
         return self.rules.refusal(url, self._scope)
 
 
-def _refused(text: str, reason: str, detail: str) -> Verdict:
+def _refused(text: str, reason: str, detail: str) -> LinkVerdict:
     """Tell what may not be followed: a URL to a forbidden place by its key, so that it is found again."""
     found = as_found(text) if reason == DecisionReason.POLICY_BLOCKED else None
     if isinstance(found, str):
-        return Verdict(found, url_hash(key_of(found)), host(found), 0, reason, detail)
-    return Verdict(text[:TOLD_CHARACTERS], "", "", 0, reason, detail)
+        return LinkVerdict(found, url_hash(key_of(found)), host(found), 0, reason, detail)
+    return LinkVerdict(text[:MAX_TEXT_CHARS], "", "", 0, reason, detail)
 
 
-class Grounds:
+class LinkFilters:
     """The grounds that pages came from of late."""
 
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private
-        self._known: dict[tuple[str, str], Ground] = {}
+        self._by_host: dict[tuple[str, str], LinkFilter] = {}
         """By spec and host of the page."""
-        self._homes: dict[tuple[str, str], Ground] = {}
-        self._memory = Memory()
+        self._by_scope: dict[tuple[str, str], LinkFilter] = {}
+        self._cache = ParsedUrlCache()
 
-    def of(self, page_url: str, rules: Rules) -> Ground:
+    def filter_for(self, page_url: str, rules: SpecRules) -> LinkFilter:
         """Give the ground of a page."""
-        memory, name = self._memory, (rules.spec.crawl_spec_id, host(page_url))
-        if memory.used > VERDICTS_KEPT:
-            self._known.clear()
-            self._homes.clear()
-            memory.met.clear()
+        memory, name = self._cache, (rules.spec.crawl_spec_id, host(page_url))
+        if memory.used > MAX_CACHED_VERDICTS:
+            self._by_host.clear()
+            self._by_scope.clear()
+            memory.parsed.clear()
             memory.used = 0
-        ground = self._known.get(name)
+        ground = self._by_host.get(name)
         if ground is None:
             memory.used += 1
-            ground = self._known[name] = self._at_home(rules, name[1])
+            ground = self._by_host[name] = self._shared_filter(rules, name[1])
         return ground
 
-    def _at_home(self, rules: Rules, page_host: str) -> Ground:
+    def _shared_filter(self, rules: SpecRules, page_host: str) -> LinkFilter:
         """Give the ground of all hosts whose links are judged alike."""
-        name = (rules.spec.crawl_spec_id, rules.home_of(page_host))
-        ground = self._homes.get(name)
+        name = (rules.spec.crawl_spec_id, rules.scope_key(page_host))
+        ground = self._by_scope.get(name)
         if ground is None:
-            ground = Ground(rules, page_host, memory=self._memory, allow_private=self._allow_private)
-            self._homes[name] = ground
+            ground = LinkFilter(rules, page_host, cache=self._cache, allow_private=self._allow_private)
+            self._by_scope[name] = ground
         return ground

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final, Protocol
 from fastapi import APIRouter, Depends, Query, Request
 
 from strider.api import core
-from strider.api.core import Cursor, Filters
+from strider.api.core import ListCursor, ListFilters
 
-from .models import Decisions, Pages, WholePage, problems
-from .problems import Problem
+from .problem_details import ProblemError
+from .response_models import DecisionList, PageDetail, PageList, problems
 
 MAX_ITEMS: Final = 500
 MAX_CHARACTERS: Final = 4096
@@ -26,10 +26,10 @@ Name = Annotated[str | None, Query(max_length=300)]
 Limit = Annotated[int, Query(ge=1, le=MAX_ITEMS)]
 
 
-class Records(Protocol):
+class ReadModels(Protocol):
     """The read models."""
 
-    async def find(self, query: core.Query) -> Sequence[Mapping[str, Any]]:
+    async def find(self, query: core.SqlQuery) -> Sequence[Mapping[str, Any]]:
         """Give the rows of a query; may raise Unavailable."""
 
 
@@ -45,9 +45,9 @@ async def _filters(  # noqa: PLR0917  # each is a parameter of the query string,
     status: Annotated[int | None, Query(ge=0, le=999)] = None,
     since: Annotated[datetime | None, Query(description="ISO 8601; at or after it.")] = None,
     until: Annotated[datetime | None, Query(description="ISO 8601; before it.")] = None,
-) -> Filters:
-    filters = Filters(
-        url_key=core.key_of_url(url) if url is not None else None,
+) -> ListFilters:
+    filters = ListFilters(
+        url_key=core.url_to_key(url) if url is not None else None,
         job_id=_plain("job", job),
         execution_id=_plain("execution", execution),
         status_code=status,
@@ -73,16 +73,16 @@ def _only(*names: str) -> Callable[[Request], Awaitable[None]]:
     return check
 
 
-Narrowed = Annotated[Filters, Depends(_filters)]
+Narrowed = Annotated[ListFilters, Depends(_filters)]
 
 
-def page_routes(records: Records) -> APIRouter:
+def page_routes(records: ReadModels) -> APIRouter:
     """Make the routes of pages."""
     router = APIRouter(tags=["pages"])
 
     @router.get(
         "/api/v1/pages",
-        response_model=Pages,
+        response_model=PageList,
         responses=problems(401, 422, 503),
         dependencies=[Depends(_only(*FILTERS, *LISTING))],
     )
@@ -94,7 +94,7 @@ def page_routes(records: Records) -> APIRouter:
 
     @router.get(
         "/api/v1/pages/{key}",
-        response_model=WholePage,
+        response_model=PageDetail,
         responses=problems(401, 404, 422, 503),
         dependencies=[Depends(_only("job"))],
     )
@@ -102,19 +102,19 @@ def page_routes(records: Records) -> APIRouter:
         """Give a page with its text: that of the job, else the one that was crawled last."""
         rows = await records.find(core.page_query(core.key_filter(key), _plain("job", job)))
         if not rows:
-            raise Problem(404, "no page is stored under this key; /api/v1/decisions?key=… may say why")
+            raise ProblemError(404, "no page is stored under this key; /api/v1/decisions?key=… may say why")
         return core.page_view(rows[0])
 
     return router
 
 
-def decision_routes(records: Records) -> APIRouter:
+def decision_routes(records: ReadModels) -> APIRouter:
     """Make the routes of decisions."""
     router = APIRouter(tags=["decisions"])
 
     @router.get(
         "/api/v1/decisions",
-        response_model=Decisions,
+        response_model=DecisionList,
         responses=problems(401, 422, 503),
         dependencies=[Depends(_only(*FILTERS, "decision", "reason", *LISTING))],
     )
@@ -138,11 +138,11 @@ def _listed(items: list[dict[str, Any]], limit: int, moment: str, keys: Sequence
     if len(items) <= limit:
         return {"items": items, "next": None}
     last = items[limit - 1]
-    cursor = Cursor(last[moment], *(last[key] for key in keys))
+    cursor = ListCursor(last[moment], *(last[key] for key in keys))
     return {"items": items[:limit], "next": core.write_cursor(cursor)}
 
 
-def _place(cursor: str | None) -> Cursor | None:
+def _place(cursor: str | None) -> ListCursor | None:
     return core.read_cursor(cursor) if cursor else None
 
 
@@ -153,5 +153,5 @@ def _utc(moment: datetime | None) -> datetime | None:
 
 def _plain(name: str, text: str | None) -> str | None:
     if text is not None and "\0" in text:
-        raise core.BadFilter(name, "a NUL character is in it")
+        raise core.InvalidFilterError(name, "a NUL character is in it")
     return text

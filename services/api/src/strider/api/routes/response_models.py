@@ -20,7 +20,7 @@ Moment = Annotated[
 ]
 
 
-class Health(BaseModel):
+class HealthResponse(BaseModel):
     """How the API is."""
 
     status: str
@@ -30,7 +30,7 @@ class Health(BaseModel):
     dependencies: dict[str, bool]
 
 
-class SeedAnswer(BaseModel):
+class SeedResponse(BaseModel):
     """What became of one seed, in the order of the request."""
 
     url: str
@@ -41,21 +41,21 @@ class SeedAnswer(BaseModel):
     detail: str = ""
 
 
-class SeedAnswers(BaseModel):
+class SeedsResponse(BaseModel):
     """What became of all of them."""
 
     accepted: int
     refused: int
-    seeds: list[SeedAnswer]
+    seeds: list[SeedResponse]
 
 
-class Recovered(BaseModel):
+class RecoveryResponse(BaseModel):
     """What was given back."""
 
     recovered: int
 
 
-class Page(BaseModel):
+class PageSummary(BaseModel):
     """A page as it was found last."""
 
     url_key: str
@@ -97,13 +97,13 @@ class Page(BaseModel):
     changed_at: Moment
 
 
-class WholePage(Page):
+class PageDetail(PageSummary):
     """A page with its text."""
 
     text: str
 
 
-class Decision(BaseModel):
+class DecisionSummary(BaseModel):
     """Why a URL was not crawled, or not stored."""
 
     id: str
@@ -124,18 +124,18 @@ class Decision(BaseModel):
     decided_at: Moment
 
 
-class Pages(BaseModel):
+class PageList(BaseModel):
     """Pages, newest first."""
 
-    items: list[Page]
+    items: list[PageSummary]
     next: str | None
     """The cursor of what follows; none at the end."""
 
 
-class Decisions(BaseModel):
+class DecisionList(BaseModel):
     """Decisions, newest first."""
 
-    items: list[Decision]
+    items: list[DecisionSummary]
     next: str | None
     """The cursor of what follows; none at the end."""
 

@@ -14,7 +14,7 @@ from strider.contracts.generated.words import DecisionReason
 from strider.urls import MAX_URL_BYTES, BadPattern, Refused, Scope, ending, registrable_domain, scope_of
 from strider.urls.scope import DOMAIN, HOST
 
-from .filetypes import refused_endings
+from .file_types import refused_endings
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _ENDING_CHARACTERS: Final = 9
@@ -29,7 +29,7 @@ UNKNOWN: Final = CrawlSpecDeclared(crawl_spec_id="", scope="any")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rules:
+class SpecRules:
     """A crawl spec, ready to be asked."""
 
     spec: CrawlSpecDeclared
@@ -45,7 +45,7 @@ class Rules:
     """A word that stands against every link of the spec; empty for a spec that can be used."""
     barrier_detail: str = ""
 
-    def home_of(self, page_host: str) -> str:
+    def scope_key(self, page_host: str) -> str:
         """Name what is at home for the links of pages on a host: where it is the same, so is the scope."""
         kind = self.spec.scope
         if kind == HOST:
@@ -75,7 +75,7 @@ class Rules:
         return _NOTHING
 
     def _address_refusal(self, found: str) -> tuple[str, str]:
-        scheme, port = found.partition(":")[0], port_of(found)
+        scheme, port = found.partition(":")[0], effective_port(found)
         if self.schemes and scheme not in self.schemes:
             return DecisionReason.REFUSED_SCHEME, scheme
         if self.ports and port not in self.ports:
@@ -83,7 +83,7 @@ class Rules:
         return _NOTHING
 
 
-def rules_of(spec: CrawlSpecDeclared) -> Rules:
+def compile_rules(spec: CrawlSpecDeclared) -> SpecRules:
     """Make a spec ready; one that cannot be read lets nothing through, and says why."""
     scope = scope_of(
         spec.scope,
@@ -104,7 +104,7 @@ def rules_of(spec: CrawlSpecDeclared) -> Rules:
         and spec.max_url_bytes >= MAX_URL_BYTES
         and max(map(len, endings)) < _ENDING_CHARACTERS
     )
-    return Rules(
+    return SpecRules(
         spec=spec,
         scope=scope,
         schemes=frozenset(scheme.lower() for scheme in spec.schemes),
@@ -117,9 +117,9 @@ def rules_of(spec: CrawlSpecDeclared) -> Rules:
     )
 
 
-def unknown_rules() -> Rules:
+def unknown_rules() -> SpecRules:
     """Give the rules for links whose spec does not exist."""
-    return Rules(
+    return SpecRules(
         spec=UNKNOWN,
         scope=Scope(is_anywhere=True),
         schemes=frozenset(),
@@ -129,7 +129,7 @@ def unknown_rules() -> Rules:
     )
 
 
-def port_of(found: str) -> int:
+def effective_port(found: str) -> int:
     """Give the port that a URL as found leads to."""
     scheme, _, rest = found.partition("://")
     _, colon, port = rest.partition("/")[0].rpartition(":")

@@ -32,7 +32,7 @@ class RefusedSeed(NamedTuple):
     execution_id: str
 
 
-def decide_links(page: PageParsed, refusals: Refusals, *, depth: int, now_ms: int) -> UrlsDecided:
+def link_refusals_event(page: PageParsed, refusals: Refusals, *, depth: int, now_ms: int) -> UrlsDecided:
     """Say which links of a page were refused."""
     count = len(refusals.urls)
     return UrlsDecided(
@@ -53,7 +53,7 @@ def decide_links(page: PageParsed, refusals: Refusals, *, depth: int, now_ms: in
     )
 
 
-def decide_seeds(refused: Sequence[RefusedSeed], *, now_ms: int) -> list[UrlsDecided]:
+def seed_refusal_events(refused: Sequence[RefusedSeed], *, now_ms: int) -> list[UrlsDecided]:
     """Say which seeds were refused. Each message has the name of its first URL."""
     parts = (refused[at : at + MAX_SEEDS] for at in range(0, len(refused), MAX_SEEDS))
     return [_decide_part(part, now_ms) for part in parts]

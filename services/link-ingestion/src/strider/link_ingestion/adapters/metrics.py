@@ -14,7 +14,7 @@ LINKS: Final = Metric(
 )
 
 
-class ProcessMeter:
+class LinkMetrics:
     """Counts in the process's metrics."""
 
     def __init__(self, metrics: Metrics) -> None:

@@ -15,11 +15,11 @@ from strider.contracts.framing import read_frame
 from strider.contracts.generated.words import DecisionReason
 from strider.urls import Refused, as_found, key_of, told, url_hash
 
-from .decisions import RefusedSeed
-from .parcels import Place
+from .link_batches import SeedPosition
+from .refusal_events import RefusedSeed
 
-_TOLD_CHARACTERS: Final = 500
-_READ_CHARACTERS: Final = 16 * 1024
+_MAX_TEXT_CHARS: Final = 500
+_MAX_URL_CHARS: Final = 16 * 1024
 """Of a text that may be a URL; longer ones are none, and are known by how they begin."""
 
 _JSON_URL: Final = re.compile(rb'"url"\s*:\s*("(?:[^"\\]|\\.)*+")', re.DOTALL)
@@ -30,22 +30,22 @@ _MOST_LENGTH_BYTES: Final = 5
 def url_in(raw: bytes) -> str:
     """Give the URL that a seed's bytes name, as it was sent; empty where there is none to be seen."""
     if raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return _url_in_json(raw)[:_READ_CHARACTERS]
+        return _url_in_json(raw)[:_MAX_URL_CHARS]
     if text := _first_field(raw):
-        return text[:_READ_CHARACTERS]
+        return text[:_MAX_URL_CHARS]
     match = _LIKE_A_URL.search(raw)
-    return _text(match[0])[:_READ_CHARACTERS] if match else ""
+    return _text(match[0])[:_MAX_URL_CHARS] if match else ""
 
 
-def refuse_unread(raw: bytes, reason: str, place: Place) -> RefusedSeed | None:
+def refuse_undecodable(raw: bytes, reason: str, position: SeedPosition) -> RefusedSeed | None:
     """Refuse a seed that went to the dead letters; None where its bytes name no URL."""
     text = url_in(raw).strip()
     if not text:
         return None
     found = as_found(text)
-    where = f"{place.topic}[{place.partition}]@{place.offset}"
+    where = f"{position.topic}[{position.partition}]@{position.offset}"
     return RefusedSeed(
-        url=told(text)[:_TOLD_CHARACTERS] if isinstance(found, Refused) else found,
+        url=told(text)[:_MAX_TEXT_CHARS] if isinstance(found, Refused) else found,
         url_key="" if isinstance(found, Refused) else url_hash(key_of(found)),
         reason=DecisionReason.BAD_SEED,
         detail=f"{reason}: nobody could read it; it is kept as the dead letter of {where}",

@@ -16,14 +16,14 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from strider.api.core import is_own_name
 
-from .problems import Problem
+from .problem_details import ProblemError
 
 _BEARER: Final = HTTPBearer(auto_error=False, description="STRIDER_API_TOKEN, where one is set.")
 
 Guard = Callable[..., Awaitable[None]]
 
 
-def guard_of(token: str) -> Guard:
+def token_check(token: str) -> Guard:
     """Make what lets a request pass."""
     expected = token.encode()
 
@@ -32,7 +32,7 @@ def guard_of(token: str) -> Guard:
     ) -> None:
         given = credentials.credentials if credentials is not None else ""
         if not compare_digest(given.encode(), expected):
-            raise Problem(
+            raise ProblemError(
                 401,
                 "send the token of this API as `Authorization: Bearer …`",
                 headers={"WWW-Authenticate": "Bearer"},
@@ -40,7 +40,7 @@ def guard_of(token: str) -> Guard:
 
     async def from_here(request: Request) -> None:
         if not is_own_name(request.headers.get("host", "")):
-            raise Problem(421, "without a token this API answers to the names of its own machine only")
+            raise ProblemError(421, "without a token this API answers to the names of its own machine only")
 
     return with_token if token else from_here
 
@@ -49,4 +49,4 @@ def require_json(request: Request) -> None:
     """Refuse what a foreign web page may send without asking: only JSON makes a browser ask first."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise Problem(415, "send JSON, with `Content-Type: application/json`")
+        raise ProblemError(415, "send JSON, with `Content-Type: application/json`")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from strider.api.core import Query
+from strider.api.core import SqlQuery
 from strider.runtime.errors import Unavailable
 from strider.stores.errors import Rejected
 from strider.stores.postgres import PART, Postgres
@@ -14,13 +14,13 @@ _NOT_OUR_TABLES: Final = frozenset({"42P01", "42703", "42501"})
 """No such table or column, or no right to it: somebody has to migrate."""
 
 
-class PostgresRecords:
+class PostgresReadModels:
     """Reads rows."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def find(self, query: Query) -> Sequence[Mapping[str, Any]]:
+    async def find(self, query: SqlQuery) -> Sequence[Mapping[str, Any]]:
         """Give the rows of a query."""
         try:
             return [dict(row) for row in await self._postgres.fetch(query.sql, *query.arguments)]

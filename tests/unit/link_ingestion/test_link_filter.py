@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.link_ingestion.core import Grounds, admit, ground
+from strider.link_ingestion.core import LinkFilters, admit_links
+from strider.link_ingestion.core import link_filter as ground
 from strider.urls import key_of, url_hash
 from tests.unit.urls.texts import TEXTS
 
@@ -18,22 +19,24 @@ from .builders import a_page, a_spec, numbered, some_rules, taken
 @given(st.lists(TEXTS | st.sampled_from(numbered(4)), max_size=12), st.randoms(use_true_random=False))
 def test_a_remembered_verdict_is_the_one_that_was_given(texts: list[str], random: Random) -> None:
     """A page must not be judged by who came before it."""
-    rules, grounds = some_rules(scope="domain"), Grounds(allow_private=False)
-    first = admit(a_page(*texts), grounds.of("https://www.a.test/", rules), listed=99)
+    rules, grounds = some_rules(scope="domain"), LinkFilters(allow_private=False)
+    first = admit_links(a_page(*texts), grounds.filter_for("https://www.a.test/", rules), listed=99)
     random.shuffle(others := [*texts, *numbered(6)])
-    admit(a_page(*others), grounds.of("https://www.a.test/", rules), listed=99)
+    admit_links(a_page(*others), grounds.filter_for("https://www.a.test/", rules), listed=99)
 
-    assert admit(a_page(*texts), grounds.of("https://www.a.test/", rules), listed=99) == first
+    assert admit_links(a_page(*texts), grounds.filter_for("https://www.a.test/", rules), listed=99) == first
 
 
 def test_hosts_and_specs_have_grounds_of_their_own() -> None:
     """The same link is at home on one host and far from another."""
-    grounds, rules = Grounds(allow_private=False), some_rules()
+    grounds, rules = LinkFilters(allow_private=False), some_rules()
     link = "https://www.a.test/x"
 
     def on(host: str, **spec: str) -> list[str]:
         page = a_page(link, url=f"https://{host}/")
-        return taken(admit(page, grounds.of(page.url, some_rules(**spec) if spec else rules), listed=9))
+        return taken(
+            admit_links(page, grounds.filter_for(page.url, some_rules(**spec) if spec else rules), listed=9)
+        )
 
     assert [on("www.a.test"), on("b.test"), on("b.test", scope="any"), on("b.test")] == [
         [link],
@@ -46,26 +49,27 @@ def test_hosts_and_specs_have_grounds_of_their_own() -> None:
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A crawl of a million hosts meets a billion links."""
     monkeypatch.setattr(ground, "VERDICTS_KEPT", 1_000)
-    grounds, rules = Grounds(allow_private=False), some_rules()
+    grounds, rules = LinkFilters(allow_private=False), some_rules()
     most = 0
     for number in range(200):
         host = f"h{number}.test"
         page = a_page(*numbered(50, host), url=f"https://{host}/", crawl_spec_id=a_spec().crawl_spec_id)
-        admit(page, grounds.of(page.url, rules), listed=9)
-        most = max(most, sum(len(each._verdicts) for each in grounds._known.values()))
+        admit_links(page, grounds.filter_for(page.url, rules), listed=9)
+        most = max(most, sum(len(each._verdicts) for each in grounds._by_host.values()))
 
     assert 900 < most <= 1_000 + 50
 
 
 def test_what_a_url_is_is_found_out_once_for_all_hosts() -> None:
     """Thousands of sites link to the same few; whether they may is each one's own matter."""
-    grounds, rules = Grounds(allow_private=False), some_rules(scope="any")
+    grounds, rules = LinkFilters(allow_private=False), some_rules(scope="any")
     link = "https://www.a.test/x"
 
     first, second = (
-        grounds.of(f"https://{host}/", rules).judge_found([link])[0] for host in ("b.test", "c.test")
+        grounds.filter_for(f"https://{host}/", rules).judge_wire_urls([link])[0]
+        for host in ("b.test", "c.test")
     )
-    at_home = grounds.of("https://d.test/", some_rules()).judge_found([link])[0]
+    at_home = grounds.filter_for("https://d.test/", some_rules()).judge_wire_urls([link])[0]
 
     assert first is second
     assert at_home == first._replace(reason="out_of_scope", detail="www.a.test")
@@ -81,18 +85,18 @@ def test_what_a_url_is_is_found_out_once_for_all_hosts() -> None:
 )
 def test_hosts_that_are_judged_alike_share_a_ground(scope: str, homes: int) -> None:
     """A crawl of many small sites would else judge the same links anew on each of them."""
-    grounds, rules = Grounds(allow_private=False), some_rules(scope=scope)
+    grounds, rules = LinkFilters(allow_private=False), some_rules(scope=scope)
 
-    found = {id(grounds.of(f"https://{host}/", rules)) for host in ("a.b.test", "c.b.test", "d.test")}
+    found = {id(grounds.filter_for(f"https://{host}/", rules)) for host in ("a.b.test", "c.b.test", "d.test")}
 
     assert len(found) == homes
 
 
 def test_a_forbidden_place_is_known_by_its_key() -> None:
     """Whoever asks why it was not crawled asks by its URL."""
-    grounds = Grounds(allow_private=True)
+    grounds = LinkFilters(allow_private=True)
 
-    [vault, odd] = grounds.of("https://site.test/", some_rules()).judge_found(
+    [vault, odd] = grounds.filter_for("https://site.test/", some_rules()).judge_wire_urls(
         ["http://169.254.169.254/latest", "http://a..b/"]
     )
 

@@ -25,7 +25,7 @@ _URL_BYTES: Final = 128
 _ORIGIN_BYTES: Final = 64
 
 
-class Origin(NamedTuple):
+class LinkOrigin(NamedTuple):
     """Where links came from: one page by one way, or the seeds of one run."""
 
     via: str
@@ -37,7 +37,7 @@ class Origin(NamedTuple):
     fetch_sequence: int
 
 
-class Place(NamedTuple):
+class SeedPosition(NamedTuple):
     """Where a seed stands in its log: a later one opens its entry again."""
 
     topic: str
@@ -45,11 +45,11 @@ class Place(NamedTuple):
     offset: int
 
 
-NO_PLACE: Final = Place("", 0, 0)
+NO_SEED: Final = SeedPosition("", 0, 0)
 _NO_ATTACHMENT: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class Item(NamedTuple):
+class LinkItem(NamedTuple):
     """One link, and what is known of it."""
 
     url: str
@@ -60,26 +60,26 @@ class Item(NamedTuple):
     lastmod_ms: int = -1
     is_start: bool = False
     is_fresh: bool = False
-    seed: Place = NO_PLACE
+    seed: SeedPosition = NO_SEED
     attachment: Mapping[str, str] = _NO_ATTACHMENT
 
 
-class Parcels:
+class LinkBatches:
     """Gathers the links of a batch by shard."""
 
     def __init__(self, shards: int, *, spoken_at_ms: int) -> None:
         self._shards = shards
         self._spoken_at_ms = spoken_at_ms
-        self._open: dict[int, _Parcel] = {}
-        self._full: list[_Parcel] = []
+        self._open: dict[int, _LinkBatch] = {}
+        self._full: list[_LinkBatch] = []
 
-    def add(self, shard: int, item: Item, origin: Origin) -> None:
+    def add(self, shard: int, item: LinkItem, origin: LinkOrigin) -> None:
         """Put a link in."""
         parcel = self._open.get(shard)
         if parcel is None or not parcel.add(item, origin):
             if parcel is not None:
                 self._full.append(parcel)
-            parcel = self._open[shard] = _Parcel(shard)
+            parcel = self._open[shard] = _LinkBatch(shard)
             parcel.add(item, origin)
 
     def events(self) -> list[LinksDiscovered]:
@@ -90,17 +90,17 @@ class Parcels:
         ]
 
 
-class _Parcel:
+class _LinkBatch:
     """The links of one message."""
 
     def __init__(self, shard: int) -> None:
         self._shard = shard
-        self._items: list[Item] = []
+        self._items: list[LinkItem] = []
         self._from_at: list[int] = []
-        self._origins: dict[Origin, int] = {}
+        self._origins: dict[LinkOrigin, int] = {}
         self._size_bytes = _MESSAGE_BYTES
 
-    def add(self, item: Item, origin: Origin) -> bool:
+    def add(self, item: LinkItem, origin: LinkOrigin) -> bool:
         """Put a link in; False where it has no room any more. An empty parcel takes any."""
         size_bytes = self._size_bytes + _size_of(item)
         at = self._origins.get(origin)
@@ -119,7 +119,7 @@ class _Parcel:
         """Write it down. What no link has is an empty list, which costs a byte."""
         items, origins = self._items, self._origins
         has_kinds = any(item.kind != RequestKind.PAGE for item in items)
-        has_seeds = any(item.seed is not NO_PLACE for item in items)
+        has_seeds = any(item.seed is not NO_SEED for item in items)
         return LinksDiscovered(
             shard=self._shard,
             shards=shards,
@@ -159,12 +159,12 @@ def _attachments(attachments: list[Mapping[str, str]]) -> tuple[Mapping[str, str
     return tuple(attachments) if any(attachments) else ()
 
 
-def _size_of(item: Item) -> int:
+def _size_of(item: LinkItem) -> int:
     size_bytes = _URL_BYTES + len(item.url) + len(item.kind) + len(item.seed.topic)
     for name, text in item.attachment.items():
         size_bytes += len(name.encode("utf-8", "replace")) + len(text.encode("utf-8", "replace")) + 8
     return size_bytes
 
 
-def _size_of_origin(origin: Origin) -> int:
+def _size_of_origin(origin: LinkOrigin) -> int:
     return _ORIGIN_BYTES + sum(len(part.encode("utf-8", "replace")) for part in origin[:-1])

@@ -21,7 +21,7 @@ _PAGE_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
 
 
 @swift(frozen=True, slots=True)
-class Source:
+class LinkSource:
     """Links that came by one way."""
 
     via: str
@@ -30,14 +30,14 @@ class Source:
     kinds: Sequence[str] = ()
     """What is expected behind each; empty means pages."""
     lastmods_ms: Sequence[int] = ()
-    is_found: bool = False
+    is_wire_form: bool = False
     """Whether the URLs are as found; else they are looked at next to the page's own."""
-    is_named: bool = False
+    is_declared: bool = False
     """Whether the page names them for itself (its canonical form, what it lists): they are no links to hold
     to the rules about links."""
 
 
-def sources_of(page: PageParsed, *, feeds: bool = False) -> list[Source]:
+def link_sources(page: PageParsed, *, feeds: bool = False) -> list[LinkSource]:
     """List what a page offers, in the order in which it counts; empty ways are left out.
 
     With `feeds` a start page's feeds are links, and come first: an anchor does not say that they are feeds.
@@ -45,16 +45,16 @@ def sources_of(page: PageParsed, *, feeds: bool = False) -> list[Source]:
     found = []
     if feeds and page.is_start and page.feed_urls:
         kinds = (RequestKind.FEED,) * len(page.feed_urls)
-        found.append(Source(LinkVia.ALTERNATE, page.feed_urls, kinds=kinds, is_named=True))
+        found.append(LinkSource(LinkVia.ALTERNATE, page.feed_urls, kinds=kinds, is_declared=True))
     if page.link_urls:
         rels = page.link_rels if len(page.link_rels) == len(page.link_urls) else ()
-        found.append(Source(LinkVia.LINK, page.link_urls, rels=rels, is_found=True))
+        found.append(LinkSource(LinkVia.LINK, page.link_urls, rels=rels, is_wire_form=True))
     if page.refresh_url:
-        found.append(Source(LinkVia.REFRESH, (page.refresh_url,), is_named=True))
+        found.append(LinkSource(LinkVia.REFRESH, (page.refresh_url,), is_declared=True))
     if page.canonical_url:
-        found.append(Source(LinkVia.CANONICAL, (page.canonical_url,), is_named=True))
+        found.append(LinkSource(LinkVia.CANONICAL, (page.canonical_url,), is_declared=True))
     if alternates := _alternates(page):
-        found.append(Source(LinkVia.ALTERNATE, alternates, is_named=True))
+        found.append(LinkSource(LinkVia.ALTERNATE, alternates, is_declared=True))
     if page.entry_urls:
         found.append(_entries(page))
     return found
@@ -71,15 +71,15 @@ def _alternates(page: PageParsed) -> list[str]:
     ]
 
 
-def _entries(page: PageParsed) -> Source:
+def _entries(page: PageParsed) -> LinkSource:
     """Take what a sitemap, an index or a feed lists; a companion list of another length is none."""
     count = len(page.entry_urls)
     kinds, lastmods = page.entry_kinds, page.entry_lastmods_ms
     is_feed = RequestKind.FEED in {page.kind, page.document_kind}
-    return Source(
+    return LinkSource(
         LinkVia.FEED if is_feed else LinkVia.SITEMAP,
         page.entry_urls,
         kinds=kinds if len(kinds) == count else (),
         lastmods_ms=lastmods if len(lastmods) == count else (),
-        is_named=True,
+        is_declared=True,
     )

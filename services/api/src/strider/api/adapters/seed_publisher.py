@@ -12,7 +12,7 @@ from strider.runtime.errors import Unavailable
 from strider.runtime.speaking import Speaker
 
 
-class SpokenSeeds:
+class KafkaSeedPublisher:
     """Speaks seeds, once the schema that they are written with is known to everybody."""
 
     def __init__(self, speaker: Speaker, *, timeout_seconds: float) -> None:
@@ -24,7 +24,7 @@ class SpokenSeeds:
         """Begin to take seeds."""
         self._is_open = True
 
-    async def submit(self, seeds: Sequence[SeedSubmitted]) -> None:
+    async def publish(self, seeds: Sequence[SeedSubmitted]) -> None:
         """Have seeds acknowledged; where that fails, some may have arrived, and all may be sent again."""
         if not self._is_open:
             raise Unavailable("kafka", "the broker has not answered since the start")
