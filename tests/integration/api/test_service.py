@@ -20,6 +20,7 @@ from strider.contracts.codec import Codec
 from strider.contracts.generated.topics import SCHEMAS, SEEDS_SUBMITTED
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import Changes, decisions_of, row_of
+from strider.runtime import log_events
 from strider.runtime.clocks import SystemClock
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import TopicPartition
@@ -63,7 +64,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 async def url_of(process: Running) -> str:
-    said = await asyncio.to_thread(process.until_said, "Serving")
+    said = await asyncio.to_thread(process.until_said, log_events.API_LISTENING.text)
     return str(said["url"])
 
 
@@ -241,9 +242,9 @@ async def test_requests_under_way_are_finished(topics: str, start: Start, databa
     [
         pytest.param({"STRIDER_API_HOST": "0.0.0.0"}, 4, "set STRIDER_API_TOKEN", id="open-to-all"),
         pytest.param(
-            {"STRIDER_API_HOST": "192.0.2.1", "STRIDER_API_TOKEN": "t"}, 4, "cannot be had", id="not-ours"
+            {"STRIDER_API_HOST": "192.0.2.1", "STRIDER_API_TOKEN": "t"}, 4, "is not available", id="not-ours"
         ),
-        pytest.param({"STRIDER_API_PORT": "taken"}, 4, "cannot be had", id="taken"),
+        pytest.param({"STRIDER_API_PORT": "taken"}, 4, "is not available", id="taken"),
     ],
 )
 async def test_an_address_that_must_not_be_is_refused(

@@ -100,17 +100,17 @@ def test_seeds_come_in_several_forms(body: str, documents: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        pytest.param(b"", "no JSON", id="nothing"),
-        pytest.param(b"\xff", "no JSON", id="no-text"),
-        pytest.param(b"[" * 100_000, "no JSON", id="too-deep"),
-        pytest.param(b"[]", "no seed in it", id="empty"),
-        pytest.param(b'{"seeds": []}', "no seed in it", id="empty-seeds"),
-        pytest.param(b'{"seeds": ["x"], "depth": 3}', "nothing else to say", id="more-than-seeds"),
+        pytest.param(b"", "not JSON", id="nothing"),
+        pytest.param(b"\xff", "not JSON", id="no-text"),
+        pytest.param(b"[" * 100_000, "not JSON", id="too-deep"),
+        pytest.param(b"[]", "contains no seeds", id="empty"),
+        pytest.param(b'{"seeds": []}', "contains no seeds", id="empty-seeds"),
+        pytest.param(b'{"seeds": ["x"], "depth": 3}', "must be the only field", id="more-than-seeds"),
         pytest.param(b"[1]", "seed 0 is neither", id="a-number"),
         pytest.param(b'["x", null]', "seed 1 is neither", id="null"),
         pytest.param(b'["1","2","3","4"]', "4 seeds, the limit is 3", id="too-many"),
         pytest.param(b'{"url": "x", "url": "y"}', "twice", id="a-name-twice"),
-        pytest.param(b"9" * 5000, "no JSON", id="endless-number"),
+        pytest.param(b"9" * 5000, "not JSON", id="endless-number"),
     ],
 )
 def test_a_body_that_is_no_list_of_seeds_is_refused_whole(body: bytes, why: str) -> None:

@@ -36,7 +36,7 @@ class KeptDoor:
     submitted: list[SeedSubmitted] = field(default_factory=list)
     failure: Exception | None = None
 
-    async def submit(self, seeds: Sequence[SeedSubmitted]) -> None:
+    async def publish(self, seeds: Sequence[SeedSubmitted]) -> None:
         if self.failure is not None:
             raise self.failure
         self.submitted += seeds
@@ -265,7 +265,7 @@ async def test_no_seed_that_can_be_crawled_is_the_callers_mistake(
 @pytest.mark.parametrize(
     ("content", "headers", "status", "why"),
     [
-        pytest.param(b"{", JSON, 422, "no JSON", id="no-json"),
+        pytest.param(b"{", JSON, 422, "not JSON", id="no-json"),
         pytest.param(b'["1","2","3","4"]', JSON, 422, "the limit is 3", id="too-many"),
         pytest.param(b" " * 2_001, JSON, 413, "larger than 2000 bytes", id="too-large"),
         pytest.param(b'{"url": "https://a.test/"}', {}, 415, "Content-Type", id="no-type"),
@@ -307,7 +307,7 @@ async def test_a_broker_that_is_away_is_told_with_a_time(world: World, client: h
 
     answer = await client.post("/api/v1/seeds", json={"url": "https://a.test/"})
 
-    assert problem_of(answer) == (503, "kafka does not answer now")
+    assert problem_of(answer) == (503, "kafka does not respond now")
     assert (answer.headers["retry-after"], "10.0.0.7" in answer.text) == ("5", False)
 
 
@@ -410,7 +410,7 @@ async def test_a_time_without_a_zone_is_utc(world: World, client: httpx.AsyncCli
         pytest.param("/api/v1/pages?hots=a.test", "hots: no such parameter; did you mean host", id="typo"),
         pytest.param("/api/v1/pages?reason=excluded", "reason: no such parameter", id="of-another-list"),
         pytest.param(f"/api/v1/pages?{'x' * 70}=1", f"{'x' * 60}…: no such parameter; known", id="endless"),
-        pytest.param("/api/v1/pages?host=a.test&host=b.test", "host: it is there more than once", id="twice"),
+        pytest.param("/api/v1/pages?host=a.test&host=b.test", "host: it is given more than once", id="twice"),
         pytest.param(f"/api/v1/pages/{KEY}?execution=x", "execution: no such parameter", id="of-a-list"),
         pytest.param("/api/v1/decisions?limits=1", "limits: no such parameter; did you mean", id="near"),
     ],
@@ -447,7 +447,7 @@ async def test_a_database_that_is_away_is_told_with_a_time(world: World, client:
 
     answer = await client.get("/api/v1/pages")
 
-    assert problem_of(answer) == (503, "postgres does not answer now")
+    assert problem_of(answer) == (503, "postgres does not respond now")
     assert (answer.headers["retry-after"], "10.0.0.7" in answer.text) == ("5", False)
 
 
@@ -457,7 +457,7 @@ async def test_a_fault_of_ours_tells_nothing_of_our_inside(world: World, client:
     with capture_logs() as lines:
         answer = await client.get("/api/v1/pages")
 
-    assert problem_of(answer) == (500, "a fault of ours; the log has it")
+    assert problem_of(answer) == (500, "internal error; see the log of the API")
     assert "secret" not in answer.text
     assert [line["exc_info"] for line in lines] == [world.records.failure]
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.link_ingestion.core import LinkFilters, admit_links
-from strider.link_ingestion.core import link_filter as ground
+from strider.link_ingestion.core import LinkFilters, admit_links, link_filter
 from strider.urls import key_of, url_hash
 from tests.unit.urls.texts import TEXTS
 
@@ -48,7 +47,7 @@ def test_hosts_and_specs_have_grounds_of_their_own() -> None:
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A crawl of a million hosts meets a billion links."""
-    monkeypatch.setattr(ground, "VERDICTS_KEPT", 1_000)
+    monkeypatch.setattr(link_filter, "MAX_CACHED_VERDICTS", 1_000)
     grounds, rules = LinkFilters(allow_private=False), some_rules()
     most = 0
     for number in range(200):

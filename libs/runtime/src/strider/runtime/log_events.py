@@ -47,6 +47,14 @@ def declared_events() -> dict[str, LogEvent]:
 
 # --- api ---
 
+API_LISTENING: Final = _info("API listening", "The HTTP API accepts connections; the field is its address.")
+API_DEPENDENCY_UNAVAILABLE: Final = _warning(
+    "API dependency unavailable", "A request was refused with 503, because a dependency did not respond."
+)
+API_REQUEST_FAILED: Final = _error(
+    "API request failed", "A route raised; the client received 500 without details."
+)
+
 
 # --- cli ---
 
@@ -67,6 +75,9 @@ def declared_events() -> dict[str, LogEvent]:
 
 
 # --- link-ingestion ---
+
+SEEDS_ACCEPTED: Final = _info("Seeds accepted", "Seeds of a run became links at depth 0; run log, summed up.")
+SEEDS_REFUSED: Final = _info("Seeds refused", "Seeds of a run were refused, by reason; run log, summed up.")
 
 
 # --- localstack ---

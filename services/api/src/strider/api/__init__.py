@@ -1,1 +1,1 @@
-"""Speaks for people: seeds in, pages out, over HTTP."""
+"""HTTP API: accepts seeds, serves pages and decisions."""

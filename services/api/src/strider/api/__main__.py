@@ -1,4 +1,4 @@
-"""settings -> adapters -> routes -> run."""
+"""Wiring: settings -> adapters -> routes -> run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .settings import ApiSettings
 
 
 def build(process: Process[ApiSettings]) -> Wiring:
-    """Put the service together. It serves before its dependencies answer, and says which do not."""
+    """Build the service definition. The API serves before its dependencies respond, and reports them."""
     settings = process.settings
     _refuse_to_be_open(settings)
     speaker = Speaker(
@@ -46,7 +46,7 @@ def build(process: Process[ApiSettings]) -> Wiring:
         produces=PRODUCES,
         dependencies=(
             Dependency("postgres", postgres.ping),
-            # Only recovering leases needs it; but whoever asks how the crawler is wants to know.
+            # Only lease recovery needs it; but the health route reports it.
             Dependency("redis", redis.ping, is_vital=False),
         ),
         connect=(server.start,),
@@ -56,10 +56,10 @@ def build(process: Process[ApiSettings]) -> Wiring:
 
 
 def _refuse_to_be_open(settings: ApiSettings) -> None:
-    """Let nobody in from elsewhere who does not show a token."""
+    """Refuse to listen beyond loopback without a token."""
     if not settings.token.get_secret_value() and not is_loopback(settings.host):
         raise StartRefused(
-            f"STRIDER_API_HOST={settings.host} is reached from elsewhere: set STRIDER_API_TOKEN, "
+            f"STRIDER_API_HOST={settings.host} is reachable from other machines: set STRIDER_API_TOKEN, "
             "or listen on 127.0.0.1"
         )
 

@@ -1,4 +1,4 @@
-"""What can be set about the API."""
+"""Settings of the API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strider.runtime.settings_types import PositiveSeconds
 
 
 class ApiSettings(CrawlSettings):
-    """api: where it listens, who may ask, and how much."""
+    """api: its address, its token, its limits."""
 
     PREFIX: ClassVar[str] = "STRIDER_API_"
 
@@ -20,12 +20,12 @@ class ApiSettings(CrawlSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8060
     """Port to listen on; 0 chooses a free one and logs it."""
     token: SecretStr = SecretStr("")
-    """What callers must send as `Authorization: Bearer …`; empty: whoever reaches the address may ask."""
+    """Token that clients must send as `Authorization: Bearer …`; empty: no token, loopback only."""
     max_seeds: Annotated[int, Field(ge=1, le=100_000)] = 1_000
     """Most seeds in one request."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 4 * 1024 * 1024
-    """Largest body of a request."""
+    """Largest body of a request, in bytes."""
     publish_timeout_seconds: PositiveSeconds = 10.0
     """How long a request waits for the broker to acknowledge its seeds."""
     max_connections: Annotated[int, Field(ge=1)] = 256
-    """Connections at a time; beyond it callers are asked to come later."""
+    """Connections at a time; beyond it clients receive 503."""

@@ -1,1 +1,1 @@
-"""Reads seeds and pages, writes links-discovered and pages-settled: the one way in."""
+"""Link ingestion: reads seeds and pages, publishes links-discovered and pages-settled."""

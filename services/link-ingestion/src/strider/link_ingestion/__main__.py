@@ -1,4 +1,4 @@
-"""settings -> specs, seen-set -> topology -> run."""
+"""Wiring: settings -> crawl specs, seen-set -> topology -> run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .topology import (
 
 
 def build(process: Process[LinkIngestionSettings]) -> Wiring:
-    """Put the service together."""
+    """Build the service definition."""
     settings, clock = process.settings, process.clock
     redis = connect(redis_options(settings.redis))
     specs = SpecShelf(process.bus, process.codec, clock=clock)
@@ -52,7 +52,7 @@ def build(process: Process[LinkIngestionSettings]) -> Wiring:
 
 
 def policy_of(settings: LinkIngestionSettings) -> IngestionPolicy:
-    """Read what holds for all crawls."""
+    """Return the settings that apply to all crawls."""
     return IngestionPolicy(
         shards=settings.run.shards,
         allow_private=settings.crawl.allow_private,
@@ -62,7 +62,7 @@ def policy_of(settings: LinkIngestionSettings) -> IngestionPolicy:
 
 
 def main() -> int:
-    """Run until told to stop."""
+    """Run until stopped."""
     return run_service("link-ingestion", LinkIngestionSettings, build)
 
 

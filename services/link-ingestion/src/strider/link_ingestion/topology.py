@@ -1,11 +1,11 @@
-"""Two ways in, and the way round.
+"""Topology of link ingestion: seeds and pages in, links and settlements out.
 
-    seeds-submitted ─▶ sow ─▶ crawl-specs, then links-discovered · urls-decided
-    pages-validated ─▶ admit ─▶ seen? ─▶ links-discovered · urls-decided, then pages-settled
-    pages-rejected ─▶ pages-settled, unless pages-validated has what closes the page behind its parts
+    seeds-submitted ─▶ accept_seed ─▶ crawl-specs, then links-discovered · urls-decided
+    pages-validated ─▶ admit_links ─▶ seen-set ─▶ links-discovered · urls-decided, then pages-settled
+    pages-rejected ─▶ pages-settled, unless a closing event on pages-validated follows the page's parts
 
-Seeds and pages are two consumers, so that a flood of seeds delays no page. A page is settled after
-its links are with the broker; a crawl spec is declared before the first link that names it.
+Seeds and pages are two consumers, so that a flood of seeds delays no page. A page is settled after its links
+are acknowledged by the broker; a crawl spec is published before the first link that names it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ PAGE_FIELDS: Final = (
     *("entry_urls", "entry_lastmods_ms", "entry_kinds", "is_last_part"),
     *("status", "etag", "last_modified", "total_us", "body_bytes", "error_message"),
 )
-"""What of a page its links are judged by, and what it is settled with."""
+"""Fields of a page that its links are judged by and that settle it."""
 
 USED_FIELDS: Final = tuple(f"page.{name}" for name in PAGE_FIELDS)
 
@@ -84,45 +84,45 @@ PAGES_GROUP: Final = "link-ingestion-pages"
 REPLAY_HEADER: Final = "replay-id"
 
 RULES_KEPT: Final = 1_024
-"""Crawl specs whose rules are ready; patterns are compiled once for each."""
+"""Crawl specs whose compiled rules are kept; patterns are compiled once for each."""
 
 
 class CrawlSpecs(Protocol):
-    """The crawl specs that were declared."""
+    """The published crawl specs."""
 
     async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
-        """Give those that exist; raises Unavailable where that cannot be said."""
+        """Return those that exist; raises Unavailable where that is unknown."""
 
     def declaration(self, spec: CrawlSpecDeclared) -> Say | None:
-        """Give what declares a spec; None where that was done."""
+        """Return the event that publishes a spec; None where that was done."""
 
     def keep(self, specs: Iterable[CrawlSpecDeclared]) -> None:
-        """Take specs whose declaration was acknowledged."""
+        """Keep specs whose publication was acknowledged."""
 
 
 class SeenSet(Protocol):
-    """What the frontier has seen. Asked to spare the bus; the scheduler decides again."""
+    """The frontier's seen-set. Queried only to save messages; the scheduler decides again."""
 
     async def seen(
         self, fingerprints: Mapping[tuple[int, str], Sequence[int]]
     ) -> Mapping[tuple[int, str], Sequence[bool]]:
-        """For each (shard, seen scope), say which fingerprints are known; raises Unavailable."""
+        """Return, for each (shard, seen scope), which fingerprints are seen; raises Unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestionPolicy:
-    """What holds for all crawls of a deployment."""
+    """Settings that apply to all crawls of a deployment."""
 
     shards: int
     allow_private: bool = False
     refusals_listed: int = 200
-    """Of one page, told one by one."""
+    """Refused links of one page that are listed."""
     discovers_feeds: bool = False
-    """Whether feeds that start pages name are links."""
+    """Whether feeds of start pages are links."""
 
 
 class SeedIngestion:
-    """Turns wishes into links at depth 0."""
+    """Turns seeds into links at depth 0."""
 
     def __init__(
         self,
@@ -140,35 +140,35 @@ class SeedIngestion:
         self._note = note
 
     def subscriptions(self) -> tuple[Reads, ...]:
-        """Say which topic goes to which method."""
+        """Return the topics and their handlers."""
         return (Reads(SEEDS_SUBMITTED, batch=self.on_seeds, is_door=True),)
 
     async def on_seeds(self, seeds: Sequence[tuple[SeedSubmitted, Record]]) -> Effects:
-        """Sow what one poll has brought. Specs are spoken before the links that name them."""
-        wishes = [(seed, record) for seed, record in seeds if not is_replayed(record)]
-        if not wishes:
+        """Accept or refuse the seeds of one poll. Specs are published before the links that name them."""
+        fresh = [(seed, record) for seed, record in seeds if not is_replayed(record)]
+        if not fresh:
             return Effects(outcome="replayed")
-        known = await self._specs.known({seed.crawl_spec_id for seed, _ in wishes if seed.crawl_spec_id})
-        taken: list[AcceptedSeed] = []
+        known = await self._specs.known({seed.crawl_spec_id for seed, _ in fresh if seed.crawl_spec_id})
+        accepted: list[AcceptedSeed] = []
         refused: list[RefusedSeed] = []
-        for seed, record in wishes:
-            answer = accept_seed(
+        for seed, record in fresh:
+            result = accept_seed(
                 seed,
                 SeedPosition(record.topic, record.partition, record.offset),
                 timestamp_ms=record.timestamp,
                 known_specs=known,
                 allow_private=self._policy.allow_private,
             )
-            if isinstance(answer, AcceptedSeed):
-                taken.append(answer)
+            if isinstance(result, AcceptedSeed):
+                accepted.append(result)
             else:
-                refused.append(answer)
-        self._count("seed_taken", len(taken))
+                refused.append(result)
+        self._count("seed_taken", len(accepted))
         self._count("seed_refused", len(refused))
-        return self._effects(taken, refused)
+        return self._effects(accepted, refused)
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
-        """Say of a seed that went to the dead letters why nothing comes of its URL, where it names one."""
+        """Refuse the URL of a seed that went to the dead letters, where its bytes contain one."""
         place = SeedPosition(record.topic, record.partition, record.offset)
         refused = refuse_undecodable(written(record.value) or b"", reason, place)
         if refused is None or is_replayed(record):
@@ -176,31 +176,31 @@ class SeedIngestion:
         self._count("seed_refused", 1)
         return self._effects([], [refused])
 
-    def _effects(self, taken: Sequence[AcceptedSeed], refused: Sequence[RefusedSeed]) -> Effects:
+    def _effects(self, accepted: Sequence[AcceptedSeed], refused: Sequence[RefusedSeed]) -> Effects:
         now_ms = now_ms_of(self._clock)
-        parcels = LinkBatches(self._policy.shards, spoken_at_ms=now_ms)
-        specs = {sown.spec.crawl_spec_id: sown.spec for sown in taken if sown.spec is not None}
-        for sown in taken:
-            parcels.add(shard_of_host(sown.host, self._policy.shards), sown.item, sown.origin)
+        batches = LinkBatches(self._policy.shards, spoken_at_ms=now_ms)
+        specs = {seed.spec.crawl_spec_id: seed.spec for seed in accepted if seed.spec is not None}
+        for seed in accepted:
+            batches.add(shard_of_host(seed.host, self._policy.shards), seed.item, seed.origin)
         declarations = [say for spec in specs.values() if (say := self._specs.declaration(spec)) is not None]
 
         async def keep() -> None:
             self._specs.keep(specs.values())
-            note_seeds(self._note, taken, refused)
+            note_seeds(self._note, accepted, refused)
 
         return Effects(
             say=declarations,
             close=(
-                *publish_links(parcels),
+                *publish_links(batches),
                 *(Say(URLS_DECIDED, each) for each in seed_refusal_events(refused, now_ms=now_ms)),
             ),
             remember=keep,
-            outcome="sown" if taken else "refused",
+            outcome="sown" if accepted else "refused",
         )
 
 
 class PageIngestion:
-    """Turns pages into the links that are worth a visit, and settles them."""
+    """Turns pages into new links, and settles the pages."""
 
     def __init__(
         self,
@@ -217,17 +217,17 @@ class PageIngestion:
         self._clock = clock
         self._count = count
         self._rules: dict[str, SpecRules] = {}
-        self._grounds = LinkFilters(allow_private=policy.allow_private)
+        self._filters = LinkFilters(allow_private=policy.allow_private)
 
     def subscriptions(self) -> tuple[Reads, ...]:
-        """Say which topic goes to which method."""
+        """Return the topics and their handlers."""
         return (
             Reads(PAGES_VALIDATED, batch=self.on_validated, fields=USED_FIELDS),
             Reads(PAGES_REJECTED, batch=self.on_rejected),
         )
 
     async def on_validated(self, pages: Sequence[tuple[PageValidated, Record]]) -> Effects:
-        """Admit the links of what one poll has brought, with one question to the seen-set."""
+        """Filter the links of one poll's pages, with one query to the seen-set."""
         fresh = [(event, record) for event, record in pages if not is_replayed(record)]
         if not fresh:
             return Effects(outcome="replayed")
@@ -238,18 +238,18 @@ class PageIngestion:
             else:
                 own.append(event.page)
         specs = await self._specs.known({page.crawl_spec_id for page in own})
-        visits = [self._admit(page, specs.get(page.crawl_spec_id)) for page in own]
-        sieve = LinkDeduplicator(self._policy.shards)
-        for visit in visits:
-            sieve.add(visit)
-        question = sieve.seen_query()
-        answers = await self._seen.seen(question) if question else {}
-        parcels = LinkBatches(self._policy.shards, spoken_at_ms=now_ms_of(self._clock))
-        sieve.apply(answers, parcels)
-        return self._effects(visits, parcels, closed)
+        admitted = [self._admit(page, specs.get(page.crawl_spec_id)) for page in own]
+        dedup = LinkDeduplicator(self._policy.shards)
+        for page in admitted:
+            dedup.add(page)
+        query = dedup.seen_query()
+        reply = await self._seen.seen(query) if query else {}
+        batches = LinkBatches(self._policy.shards, spoken_at_ms=now_ms_of(self._clock))
+        dedup.apply(reply, batches)
+        return self._effects(admitted, batches, closed)
 
     async def on_rejected(self, pages: Sequence[tuple[PageRejected, Record]]) -> Effects:
-        """Settle what was no content; where there may be links to wait for, what follows them does that."""
+        """Settle rejected pages, except where a closing event follows their parts."""
         now_ms = now_ms_of(self._clock)
         settled = [
             Say(PAGES_SETTLED, settle_rejected(page, now_ms=now_ms))
@@ -259,7 +259,7 @@ class PageIngestion:
         return Effects(close=settled, outcome="settled" if settled else "passed_over")
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
-        """Settle a page whose message went to the dead letters, so that nobody waits for it."""
+        """Settle a page whose message went to the dead letters, so that its entry closes."""
         if is_replayed(record) or has_more(record.headers):
             return NOTHING
         settled = settle_undecodable(record.headers, reason, now_ms=now_ms_of(self._clock))
@@ -267,8 +267,10 @@ class PageIngestion:
 
     def _admit(self, page: PageParsed, spec: CrawlSpecDeclared | None) -> AdmittedPage:
         rules = self._rules_of(spec)
-        policy, ground = self._policy, self._grounds.filter_for(page.url, rules)
-        admission = admit_links(page, ground, listed=policy.refusals_listed, feeds=policy.discovers_feeds)
+        policy, link_filter = self._policy, self._filters.filter_for(page.url, rules)
+        admission = admit_links(
+            page, link_filter, listed=policy.refusals_listed, feeds=policy.discovers_feeds
+        )
         return AdmittedPage(page, rules, admission)
 
     def _rules_of(self, spec: CrawlSpecDeclared | None) -> SpecRules:
@@ -282,39 +284,39 @@ class PageIngestion:
         return rules
 
     def _effects(
-        self, visits: Sequence[AdmittedPage], parcels: LinkBatches, closed: Sequence[PageSettled]
+        self, admitted: Sequence[AdmittedPage], batches: LinkBatches, closed: Sequence[PageSettled]
     ) -> Effects:
         now_ms = now_ms_of(self._clock)
         refusals = [
             Say(
                 URLS_DECIDED,
-                link_refusals_event(visit.page, admission.refusals, depth=admission.depth, now_ms=now_ms),
+                link_refusals_event(page.page, admission.refusals, depth=admission.depth, now_ms=now_ms),
             )
-            for visit in visits
-            if (admission := visit.admission).refusals.count
+            for page in admitted
+            if (admission := page.admission).refusals.count
         ]
         settled = [Say(PAGES_SETTLED, each) for each in closed]
-        for visit in visits:
-            counts = visit.counts()
+        for page in admitted:
+            counts = page.counts()
             self._count("taken", counts.accepted)
             self._count("seen", counts.seen)
             self._count("refused", counts.refused)
             # Of a sitemap in several parts, the last one settles the page.
-            if visit.page.is_last_part:
-                settled.append(Say(PAGES_SETTLED, settle(visit.page, counts, now_ms=now_ms)))
-        return Effects(say=(*publish_links(parcels), *refusals), close=settled, outcome="settled")
+            if page.page.is_last_part:
+                settled.append(Say(PAGES_SETTLED, settle(page.page, counts, now_ms=now_ms)))
+        return Effects(say=(*publish_links(batches), *refusals), close=settled, outcome="settled")
 
 
-def publish_links(parcels: LinkBatches) -> list[Say]:
-    """Say what was gathered, each message to its shard."""
-    return [Say(LINKS_DISCOVERED, event, partition=event.shard) for event in parcels.events()]
+def publish_links(batches: LinkBatches) -> list[Say]:
+    """Return the batches as events, each for its shard."""
+    return [Say(LINKS_DISCOVERED, event, partition=event.shard) for event in batches.events()]
 
 
 def is_replayed(record: Record) -> bool:
-    """Tell a message that is replayed: its links went their way when it was new."""
+    """Whether a message is replayed: its links were published when it was new."""
     return any(name == REPLAY_HEADER for name, _ in record.headers)
 
 
 def now_ms_of(clock: Clock) -> int:
-    """Give the wall-clock time for records."""
+    """Return the wall-clock time for records."""
     return round(clock.now().timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""The broker, PostgreSQL, Redis and uvicorn behind the API's ports."""
+"""Adapters behind the API's ports: broker, PostgreSQL, Redis, uvicorn."""
 
 from .http_server import HttpServer
 from .lease_recovery import RedisLeaseRecovery

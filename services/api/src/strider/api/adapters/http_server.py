@@ -1,4 +1,4 @@
-"""uvicorn within our process: our signals, our logs, our order of stopping."""
+"""uvicorn within the service's process: its signals, its logs, its order of stopping."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import uvicorn
 
+from strider.runtime import log_events
 from strider.runtime.errors import StartRefused
 from strider.runtime.logs import logger
 
 GRACE_SECONDS: Final = 3
-"""For requests under way when the process is to stop; the runtime gives a part 5 s to close."""
+"""For requests in flight when the process stops; the runtime gives a part 5 s to close."""
 _POLL_SECONDS: Final = 0.02
 
 _log = logger("api")
@@ -52,7 +53,7 @@ class HttpServer:
         self._serving: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Listen and serve; raises StartRefused where the address cannot be had."""
+        """Listen and serve; raises StartRefused where the address is not available."""
         listener = _listening(self._host, self._port)
         address = listener.getsockname()
         self._serving = asyncio.create_task(self._server.serve(sockets=[listener]), name="http")
@@ -61,15 +62,15 @@ class HttpServer:
                 await self._serving
             await asyncio.sleep(_POLL_SECONDS)
         name = f"[{address[0]}]" if ":" in address[0] else address[0]
-        _log.info("Serving", url=f"http://{name}:{address[1]}")
+        _log.emit(log_events.API_LISTENING, url=f"http://{name}:{address[1]}")
 
     async def run(self) -> None:
-        """Last as long as the server does; raises what ended it."""
-        assert self._serving is not None, "it is started first"
+        """Run as long as the server does; raises what ended it."""
+        assert self._serving is not None, "call start() first"
         await asyncio.shield(self._serving)
 
     async def close(self) -> None:
-        """Take no more requests, and finish those under way."""
+        """Accept no more requests, and finish those in flight."""
         if self._serving is None:
             return
         self._server.should_exit = True
@@ -89,6 +90,8 @@ def _listening(host: str, port: int) -> socket.socket:
         listener.bind(address)
     except OSError as failure:
         listener.close()
-        raise StartRefused(f"STRIDER_API_PORT: {host}:{port} cannot be had: {failure.strerror}") from failure
+        raise StartRefused(
+            f"STRIDER_API_PORT: {host}:{port} is not available: {failure.strerror}"
+        ) from failure
     listener.setblocking(False)  # noqa: FBT003  # the library's own shape
     return listener

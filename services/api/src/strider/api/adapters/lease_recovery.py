@@ -1,4 +1,4 @@
-"""The frontier's working set, as far as people may reach into it."""
+"""Recovery of unstarted leases in the frontier's working set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class RedisLeaseRecovery:
         self._shards = shards
 
     async def recover(self, *, older_than_seconds: int) -> int:
-        """End those that nobody has begun for so long, shard by shard: it may be said again."""
+        """End leases that no fetcher has started for so long, shard by shard; it may be repeated."""
         milliseconds, recovered = older_than_seconds * 1000, 0
         for shard in range(self._shards):
             recovered += await self._tending.recover(shard, older_than_ms=milliseconds)

@@ -11,7 +11,7 @@ from strider.stores.errors import Rejected
 from strider.stores.postgres import PART, Postgres
 
 _NOT_OUR_TABLES: Final = frozenset({"42P01", "42703", "42501"})
-"""No such table or column, or no right to it: somebody has to migrate."""
+"""No such table or column, or no right to it: the database must be migrated."""
 
 
 class PostgresReadModels:
@@ -21,7 +21,7 @@ class PostgresReadModels:
         self._postgres = postgres
 
     async def find(self, query: SqlQuery) -> Sequence[Mapping[str, Any]]:
-        """Give the rows of a query."""
+        """Return the rows of a query."""
         try:
             return [dict(row) for row in await self._postgres.fetch(query.sql, *query.arguments)]
         except Rejected as refusal:

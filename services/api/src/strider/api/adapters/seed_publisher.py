@@ -1,4 +1,4 @@
-"""Seeds on their topic: acknowledged by the broker, or the caller is told."""
+"""Publishes seeds and waits for the broker's acknowledgement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strider.runtime.speaking import Speaker
 
 
 class KafkaSeedPublisher:
-    """Speaks seeds, once the schema that they are written with is known to everybody."""
+    """Publishes seeds, once their schema is published."""
 
     def __init__(self, speaker: Speaker, *, timeout_seconds: float) -> None:
         self._speaker = speaker
@@ -21,13 +21,13 @@ class KafkaSeedPublisher:
         self._is_open = False
 
     def open(self) -> None:
-        """Begin to take seeds."""
+        """Start the producer."""
         self._is_open = True
 
     async def publish(self, seeds: Sequence[SeedSubmitted]) -> None:
-        """Have seeds acknowledged; where that fails, some may have arrived, and all may be sent again."""
+        """Publish seeds; on failure some may have arrived, and all may be sent again."""
         if not self._is_open:
-            raise Unavailable("kafka", "the broker has not answered since the start")
+            raise Unavailable("kafka", "the broker has not responded since the start")
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 await self._speaker.speak([Say(SEEDS_SUBMITTED, seed) for seed in seeds])

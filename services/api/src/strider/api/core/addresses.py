@@ -1,7 +1,7 @@
-"""Who can reach an address, and whom a request means.
+"""Checks of listening addresses and Host headers.
 
-Without a token whoever reaches the API may use it, so it must be reached from this machine alone:
-also not by a web page in this machine's browser, under a name that was made to lead here.
+Without a token every client that reaches the API may use it, so it must be reachable from this machine alone:
+also not by a web page in this machine's browser, under a name that resolves here (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ LOCAL: Final = "localhost"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens here."""
+    """Whether only this machine reaches a listening address."""
     if host.lower() == LOCAL:
         return True
     try:

@@ -1,4 +1,4 @@
-"""What a list is narrowed to: each filter read as the crawler would read it, before a database is asked."""
+"""Filters of lists, each parsed as the crawler would parse it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from strider.urls import Refused, as_found, host, key_of, registrable_domain, ur
 
 _KEY: Final = re.compile(r"[0-9a-f]{64}")
 _SHOWN_CHARACTERS: Final = 60
-"""Of a name that is no parameter."""
+"""Of a name that is not a parameter."""
 
 
 class InvalidFilterError(ValueError):
-    """A filter that nothing can fit; `name` is the parameter's."""
+    """A filter that no row can match; `name` is the parameter's."""
 
     def __init__(self, name: str, detail: str) -> None:
         super().__init__(f"{name}: {detail}")
@@ -27,7 +27,7 @@ class InvalidFilterError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ListFilters:
-    """Only what fits all of these; None fits everything."""
+    """Rows that match all of these; None matches everything."""
 
     url_key: str | None = None
     host: str | None = None
@@ -42,7 +42,7 @@ class ListFilters:
 
 
 def check_names(given: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse what would be passed over: a filter that is misspelt, or said twice, narrows nothing."""
+    """Refuse unknown or repeated parameters: they would silently filter nothing."""
     for name in dict.fromkeys(given):
         shown = name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…"
         if name not in known:
@@ -50,11 +50,11 @@ def check_names(given: Sequence[str], known: Sequence[str]) -> None:
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
             raise InvalidFilterError(shown, f"no such parameter; {hint}")
         if given.count(name) > 1:
-            raise InvalidFilterError(shown, "it is there more than once")
+            raise InvalidFilterError(shown, "it is given more than once")
 
 
 def url_to_key(url: str) -> str:
-    """Give the key of a URL, however it is written."""
+    """Return the key of a URL, in any notation."""
     found = as_found(url)
     if isinstance(found, Refused):
         detail = f" ({found.detail})" if found.detail else ""
@@ -63,16 +63,16 @@ def url_to_key(url: str) -> str:
 
 
 def key_filter(key: str) -> str:
-    """Take a key, in either case of letters."""
+    """Return a key, given in upper or lower case."""
     if not _KEY.fullmatch(key.lower()):
         raise InvalidFilterError("key", "a key is 64 hexadecimal digits")
     return key.lower()
 
 
 def host_filter(name: str, text: str) -> tuple[str, str]:
-    """Give a host as URLs have it, and its registrable domain."""
+    """Return a host as in URLs, and its registrable domain."""
     found = as_found(f"http://{text}/") if text and not re.search(r"[/\\?#@\s]", text) else Refused("bad_url")
     if isinstance(found, Refused):
-        raise InvalidFilterError(name, "that is no host name")
+        raise InvalidFilterError(name, "it is not a host name")
     plain = host(found)
     return plain, registrable_domain(plain)

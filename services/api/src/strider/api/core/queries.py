@@ -1,7 +1,7 @@
-"""From filters to SQL: fixed texts, and values as parameters.
+"""SQL for filters: fixed texts, and values as parameters.
 
-Newest first, by moment and keys, so that a cursor finds its place by the same index that the list is
-read by. A host is looked for within its domain, which has an index.
+Newest first, by time and keys, so that a cursor is found by the same index that the list is read by. A host
+is searched within its domain, which has an index.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PAGE_COLUMNS: Final = (
     "first_crawled_at",
     "changed_at",
 )
-"""What a list shows of a page; the text is only shown of one."""
+"""Columns of a page in a list; the text is in the detail only."""
 
 DECISION_COLUMNS: Final = (
     "id",
@@ -84,7 +84,7 @@ class SqlQuery:
 
 @dataclass(slots=True)
 class _Conditions:
-    """Conditions that come together, numbered as they come."""
+    """Conditions joined by AND, with numbered parameters."""
 
     texts: list[str] = field(default_factory=list)
     arguments: list[Any] = field(default_factory=list)
@@ -104,7 +104,7 @@ class _Conditions:
 
 
 def pages_query(filters: ListFilters, *, after: ListCursor | None, limit: int) -> SqlQuery:
-    """List pages, newest first; one more than the limit tells that there are more."""
+    """List pages, newest first; one more than the limit shows that there are more."""
     conditions = _shared(filters, "crawled_at")
     conditions.equal("status_code", filters.status_code)
     if after is not None:
@@ -115,7 +115,7 @@ def pages_query(filters: ListFilters, *, after: ListCursor | None, limit: int) -
 
 
 def decisions_query(filters: ListFilters, *, after: ListCursor | None, limit: int) -> SqlQuery:
-    """List decisions, newest first; one more than the limit tells that there are more."""
+    """List decisions, newest first; one more than the limit shows that there are more."""
     conditions = _shared(filters, "decided_at")
     conditions.equal("status_code", filters.status_code)
     conditions.equal("decision", filters.decision)
@@ -126,7 +126,7 @@ def decisions_query(filters: ListFilters, *, after: ListCursor | None, limit: in
 
 
 def page_query(url_key: str, job_id: str | None) -> SqlQuery:
-    """Find one page with its text: of the job named, else the one that was crawled last."""
+    """Find one page with its text: of the named job, else the one that was crawled last."""
     conditions = _Conditions()
     conditions.equal("url_key", url_key)
     conditions.equal("job_id", job_id)

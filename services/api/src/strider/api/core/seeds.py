@@ -1,8 +1,8 @@
-"""What a body of seeds says, and which of them can be crawled at all.
+"""Parse a body of seeds, and decide which of them can be crawled at all.
 
-Each seed goes through the same door as a JSON document that anybody puts on the topic; here only
-the forms of a body are read, and what any crawler can say of a URL at once is said at once. Scope,
-specs and all that needs memory is decided further on, and told by `urls-decided`.
+Each seed passes the same checks as a JSON document on the topic; only the forms of a body are parsed here,
+and what can be decided from a URL alone is decided at once. Scope, crawl specs and everything that needs
+state are decided by link-ingestion, and reported on `urls-decided`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from strider.urls import (
 BAD_SEED: Final = DecisionReason.BAD_SEED
 BAD_URL: Final = DecisionReason.BAD_URL
 TOLD_CHARACTERS: Final = 500
-"""Of a text that is no URL, in an answer."""
+"""Of a text that is not a URL, in a response."""
 
 
 class InvalidBodyError(ValueError):
-    """A body that is no list of seeds."""
+    """A body that is not a list of seeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeedDocument:
-    """One seed of a body: its document, and the URL that it names, for the answer."""
+    """One seed of a body: its document, and the URL in it, for the response."""
 
     document: bytes
     url: str
@@ -46,10 +46,10 @@ class SeedDocument:
 
 @dataclass(frozen=True, slots=True)
 class SeedResult:
-    """What became of one seed."""
+    """Result for one seed."""
 
     url: str
-    """As it will be fetched; as it was sent, where it is refused."""
+    """In wire form; as it was sent, where it is refused."""
     accepted: bool
     url_key: str = ""
     job_id: str = ""
@@ -58,27 +58,29 @@ class SeedResult:
 
 
 def read_body(body: bytes, *, max_seeds: int) -> list[SeedDocument]:
-    """Read one seed, a list of them, or `{"seeds": [...]}`; in a list a text stands for its URL."""
+    """Parse one seed, a list of them, or `{"seeds": [...]}`; in a list a text stands for its URL."""
     try:
         value = json.loads(body, object_pairs_hook=_unique)
     except InvalidBodyError:
         raise
     except (ValueError, RecursionError) as failure:
-        raise InvalidBodyError(f"the body is no JSON: {failure}") from failure
+        raise InvalidBodyError(f"the body is not JSON: {failure}") from failure
     if isinstance(value, dict) and "seeds" in value:
         if len(value) > 1:
-            raise InvalidBodyError("beside `seeds` there is nothing else to say; put it into each seed")
+            raise InvalidBodyError(
+                "`seeds` must be the only field of the object; set other fields in each seed"
+            )
         value = value["seeds"]
     items = value if isinstance(value, list) else [value]
     if not items:
-        raise InvalidBodyError("there is no seed in it")
+        raise InvalidBodyError("the body contains no seeds")
     if len(items) > max_seeds:
         raise InvalidBodyError(f"{len(items)} seeds, the limit is {max_seeds}")
     return [_sent(item, number) for number, item in enumerate(items)]
 
 
 def validate_seed(seed: SeedSubmitted, *, allow_private: bool) -> SeedResult:
-    """Say whether a seed can be crawled, as far as the seed alone tells."""
+    """Return whether a seed can be crawled, as far as the seed alone decides it."""
     if fault := _pattern_fault(seed):
         return refused(seed.url, BAD_SEED, fault)
     found = as_found(seed.url)
@@ -106,7 +108,7 @@ def _sent(item: Any, number: int) -> SeedDocument:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise InvalidBodyError("a name is there twice in one object")
+        raise InvalidBodyError("an object contains a name twice")
     return document
 
 
@@ -119,7 +121,7 @@ def _pattern_fault(seed: SeedSubmitted) -> str:
 
 
 def _detail(refusal: Refused, text: str) -> str:
-    """Suggest what people forget: the scheme."""
+    """Suggest the scheme, where only that is missing."""
     if refusal.reason != BAD_URL or "://" in text:
         return refusal.detail
     guess = as_found(f"https://{text.strip()}")

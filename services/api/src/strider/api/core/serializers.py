@@ -1,4 +1,4 @@
-"""Rows as callers see them."""
+"""Rows of the database as JSON for clients."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _JSON: Final = ("redirect_chain", "warnings", "metadata")
 
 
 def page_view(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Show a page; what the database keeps as JSON is given as what it says."""
+    """Serialize a page; JSON columns become values."""
     return {name: json.loads(value) if name in _JSON else value for name, value in row.items()}
 
 
 def decision_view(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Show a decision; a depth that plays no part is none."""
+    """Serialize a decision; an unused depth becomes null."""
     view = dict(row)
     view["depth"] = None if view["depth"] < 0 else view["depth"]
     view["status_code"] = view["status_code"] or None

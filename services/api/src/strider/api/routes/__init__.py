@@ -1,6 +1,6 @@
-"""HTTP in, seeds-submitted and rows out.
+"""Routes of the HTTP API: seeds in, rows out.
 
-POST /api/v1/seeds ─▶ judge ─▶ seeds-submitted
+POST /api/v1/seeds ─▶ validate ─▶ seeds-submitted
 GET  /api/v1/pages · /api/v1/decisions ─▶ query ─▶ crawled_pages · url_decisions
 POST /api/v1/frontier/recover ─▶ leases in Redis
 GET  /health
@@ -41,7 +41,7 @@ PRODUCES: Final = (SEEDS_SUBMITTED,)
 
 @dataclass(frozen=True, slots=True)
 class ApiParts:
-    """What the routes work with."""
+    """Adapters and settings of the routes."""
 
     seeds: SeedSubmission
     records: ReadModels
@@ -52,7 +52,7 @@ class ApiParts:
 
 
 def build_app(parts: ApiParts) -> FastAPI:
-    """Put the routes together. No page of documentation: it would load its scripts from elsewhere."""
+    """Build the application. No documentation page: it would load scripts from another host."""
     app = FastAPI(
         title="Strider",
         version=parts.version,

@@ -1,8 +1,8 @@
-"""Who may ask.
+"""Authentication by token, or by loopback.
 
-With a token, whoever sends it. Without one the API listens to this machine alone, and a request
-must mean it: a page in this machine's browser may be made to send requests here, under a foreign
-name and in forms that need nobody's leave, and those are turned away.
+With a token, every client that sends it. Without one the API listens on loopback only, and a request must
+name this machine: a page in a browser here can be made to send requests under a foreign name and in forms
+that need no permission (CSRF), and those are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Guard = Callable[..., Awaitable[None]]
 
 
 def token_check(token: str) -> Guard:
-    """Make what lets a request pass."""
+    """Return the dependency that checks a request."""
     expected = token.encode()
 
     async def with_token(
@@ -40,13 +40,13 @@ def token_check(token: str) -> Guard:
 
     async def from_here(request: Request) -> None:
         if not is_own_name(request.headers.get("host", "")):
-            raise ProblemError(421, "without a token this API answers to the names of its own machine only")
+            raise ProblemError(421, "without a token this API accepts the names of its own machine only")
 
     return with_token if token else from_here
 
 
 def require_json(request: Request) -> None:
-    """Refuse what a foreign web page may send without asking: only JSON makes a browser ask first."""
+    """Refuse bodies that a foreign web page may send: only JSON makes a browser ask for permission first."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise ProblemError(415, "send JSON, with `Content-Type: application/json`")

@@ -1,4 +1,4 @@
-"""POST /api/v1/frontier/recover -> leases that no fetcher has begun -> given back."""
+"""Route of lease recovery: POST /api/v1/frontier/recover."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .auth import require_json
 from .response_models import RecoveryResponse, problems
 
 STALE_SECONDS = 300
-"""Longer than any request waits for a fetcher that is well."""
+"""Longer than any request waits for a healthy fetcher."""
 
 
 class LeaseRecovery(Protocol):
-    """Requests that were given out; may raise Unavailable."""
+    """Released requests; may raise Unavailable."""
 
     async def recover(self, *, older_than_seconds: int) -> int:
-        """End those that nobody has begun for so long; gives how many."""
+        """End leases that no fetcher has started for so long; returns how many."""
 
 
 def frontier_routes(leases: LeaseRecovery) -> APIRouter:
-    """Make the routes."""
+    """Build the routes."""
     router = APIRouter(tags=["frontier"])
 
     @router.post("/api/frontier/recover", include_in_schema=False)
@@ -30,9 +30,9 @@ def frontier_routes(leases: LeaseRecovery) -> APIRouter:
         request: Request,
         older_than_seconds: Annotated[int, Query(ge=1, le=86_400)] = STALE_SECONDS,
     ) -> RecoveryResponse:
-        """Give requests back that no fetcher has begun for so long: their URLs are pending again.
+        """Return requests to the queue that no fetcher has started for so long: their URLs are pending again.
 
-        A request that was begun ends by its own deadline, since its host must not be asked beside it.
+        A started request ends by its own deadline, because its host must not get a second request beside it.
         """
         require_json(request)
         return RecoveryResponse(recovered=await leases.recover(older_than_seconds=older_than_seconds))

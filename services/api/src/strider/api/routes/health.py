@@ -1,4 +1,4 @@
-"""How the API is, for whoever asks: anonymous, and without saying more than that."""
+"""Health route: anonymous, without internal details."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from .response_models import HealthResponse
 
 
 class ReadinessReport(Protocol):
-    """How the process is."""
+    """State of the process."""
 
     def report(self) -> dict[str, Any]:
-        """Say `ready`, and the `dependencies` with their `ok`."""
+        """Return `ready`, and the `dependencies` with their `ok`."""
 
 
 def health_routes(condition: ReadinessReport, version: str) -> APIRouter:
-    """Make the routes."""
+    """Build the routes."""
     router = APIRouter(tags=["health"])
 
     @router.get("/health", include_in_schema=False)
     @router.get("/api/v1/health", response_model=HealthResponse, responses={503: {"model": HealthResponse}})
     async def health(response: Response) -> HealthResponse:
-        """Say whether seeds are taken and pages are found now; 503 where not all of that works."""
+        """Return whether seeds are accepted and pages are served now; 503 where not all of that works."""
         report = condition.report()
         is_ok = bool(report["ready"])
         response.status_code = 200 if is_ok else 503

@@ -1,4 +1,4 @@
-"""GET /api/v1/pages, /api/v1/pages/{key}, /api/v1/decisions -> query -> rows."""
+"""Routes of the read models: pages and decisions."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class ReadModels(Protocol):
     """The read models."""
 
     async def find(self, query: core.SqlQuery) -> Sequence[Mapping[str, Any]]:
-        """Give the rows of a query; may raise Unavailable."""
+        """Return the rows of a query; may raise Unavailable."""
 
 
 async def _filters(  # noqa: PLR0917  # each is a parameter of the query string, and is named there
     key: Annotated[str | None, Query(description="Key of a URL.")] = None,
     url: Annotated[
-        str | None, Query(max_length=MAX_CHARACTERS, description="A URL, however it is written.")
+        str | None, Query(max_length=MAX_CHARACTERS, description="A URL, in any notation.")
     ] = None,
     host: Name = None,
     domain: Name = None,
@@ -65,7 +65,7 @@ async def _filters(  # noqa: PLR0917  # each is a parameter of the query string,
 
 
 def _only(*names: str) -> Callable[[Request], Awaitable[None]]:
-    """Make what turns away a query string with other names in it: they would be passed over silently."""
+    """Return the dependency that refuses unknown query parameters: they would be ignored silently."""
 
     async def check(request: Request) -> None:
         core.check_names([name for name, _ in request.query_params.multi_items()], names)
@@ -77,7 +77,7 @@ Narrowed = Annotated[ListFilters, Depends(_filters)]
 
 
 def page_routes(records: ReadModels) -> APIRouter:
-    """Make the routes of pages."""
+    """Build the routes of pages."""
     router = APIRouter(tags=["pages"])
 
     @router.get(
@@ -99,17 +99,19 @@ def page_routes(records: ReadModels) -> APIRouter:
         dependencies=[Depends(_only("job"))],
     )
     async def page(key: str, job: Name = None) -> dict[str, Any]:
-        """Give a page with its text: that of the job, else the one that was crawled last."""
+        """Return a page with its text: that of the job, else the one that was crawled last."""
         rows = await records.find(core.page_query(core.key_filter(key), _plain("job", job)))
         if not rows:
-            raise ProblemError(404, "no page is stored under this key; /api/v1/decisions?key=… may say why")
+            raise ProblemError(
+                404, "no page is stored under this key; /api/v1/decisions?key=… may give the reason"
+            )
         return core.page_view(rows[0])
 
     return router
 
 
 def decision_routes(records: ReadModels) -> APIRouter:
-    """Make the routes of decisions."""
+    """Build the routes of decisions."""
     router = APIRouter(tags=["decisions"])
 
     @router.get(
@@ -134,7 +136,7 @@ def decision_routes(records: ReadModels) -> APIRouter:
 
 
 def _listed(items: list[dict[str, Any]], limit: int, moment: str, keys: Sequence[str]) -> dict[str, Any]:
-    """Give one page of a list, and where the next one begins."""
+    """Return one page of a list, and the cursor of the next one."""
     if len(items) <= limit:
         return {"items": items, "next": None}
     last = items[limit - 1]
@@ -147,11 +149,11 @@ def _place(cursor: str | None) -> ListCursor | None:
 
 
 def _utc(moment: datetime | None) -> datetime | None:
-    """Take a time without a zone as UTC: the same everywhere, whoever asks."""
+    """Read a time without a zone as UTC: the same for every client."""
     return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 def _plain(name: str, text: str | None) -> str | None:
     if text is not None and "\0" in text:
-        raise core.InvalidFilterError(name, "a NUL character is in it")
+        raise core.InvalidFilterError(name, "it contains a NUL character")
     return text

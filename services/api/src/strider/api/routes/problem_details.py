@@ -1,7 +1,7 @@
-"""What goes wrong, told alike everywhere: RFC 9457 problem documents.
+"""Errors as RFC 9457 problem documents.
 
-Infrastructure that is away is 503 with a time to come again; what only the caller can change is a
-4xx that names what to change. Nothing of our inside is told.
+Unavailable infrastructure is 503 with Retry-After; what only the client can change is a 4xx that names what
+to change. No internal details are exposed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 
 from strider.api.core import InvalidBodyError, InvalidCursorError, InvalidFilterError
+from strider.runtime import log_events
 from strider.runtime.errors import Unavailable
 from strider.runtime.faulttexts import fault_text
 from strider.runtime.logs import logger
@@ -26,7 +27,7 @@ _log = logger("api")
 
 
 class ProblemError(Exception):
-    """An answer that is a problem."""
+    """An error with a problem document."""
 
     def __init__(
         self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
@@ -41,7 +42,7 @@ class ProblemError(Exception):
 def problem(
     status: int, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
 ) -> Response:
-    """Make the document."""
+    """Return the document."""
     document = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -53,17 +54,17 @@ def problem(
 
 
 def unavailable(failure: Unavailable) -> Response:
-    """Ask to come again."""
+    """Return a 503 with Retry-After."""
     return problem(
         503,
-        f"{failure.part} does not answer now",
+        f"{failure.part} does not respond now",
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         part=failure.part,
     )
 
 
 def install_problem_handlers(app: FastAPI) -> None:
-    """Let every failure of a route end as a problem document."""
+    """Turn every failure of a route into a problem document."""
 
     @app.exception_handler(ProblemError)
     async def _problem(_request: Request, failure: ProblemError) -> Response:
@@ -71,7 +72,12 @@ def install_problem_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(Unavailable)
     async def _unavailable(request: Request, failure: Unavailable) -> Response:
-        _log.warning("Unavailable", path=request.url.path, part=failure.part, why=failure.detail[:300])
+        _log.emit(
+            log_events.API_DEPENDENCY_UNAVAILABLE,
+            path=request.url.path,
+            part=failure.part,
+            why=failure.detail[:300],
+        )
         return unavailable(failure)
 
     @app.exception_handler(404)
@@ -80,15 +86,15 @@ def install_problem_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(405)
     async def _method(request: Request, failure: Exception) -> Response:
-        detail = f"{request.method[:20]} is not what is asked of {request.url.path[:200]}"
+        detail = f"{request.method[:20]} is not allowed for {request.url.path[:200]}"
         return problem(405, detail, headers=getattr(failure, "headers", None))
 
     _install_callers_mistakes(app)
 
     @app.exception_handler(Exception)
     async def _fault(request: Request, failure: Exception) -> Response:
-        _log.error("Request Failed", path=request.url.path, exc_info=failure)
-        return problem(500, "a fault of ours; the log has it")
+        _log.emit(log_events.API_REQUEST_FAILED, path=request.url.path, exc_info=failure)
+        return problem(500, "internal error; see the log of the API")
 
 
 def _install_callers_mistakes(app: FastAPI) -> None:
@@ -107,5 +113,5 @@ def _install_callers_mistakes(app: FastAPI) -> None:
 
 
 def _sentence(failure: RequestValidationError) -> str:
-    """Name what is wrong, parameter by parameter."""
+    """Return what is wrong, parameter by parameter."""
     return "; ".join(f"{error['loc'][-1]}: {fault_text(error)}" for error in failure.errors())

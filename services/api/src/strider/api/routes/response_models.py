@@ -1,4 +1,4 @@
-"""Answers as the OpenAPI document describes them."""
+"""Models of the responses, as in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, PlainSerializer, WithJsonSchema
 
 
 def _written(moment: datetime) -> str:
-    """Write a moment in ISO 8601, always as long: such texts sort as the moments do."""
+    """Return a time in ISO 8601 of fixed length: such texts sort as the times do."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -21,17 +21,17 @@ Moment = Annotated[
 
 
 class HealthResponse(BaseModel):
-    """How the API is."""
+    """State of the API."""
 
     status: str
-    """`ok`, or `degraded` where something that it needs does not answer."""
+    """`ok`, or `degraded` where a dependency does not respond."""
     service: str
     version: str
     dependencies: dict[str, bool]
 
 
 class SeedResponse(BaseModel):
-    """What became of one seed, in the order of the request."""
+    """Result for one seed, in the order of the request."""
 
     url: str
     accepted: bool
@@ -42,7 +42,7 @@ class SeedResponse(BaseModel):
 
 
 class SeedsResponse(BaseModel):
-    """What became of all of them."""
+    """Results for all seeds."""
 
     accepted: int
     refused: int
@@ -50,13 +50,13 @@ class SeedsResponse(BaseModel):
 
 
 class RecoveryResponse(BaseModel):
-    """What was given back."""
+    """Number of recovered leases."""
 
     recovered: int
 
 
 class PageSummary(BaseModel):
-    """A page as it was found last."""
+    """The latest version of a page."""
 
     url_key: str
     job_id: str
@@ -129,7 +129,7 @@ class PageList(BaseModel):
 
     items: list[PageSummary]
     next: str | None
-    """The cursor of what follows; none at the end."""
+    """The cursor of the next page of the list; null at the end."""
 
 
 class DecisionList(BaseModel):
@@ -137,11 +137,11 @@ class DecisionList(BaseModel):
 
     items: list[DecisionSummary]
     next: str | None
-    """The cursor of what follows; none at the end."""
+    """The cursor of the next page of the list; null at the end."""
 
 
 class ProblemDocument(BaseModel):
-    """What went wrong (RFC 9457)."""
+    """An error (RFC 9457)."""
 
     type: str
     title: str
@@ -150,7 +150,7 @@ class ProblemDocument(BaseModel):
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe the problems that a route may answer with."""
+    """Return the OpenAPI description of a route's errors."""
     schema = ProblemDocument.model_json_schema()
     return {
         status: {

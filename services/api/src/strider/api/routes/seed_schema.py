@@ -1,4 +1,4 @@
-"""A seed as JSON Schema, made from the class that the contracts generate: nothing is told twice."""
+"""A seed as JSON Schema, derived from the generated event class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KINDS: Final = {str: "string", int: "integer", float: "number", bool: "boolean"
 
 
 def seed_schema() -> dict[str, Any]:
-    """Describe one seed."""
+    """Return the schema of one seed."""
     hints = get_type_hints(SeedSubmitted)
     required = [
         field.name

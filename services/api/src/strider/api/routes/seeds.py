@@ -1,4 +1,4 @@
-"""POST /api/v1/seeds -> judge -> seeds-submitted, acknowledged -> 202."""
+"""Route of seeds: POST /api/v1/seeds, validate, publish to seeds-submitted, respond 202."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .response_models import SeedsResponse, problems
 SENDER: Final = "api"
 
 ReadSeed = Callable[[bytes], SeedSubmitted]
-"""The door that every JSON seed goes through; raises DecodeError."""
+"""The parser of JSON seeds; raises DecodeError."""
 
 
 class SeedPublisher(Protocol):
-    """Where seeds go."""
+    """Publishes seeds."""
 
     async def publish(self, seeds: Sequence[SeedSubmitted]) -> None:
-        """Have them acknowledged; may raise Unavailable, and EncodeError for one that is too large."""
+        """Return when all are acknowledged; may raise Unavailable, or EncodeError for too large seeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeedLimits:
-    """How much is taken, and what may be crawled."""
+    """Limits of a request, and which addresses may be crawled."""
 
     max_seeds: int
     max_body_bytes: int
@@ -41,7 +41,7 @@ class SeedLimits:
 
 @dataclass(frozen=True, slots=True)
 class SeedSubmission:
-    """Takes seeds."""
+    """Validates and publishes seeds."""
 
     publisher: SeedPublisher
     read: ReadSeed
@@ -49,31 +49,31 @@ class SeedSubmission:
     rules: SeedLimits
 
     async def submit(self, body: bytes) -> list[SeedResult]:
-        """Judge every seed, submit those that can be crawled, and say what became of each."""
-        judged = [self._judge(sent) for sent in read_body(body, max_seeds=self.rules.max_seeds)]
-        seeds = [seed for _, seed in judged if seed is not None]
+        """Validate every seed, publish those that can be crawled, and return a result for each."""
+        checked = [self._check(document) for document in read_body(body, max_seeds=self.rules.max_seeds)]
+        seeds = [seed for _, seed in checked if seed is not None]
         if seeds:
             await self.publisher.publish(seeds)
-        return [answer for answer, _ in judged]
+        return [result for result, _ in checked]
 
-    def _judge(self, sent: SeedDocument) -> tuple[SeedResult, SeedSubmitted | None]:
+    def _check(self, sent: SeedDocument) -> tuple[SeedResult, SeedSubmitted | None]:
         try:
             seed = self.read(sent.document)
         except DecodeError as failure:
             return refused(sent.url, failure.reason, failure.detail), None
-        answer = validate_seed(seed, allow_private=self.rules.allow_private)
-        if not answer.accepted:
-            return answer, None
+        result = validate_seed(seed, allow_private=self.rules.allow_private)
+        if not result.accepted:
+            return result, None
         stamped = replace(
             seed,
             submitted_by=seed.submitted_by or SENDER,
             submitted_at_ms=seed.submitted_at_ms or self.now_ms(),
         )
-        return answer, stamped
+        return result, stamped
 
 
 def seed_routes(submission: SeedSubmission, schema: dict[str, Any]) -> APIRouter:
-    """Make the routes; `schema` describes one seed."""
+    """Build the routes; `schema` describes one seed."""
     router = APIRouter(tags=["seeds"])
 
     @router.post(
@@ -84,34 +84,34 @@ def seed_routes(submission: SeedSubmission, schema: dict[str, Any]) -> APIRouter
         openapi_extra={"requestBody": _request_body_schema(schema)},
     )
     async def submit(request: Request) -> Response:
-        """Ask for URLs to be crawled: one seed, or a list of seeds or URLs. 202: the broker has them."""
+        """Submit URLs to crawl: one seed, or a list of seeds or URLs. 202: the broker acknowledged them."""
         require_json(request)
         body = await _body_of(request, limit=submission.rules.max_body_bytes)
         try:
-            answers = await submission.submit(body)
+            results = await submission.submit(body)
         except EncodeError as failure:
-            raise ProblemError(422, f"a seed is too large to travel: {failure}") from failure
-        return _response_of(answers)
+            raise ProblemError(422, f"a seed is larger than a message may be: {failure}") from failure
+        return _response_of(results)
 
     return router
 
 
-def _response_of(answers: Sequence[SeedResult]) -> Response:
-    taken = sum(answer.accepted for answer in answers)
-    told: dict[str, Any] = {
-        "accepted": taken,
-        "refused": len(answers) - taken,
-        "seeds": [asdict(one) for one in answers],
+def _response_of(results: Sequence[SeedResult]) -> Response:
+    accepted = sum(result.accepted for result in results)
+    summary: dict[str, Any] = {
+        "accepted": accepted,
+        "refused": len(results) - accepted,
+        "seeds": [asdict(one) for one in results],
     }
-    if taken:
-        return JSONResponse(told, 202)
+    if accepted:
+        return JSONResponse(summary, 202)
     raise ProblemError(
-        422, f"no seed can be crawled: {answers[0].reason} {answers[0].detail}".strip(), **told
+        422, f"no seed can be crawled: {results[0].reason} {results[0].detail}".strip(), **summary
     )
 
 
 async def _body_of(request: Request, *, limit: int) -> bytes:
-    """Read the body, and not a byte more than the limit allows."""
+    """Read the body, up to the limit."""
     body = bytearray()
     async for piece in request.stream():
         body += piece

@@ -1,1 +1,1 @@
-"""TODO: adapters."""
+"""Metrics and run logs of link ingestion."""

@@ -1,4 +1,4 @@
-"""What is counted of links, as metrics of the process. Decides nothing about links."""
+"""Metrics of links and seeds by their outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from strider.runtime.metrics import Metric, Metrics
 LINKS: Final = Metric(
     "strider_link_ingestion_links_total",
     "counter",
-    "Links and seeds, by what became of them: taken, seen, refused, seed_taken, seed_refused.",
+    "Links and seeds by outcome: taken, seen, refused, seed_taken, seed_refused.",
     ("what",),
 )
 
@@ -22,6 +22,6 @@ class LinkMetrics:
         metrics.declare(LINKS)
 
     def count(self, what: str, number: int) -> None:
-        """Count links by what became of them."""
+        """Count links by their outcome."""
         if number:
             self._metrics.count(LINKS, what, amount=number)

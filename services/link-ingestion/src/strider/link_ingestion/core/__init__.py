@@ -1,4 +1,4 @@
-"""Which links and seeds are worth the frontier, whose shard they are, and when a page has gone round.
+"""Decisions about links, seeds and settlement.
 
 Values in, values out: no topics, no stores, no clock.
 """

@@ -1,7 +1,7 @@
-"""Which request headers a person may add to a crawl.
+"""Validation of the request headers that a seed may add.
 
-Those that frame a request, name its host or say who we are by other means are not theirs to set: a
-wrong one breaks connections for everybody, or lets a request be smuggled into another.
+Headers that frame a request, name its host or identify the crawler by other means are not allowed: a wrong
+one breaks connections for other runs, or allows request smuggling.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _OURS: Final = frozenset(
 
 
 def header_fault(headers: Mapping[str, str]) -> str:
-    """Say what is wrong with headers; empty where nothing is."""
+    """Return the fault of custom headers; empty for none."""
     size_bytes = 0
     for name, value in headers.items():
         size_bytes += len(name) + len(value)
         if not _TOKEN.fullmatch(name):
-            return f"headers: {name!r:.100} is no name of a header"
+            return f"headers: {name!r:.100} is not a valid header name"
         if name.lower() in _OURS:
-            return f"headers: {name} is the crawler's own to set"
+            return f"headers: {name} is set by the crawler and cannot be changed"
         if _UNFIT_VALUE.search(value):
-            return f"headers: the value of {name} has a character in it that no header may have"
+            return f"headers: the value of {name} contains a character that is not allowed in headers"
     return f"headers: {size_bytes} bytes, the limit is {MAX_BYTES}" if size_bytes > MAX_BYTES else ""

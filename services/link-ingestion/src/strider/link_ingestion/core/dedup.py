@@ -1,8 +1,8 @@
-"""Which of a batch's links are new, with one question to the seen-set for all pages together?
+"""Deduplication of a batch's links, with one query to the seen-set for all pages.
 
-Groups the candidates by shard and seen-set, and gives out what the answers leave: parcels for what
-is new, refusals for what is new and has a word against it, counts for the rest. A link that two
-pages of a batch share goes on once. Asks nobody itself.
+Groups the candidates by shard and seen-set, and distributes them by the reply: new links go to the link
+batches, new links with an objection to the refusals, all others are counted. A link that two pages of a batch
+share is accepted once. Sends no query itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SeenScope = tuple[int, str]
 
 @dataclass(slots=True)
 class AdmittedPage:
-    """A page of the batch, and what became of its links so far."""
+    """A page of the batch, and the counts of its links so far."""
 
     page: PageParsed
     rules: SpecRules
@@ -36,7 +36,7 @@ class AdmittedPage:
     seen: int = 0
 
     def counts(self) -> LinkCounts:
-        """Sum up."""
+        """Return the counts of the page's links."""
         admission = self.admission
         return LinkCounts(
             found=admission.found,
@@ -53,58 +53,59 @@ class _Bucket:
     shard: int
     fingerprints: list[int] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
-    """Where each stands among the candidates of its page."""
+    """Position of each candidate among those of its page."""
     parts: list[tuple[AdmittedPage, LinkCandidates, int]] = field(default_factory=list)
-    """Whose they are, and how many."""
+    """The pages of the candidates, and how many of each."""
 
-    def add(self, visit: AdmittedPage, candidates: LinkCandidates, positions: Sequence[int]) -> None:
-        """Put candidates of a page in."""
+    def add(self, page: AdmittedPage, candidates: LinkCandidates, positions: Sequence[int]) -> None:
+        """Add candidates of a page."""
         links = candidates.links
         self.fingerprints += [links[at].fingerprint for at in positions]
         self.positions += positions
-        self.parts.append((visit, candidates, len(positions)))
+        self.parts.append((page, candidates, len(positions)))
 
 
 class LinkDeduplicator:
-    """Sifts the links of one batch."""
+    """Deduplicates the links of one batch."""
 
     def __init__(self, shards: int) -> None:
         self._shards = shards
         self._buckets: dict[SeenScope, _Bucket] = {}
         self._accepted_keys: dict[tuple[str, str, str], set[str]] = {}
-        """For each run, what goes on without doubt."""
+        """For each run, the links that are candidates without an objection."""
 
-    def add(self, visit: AdmittedPage) -> None:
-        """Put the candidates of a page in."""
-        page = visit.page
-        scope = seen_scope(page.job_id, page.crawl_spec_id)
-        met = self._accepted_keys.setdefault((page.job_id, page.execution_id, page.crawl_spec_id), set())
-        for candidates in visit.admission.candidates:
-            links, doubts = candidates.links, candidates.objections
-            fresh = [at for at, link in enumerate(links) if link.key not in met]
-            visit.seen += len(links) - len(fresh)
-            # What is doubted here, another page may take.
-            met.update([links[at].key for at in fresh if not doubts[at]])
+    def add(self, page: AdmittedPage) -> None:
+        """Add the candidates of a page."""
+        event = page.page
+        scope = seen_scope(event.job_id, event.crawl_spec_id)
+        run = (event.job_id, event.execution_id, event.crawl_spec_id)
+        accepted = self._accepted_keys.setdefault(run, set())
+        for candidates in page.admission.candidates:
+            links, objections = candidates.links, candidates.objections
+            fresh = [at for at, link in enumerate(links) if link.key not in accepted]
+            page.seen += len(links) - len(fresh)
+            # A link with an objection here may be accepted from another page.
+            accepted.update([links[at].key for at in fresh if not objections[at]])
             for shard, positions in self._by_shard(links, fresh).items():
                 bucket = self._buckets.get((shard, scope))
                 if bucket is None:
                     bucket = self._buckets[shard, scope] = _Bucket(shard)
-                bucket.add(visit, candidates, positions)
+                bucket.add(page, candidates, positions)
 
     def seen_query(self) -> Mapping[SeenScope, Sequence[int]]:
-        """Give what is to be asked; empty where there is nothing."""
+        """Return the fingerprints to look up; empty where there are none."""
         return {place: bucket.fingerprints for place, bucket in self._buckets.items()}
 
-    def apply(self, answers: Mapping[SeenScope, Sequence[bool]], parcels: LinkBatches) -> None:
-        """Give each link its way, as the answers have it."""
+    def apply(self, reply: Mapping[SeenScope, Sequence[bool]], batches: LinkBatches) -> None:
+        """Distribute all links by the seen-set's reply."""
         for place, bucket in self._buckets.items():
             start = 0
-            for visit, candidates, count in bucket.parts:
-                answer = answers[place][start : start + count]
+            for page, candidates, count in bucket.parts:
+                is_known = reply[place][start : start + count]
                 positions = bucket.positions[start : start + count]
-                new = [at for at, is_seen in zip(positions, answer, strict=True) if not is_seen]
-                visit.seen += count - len(new)
-                _accept_new(visit, candidates, new, shard=bucket.shard, parcels=parcels)
+                new = [at for at, is_seen in zip(positions, is_known, strict=True) if not is_seen]
+                page.seen += count - len(new)
+                _accept_new(page, candidates, new, shard=bucket.shard, batches=batches)
                 start += count
 
     def _by_shard(
@@ -117,37 +118,37 @@ class LinkDeduplicator:
 
 
 def _accept_new(
-    visit: AdmittedPage, candidates: LinkCandidates, new: Sequence[int], *, shard: int, parcels: LinkBatches
+    page: AdmittedPage, candidates: LinkCandidates, new: Sequence[int], *, shard: int, batches: LinkBatches
 ) -> None:
     origin = None
     for at in new:
         if candidates.objections[at]:
-            _refuse(visit, candidates, at)
+            _refuse(page, candidates, at)
             continue
-        visit.accepted += 1
-        origin = origin or _origin(visit.page, candidates.via)
-        parcels.add(shard, _item(visit, candidates, at), origin)
+        page.accepted += 1
+        origin = origin or _origin(page.page, candidates.via)
+        batches.add(shard, _item(page, candidates, at), origin)
 
 
-def _refuse(visit: AdmittedPage, candidates: LinkCandidates, at: int) -> None:
-    doubt, spec, detail = candidates.objections[at], visit.rules.spec, ""
-    if doubt == DecisionReason.TOO_DEEP:
-        detail = f"depth {visit.admission.depth}, the limit is {spec.max_depth}"
-    elif doubt == DecisionReason.TOO_MANY_LINKS:
+def _refuse(page: AdmittedPage, candidates: LinkCandidates, at: int) -> None:
+    objection, spec, detail = candidates.objections[at], page.rules.spec, ""
+    if objection == DecisionReason.TOO_DEEP:
+        detail = f"depth {page.admission.depth}, the limit is {spec.max_depth}"
+    elif objection == DecisionReason.TOO_MANY_LINKS:
         detail = f"the limit is {spec.max_links_per_page}"
-    elif doubt == visit.rules.barrier:
-        detail = visit.rules.barrier_detail
+    elif objection == page.rules.barrier:
+        detail = page.rules.barrier_detail
     link = candidates.links[at]
-    visit.admission.refusals.add(link.url, link.key, doubt, detail)
+    page.admission.refusals.add(link.url, link.key, objection, detail)
 
 
-def _item(visit: AdmittedPage, candidates: LinkCandidates, at: int) -> LinkItem:
+def _item(page: AdmittedPage, candidates: LinkCandidates, at: int) -> LinkItem:
     kinds, lastmods, link = candidates.kinds, candidates.lastmods_ms, candidates.links[at]
     return LinkItem(
         url=link.url,
         url_key=link.key,
-        depth=visit.admission.depth,
-        priority=visit.rules.spec.priority,
+        depth=page.admission.depth,
+        priority=page.rules.spec.priority,
         kind=kinds[at] if kinds else RequestKind.PAGE,
         lastmod_ms=lastmods[at] if lastmods else -1,
     )

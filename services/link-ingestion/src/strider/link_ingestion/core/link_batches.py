@@ -1,7 +1,7 @@
-"""Links on their way to their shards: one message for each shard and batch, split where it grows too large.
+"""Batches of links: one message per shard and poll batch, split where it grows too large.
 
-Decides what goes together, and how large a message may be. Sizes are counted as an upper bound while
-links are put in, so that nothing is encoded twice; knows nothing of how links were found.
+Decides what a message contains and how large it may be. Sizes are counted as an upper bound while links are
+added, so that nothing is encoded twice. Knows nothing of how links were found.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from strider.contracts.generated.events import LinksDiscovered
 from strider.contracts.generated.words import RequestKind
 
 MAX_URLS: Final = 500
-"""In one message."""
+"""URLs in one message."""
 
 MAX_BYTES: Final = 250_000
-"""Of one message: what its topic takes, less room for the framing."""
+"""Size of one message: the limit of its topic, less room for the framing."""
 
 _MESSAGE_BYTES: Final = 256
 _URL_BYTES: Final = 128
-"""What a link takes besides its URL and attachment: its key, and numbers of Avro's variable length."""
+"""Bytes of a link besides its URL and attachment: its key, and numbers of variable length in Avro."""
 _ORIGIN_BYTES: Final = 64
 
 
 class LinkOrigin(NamedTuple):
-    """Where links came from: one page by one way, or the seeds of one run."""
+    """Origin of links: one page and one source, or the seeds of one run."""
 
     via: str
     url: str
@@ -38,7 +38,7 @@ class LinkOrigin(NamedTuple):
 
 
 class SeedPosition(NamedTuple):
-    """Where a seed stands in its log: a later one opens its entry again."""
+    """Position of a seed in its log: a later one re-opens its entry."""
 
     topic: str
     partition: int
@@ -50,7 +50,7 @@ _NO_ATTACHMENT: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class LinkItem(NamedTuple):
-    """One link, and what is known of it."""
+    """One link with its attributes."""
 
     url: str
     url_key: str
@@ -65,7 +65,7 @@ class LinkItem(NamedTuple):
 
 
 class LinkBatches:
-    """Gathers the links of a batch by shard."""
+    """Collects the links of a batch by shard."""
 
     def __init__(self, shards: int, *, spoken_at_ms: int) -> None:
         self._shards = shards
@@ -74,19 +74,19 @@ class LinkBatches:
         self._full: list[_LinkBatch] = []
 
     def add(self, shard: int, item: LinkItem, origin: LinkOrigin) -> None:
-        """Put a link in."""
-        parcel = self._open.get(shard)
-        if parcel is None or not parcel.add(item, origin):
-            if parcel is not None:
-                self._full.append(parcel)
-            parcel = self._open[shard] = _LinkBatch(shard)
-            parcel.add(item, origin)
+        """Add a link."""
+        batch = self._open.get(shard)
+        if batch is None or not batch.add(item, origin):
+            if batch is not None:
+                self._full.append(batch)
+            batch = self._open[shard] = _LinkBatch(shard)
+            batch.add(item, origin)
 
     def events(self) -> list[LinksDiscovered]:
-        """Close all parcels; in the order in which they were filled."""
+        """Return the messages of all batches, in the order in which they were filled."""
         return [
-            parcel.event(shards=self._shards, spoken_at_ms=self._spoken_at_ms)
-            for parcel in (*self._full, *self._open.values())
+            batch.event(shards=self._shards, spoken_at_ms=self._spoken_at_ms)
+            for batch in (*self._full, *self._open.values())
         ]
 
 
@@ -101,7 +101,7 @@ class _LinkBatch:
         self._size_bytes = _MESSAGE_BYTES
 
     def add(self, item: LinkItem, origin: LinkOrigin) -> bool:
-        """Put a link in; False where it has no room any more. An empty parcel takes any."""
+        """Add a link; False where it no longer fits. An empty batch accepts any link."""
         size_bytes = self._size_bytes + _size_of(item)
         at = self._origins.get(origin)
         if at is None:
@@ -116,7 +116,7 @@ class _LinkBatch:
         return True
 
     def event(self, *, shards: int, spoken_at_ms: int) -> LinksDiscovered:
-        """Write it down. What no link has is an empty list, which costs a byte."""
+        """Return the event. An attribute that no link has is an empty list, which costs a byte."""
         items, origins = self._items, self._origins
         has_kinds = any(item.kind != RequestKind.PAGE for item in items)
         has_seeds = any(item.seed is not NO_SEED for item in items)

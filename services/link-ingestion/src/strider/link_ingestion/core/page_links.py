@@ -1,7 +1,7 @@
-"""Where on a page its links stand: anchors, what its head names, what a sitemap or feed lists.
+"""The links of a page by source: anchors, head elements, entries of a sitemap or feed.
 
-Decides which of these are links at all, and how they came to be known; not whether they are
-followed. Order matters: a URL that is named twice came by the first way.
+Decides which texts are links, and how they were discovered; not whether they are followed. Order matters: a
+URL with two sources keeps the first.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ _PAGE_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
 
 @swift(frozen=True, slots=True)
 class LinkSource:
-    """Links that came by one way."""
+    """Links of one source."""
 
     via: str
     urls: Sequence[str]
     rels: Sequence[int] = ()
     kinds: Sequence[str] = ()
-    """What is expected behind each; empty means pages."""
+    """Expected kind of document of each; empty means pages."""
     lastmods_ms: Sequence[int] = ()
     is_wire_form: bool = False
-    """Whether the URLs are as found; else they are looked at next to the page's own."""
+    """Whether the URLs are in wire form; otherwise they are resolved against the page's own."""
     is_declared: bool = False
-    """Whether the page names them for itself (its canonical form, what it lists): they are no links to hold
-    to the rules about links."""
+    """Whether the page declares them (its canonical URL, its entries): the rules about anchors do not apply.
+    """
 
 
 def link_sources(page: PageParsed, *, feeds: bool = False) -> list[LinkSource]:
-    """List what a page offers, in the order in which it counts; empty ways are left out.
+    """Return the links of a page by source, in order of precedence; empty sources are left out.
 
-    With `feeds` a start page's feeds are links, and come first: an anchor does not say that they are feeds.
+    With `feeds` a start page's feeds are links, and come first: an anchor does not tell that they are feeds.
     """
     found = []
     if feeds and page.is_start and page.feed_urls:
@@ -72,7 +72,7 @@ def _alternates(page: PageParsed) -> list[str]:
 
 
 def _entries(page: PageParsed) -> LinkSource:
-    """Take what a sitemap, an index or a feed lists; a companion list of another length is none."""
+    """Return the entries of a sitemap, an index or a feed; a companion list of another length is ignored."""
     count = len(page.entry_urls)
     kinds, lastmods = page.entry_kinds, page.entry_lastmods_ms
     is_feed = RequestKind.FEED in {page.kind, page.document_kind}

@@ -1,6 +1,6 @@
-"""Refusals, put into words for `urls-decided`: one message a page, or some for a batch of seeds.
+"""Refusals as events for `urls-decided`: one message a page, or some for a batch of seeds.
 
-Decides what fits into a message; what is refused was decided before.
+Decides what fits into a message; the refusals themselves were decided before.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from .admission import Refusals
 DECIDED_BY: Final = "link-ingestion"
 
 MAX_SEEDS: Final = 64
-"""Refused seeds in one message: with the longest texts that are told it stays below its topic's limit."""
+"""Refused seeds in one message: with the longest texts it stays below its topic's limit."""
 
 
 class RefusedSeed(NamedTuple):
-    """A seed that was not taken, and why."""
+    """A refused seed, with the reason."""
 
     url: str
-    """As found, or the text that was sent, clipped."""
+    """In wire form, or the text that was sent, clipped."""
     url_key: str
-    """Empty for what is no URL."""
+    """Empty for a text that is not a URL."""
     reason: str
     detail: str
     job_id: str
@@ -33,7 +33,7 @@ class RefusedSeed(NamedTuple):
 
 
 def link_refusals_event(page: PageParsed, refusals: Refusals, *, depth: int, now_ms: int) -> UrlsDecided:
-    """Say which links of a page were refused."""
+    """Return the event with a page's refused links."""
     count = len(refusals.urls)
     return UrlsDecided(
         url_key=page.url_key,
@@ -54,7 +54,7 @@ def link_refusals_event(page: PageParsed, refusals: Refusals, *, depth: int, now
 
 
 def seed_refusal_events(refused: Sequence[RefusedSeed], *, now_ms: int) -> list[UrlsDecided]:
-    """Say which seeds were refused. Each message has the name of its first URL."""
+    """Return the events with refused seeds. Each message is keyed by its first URL."""
     parts = (refused[at : at + MAX_SEEDS] for at in range(0, len(refused), MAX_SEEDS))
     return [_decide_part(part, now_ms) for part in parts]
 

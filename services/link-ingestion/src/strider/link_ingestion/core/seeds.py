@@ -1,8 +1,8 @@
-"""What a seed comes to: a link at depth 0, or the word for why it is not taken.
+"""Decide about a seed: a link at depth 0, or a refusal with its reason.
 
-A person wrote it, so every mistake has a sentence: what is wrong, where, and what would be right.
-Nothing in here is an exception, and nothing is a dead letter. Knows no topics and no stores; whether
-a named crawl spec exists is told by the caller.
+People write seeds, so every mistake has a sentence: what is wrong, where, and what would be right. Nothing
+here is an exception or a dead letter. Knows no topics and no stores; the caller passes the crawl specs that
+exist.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from .link_batches import LinkItem, LinkOrigin, SeedPosition
 from .refusal_events import RefusedSeed
 
 MAX_NAME_CHARS: Final = 200
-"""Of job, execution and source: they become parts of keys."""
+"""Of job, run and source: they become parts of keys."""
 
 _MAX_TEXT_CHARS: Final = 500
-"""Of a text that is no URL, and of a sentence: enough to find it again."""
+"""Of a text that is not a URL, and of a sentence: enough to find it again."""
 
 _UNFIT_NAME: Final = re.compile(r"[\s{}\x00-\x1f\x7f-\x9f]")
 _NAMES: Final = ("job_id", "execution_id", "source_id", "crawl_spec_id")
 _BAD_KINDS: Final = frozenset({RequestKind.ROBOTS})
-"""A robots.txt is asked for by who needs it, and is no page."""
+"""robots.txt is requested by the scheduler only, and is not a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedSeed:
-    """A seed that is taken."""
+    """An accepted seed."""
 
     item: LinkItem
     origin: LinkOrigin
     host: str
     spec: CrawlSpecDeclared | None
-    """To be declared before the seed is spoken of; None where it names one that is declared."""
+    """To be published before the seed's link; None where the seed names a declared spec."""
 
 
 def accept_seed(
@@ -64,13 +64,15 @@ def accept_seed(
     known_specs: Mapping[str, CrawlSpecDeclared],
     allow_private: bool,
 ) -> AcceptedSeed | RefusedSeed:
-    """Take a seed, or say why not; `known` has the specs that seeds may refer to."""
+    """Accept or refuse a seed; `known_specs` has the specs that seeds may name."""
     found = as_found(seed.url)
     if fault := _fault_of(seed):
         return _refuse(seed, found, DecisionReason.BAD_SEED, fault)
     named = seed.crawl_spec_id
     if named and named not in known_specs:
-        return _refuse(seed, found, DecisionReason.UNKNOWN_SPEC, f"no crawl spec {named} was declared")
+        return _refuse(
+            seed, found, DecisionReason.UNKNOWN_SPEC, f"no crawl spec {named} was published on crawl-specs"
+        )
     if named and (fault := spec_fault(known_specs[named])):
         return _refuse(seed, found, DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}")
     if isinstance(found, Refused):
@@ -97,18 +99,18 @@ def accept_seed(
 
 
 def _fault_of(seed: SeedSubmitted) -> str:
-    """Say what about a seed makes no sense; empty where all does."""
+    """Return the first fault of a seed; empty for none."""
     return (
         _number_fault(seed)
         or _name_fault(seed)
-        or (f"kind is {seed.kind!r}, which nobody may ask for" if seed.kind in _BAD_KINDS else "")
+        or (f"kind is {seed.kind!r}, which seeds may not request" if seed.kind in _BAD_KINDS else "")
         or _pattern_fault(tuple(seed.include), tuple(seed.exclude))
         or header_fault(seed.headers)
     )
 
 
 def _number_fault(seed: SeedSubmitted) -> str:
-    """Hold Avro seeds to what the JSON door holds its own to."""
+    """Apply the ranges of JSON seeds to Avro seeds as well."""
     values = ((name, getattr(seed, name)) for name in RANGES)
     return next(
         (fault for name, value in values if value is not None and (fault := range_fault(name, value))), ""
@@ -121,7 +123,7 @@ def _name_fault(seed: SeedSubmitted) -> str:
         if len(text) > MAX_NAME_CHARS:
             return f"{name} has {len(text)} characters, the limit is {MAX_NAME_CHARS}"
         if _UNFIT_NAME.search(text):
-            return f"{name} has a blank, a brace or a control character in it"
+            return f"{name} contains a blank, a brace or a control character"
     return ""
 
 
@@ -135,7 +137,7 @@ def _pattern_fault(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
 
 
 def _detail_of(refused: Refused, text: str) -> str:
-    """Add a suggestion where only the scheme is missing, since that is what people forget."""
+    """Add a suggestion where only the scheme is missing, the most frequent mistake."""
     if refused.reason != DecisionReason.BAD_URL or "://" in text:
         return refused.detail
     guess = as_found(f"https://{text.strip()}")
@@ -143,7 +145,7 @@ def _detail_of(refused: Refused, text: str) -> str:
 
 
 def _refuse(seed: SeedSubmitted, found: str | Refused, reason: str, detail: str) -> RefusedSeed:
-    """Refuse a seed; by its key it is found again, whatever else was wrong with it."""
+    """Refuse a seed; its key is kept, so that `strider why` finds it."""
     return RefusedSeed(
         url=seed.url[:_MAX_TEXT_CHARS] if isinstance(found, Refused) else found,
         url_key="" if isinstance(found, Refused) else url_hash(key_of(found)),

@@ -1,8 +1,7 @@
-"""When a page has gone round, what is said of it?
+"""Settlement of pages: the verdict, the input of recrawl decisions, and facts of the response.
 
-The verdict, the facts that recrawling is decided by, and those of its answer: its outcome may be read
-later than this, or never. A page that cannot be read is settled from what stands in its message's
-headers, so that its entry is closed and nobody waits for it.
+The outcome of a page may be read later than its settlement, or never, so the settlement carries the
+response's facts. An undecodable page is settled from the headers of its message, so that its entry is closed.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ _GIVEN_UP: Final = frozenset(
         RejectionReason.HANDLER_TIMEOUT,
     }
 )
-"""Reasons that speak of us and not of the page."""
+"""Reasons that are about a service and not about the page."""
 
 _OWN_FAULTS: Final = {
     "handler_timeout": RejectionReason.HANDLER_TIMEOUT,
     "handler_crashed": RejectionReason.HANDLER_CRASHED,
     "answer_refused": RejectionReason.HANDLER_CRASHED,
 }
-"""Reason of a dead letter → reason of a rejection. All others say that the message is no event."""
+"""Reason of a dead letter → reason of a rejection. All others mean that the message is not an event."""
 
 
 @swift(frozen=True, slots=True)
 class LinkCounts:
-    """What became of a page's links."""
+    """Counts of a page's links by outcome."""
 
     found: int = 0
     accepted: int = 0
@@ -43,7 +42,7 @@ class LinkCounts:
 
 
 def settle(page: PageParsed, counts: LinkCounts, *, now_ms: int) -> PageSettled:
-    """Settle a page that was content, or has not changed."""
+    """Settle a page that is content, or has not changed."""
     return PageSettled(
         url_key=page.url_key,
         group=page.group,
@@ -78,7 +77,7 @@ def settle(page: PageParsed, counts: LinkCounts, *, now_ms: int) -> PageSettled:
 
 
 def settle_rejected(page: PageRejected, *, now_ms: int) -> PageSettled:
-    """Settle a page that was no content, or that a service gave up on."""
+    """Settle a page that is not content, or that a service gave up."""
     is_given_up = page.rejection_reason in _GIVEN_UP
     return PageSettled(
         url_key=page.url_key,
@@ -108,7 +107,7 @@ def settle_rejected(page: PageRejected, *, now_ms: int) -> PageSettled:
 
 
 def settle_closed(page: PageParsed, reason: str, *, now_ms: int) -> PageSettled:
-    """Settle a page that was rejected when parts of it may have gone before."""
+    """Settle a page that was rejected when parts of it may precede it."""
     return replace(
         settle(page, LinkCounts(), now_ms=now_ms),
         verdict=SettleVerdict.GIVEN_UP if reason in _GIVEN_UP else SettleVerdict.REJECTED,
@@ -121,7 +120,7 @@ def settle_closed(page: PageParsed, reason: str, *, now_ms: int) -> PageSettled:
 def settle_undecodable(
     headers: Sequence[tuple[str, bytes]], reason: str, *, now_ms: int
 ) -> PageSettled | None:
-    """Settle a page that we gave up on, by its message's headers; None where they do not say whose it is."""
+    """Settle a page given up here, by its message's headers; None where they do not name its entry."""
     texts = {name: content.decode("utf-8", "replace") for name, content in headers}
     job_id, _, url_key = texts.get("entry", "").rpartition("/")
     group, number = texts.get("group", ""), texts.get("fetch-sequence", "")

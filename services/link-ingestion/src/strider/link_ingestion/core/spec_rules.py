@@ -1,7 +1,7 @@
-"""What one crawl spec lets through, made ready to be asked for every link.
+"""The rules of one crawl spec, compiled once and applied to every link.
 
-Compiles the spec once (patterns, lists, limits) and answers for a URL as found which word stands
-against it. Knows nothing of pages: depth, repeats and what was seen are `admission`'s.
+Compiles the spec (patterns, lists, limits) and returns the reason against a URL in wire form. Knows nothing
+of pages: depth, repeats and the seen-set belong to `admission` and `dedup`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from .file_types import refused_endings
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _ENDING_CHARACTERS: Final = 9
-"""An ending with its dot is looked for in so many last characters of a URL."""
+"""An extension with its dot is searched in so many last characters of a URL."""
 
 _PAGE_ENDINGS: Final = frozenset({"html", "htm", "php", "asp", "aspx", "jsp"})
 
 _NOTHING: Final = ("", "")
 
 UNKNOWN: Final = CrawlSpecDeclared(crawl_spec_id="", scope="any")
-"""Stands for a spec that nobody declared: it tells what is a URL, and lets nothing through."""
+"""Stands for a spec that was never published: URLs are parsed, and none is accepted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpecRules:
-    """A crawl spec, ready to be asked."""
+    """A compiled crawl spec."""
 
     spec: CrawlSpecDeclared
     scope: Scope
@@ -40,27 +40,27 @@ class SpecRules:
     refused_endings: frozenset[str]
     harmless_endings: frozenset[str] = frozenset()
     is_plain: bool = False
-    """Whether only hosts and endings matter."""
+    """Whether only hosts and extensions matter."""
     barrier: str = ""
-    """A word that stands against every link of the spec; empty for a spec that can be used."""
+    """A reason against every link of the spec; empty for a usable spec."""
     barrier_detail: str = ""
 
     def scope_key(self, page_host: str) -> str:
-        """Name what is at home for the links of pages on a host: where it is the same, so is the scope."""
+        """Return what the scope depends on for pages of a host: hosts with the same key share a filter."""
         kind = self.spec.scope
         if kind == HOST:
             return page_host
         return registrable_domain(page_host) if kind == DOMAIN else ""
 
     def scope_at(self, page_host: str) -> Scope:
-        """Give the scope as it is for the links of a page on this host."""
+        """Return the scope for the links of a page on this host."""
         return self.scope.with_seed(self.spec.scope, f"http://{page_host}/")
 
     def refusal(self, found: str, scope: Scope) -> tuple[str, str]:
-        """Give the word against a URL whose host is in scope, and what in particular; else empty ones."""
+        """Return the reason against a URL whose host is in scope, and its detail; empty for none."""
         spec = self.spec
         if self.is_plain and "?" not in found:
-            # Most specs ask for no more than a host, and most links end in nothing or in `html`: one glance.
+            # Most specs restrict hosts only, and most links end in nothing or in `html`: one look suffices.
             dot = found.rfind(".", -_ENDING_CHARACTERS)
             if dot < 0 or found[dot + 1 :] in self.harmless_endings:
                 return _NOTHING
@@ -84,7 +84,7 @@ class SpecRules:
 
 
 def compile_rules(spec: CrawlSpecDeclared) -> SpecRules:
-    """Make a spec ready; one that cannot be read lets nothing through, and says why."""
+    """Compile a spec; an invalid one accepts nothing, with the reason."""
     scope = scope_of(
         spec.scope,
         hosts=spec.hosts,
@@ -118,7 +118,7 @@ def compile_rules(spec: CrawlSpecDeclared) -> SpecRules:
 
 
 def unknown_rules() -> SpecRules:
-    """Give the rules for links whose spec does not exist."""
+    """Return the rules for links whose spec does not exist."""
     return SpecRules(
         spec=UNKNOWN,
         scope=Scope(is_anywhere=True),
@@ -130,7 +130,7 @@ def unknown_rules() -> SpecRules:
 
 
 def effective_port(found: str) -> int:
-    """Give the port that a URL as found leads to."""
+    """Return the port of a URL in wire form."""
     scheme, _, rest = found.partition("://")
     _, colon, port = rest.partition("/")[0].rpartition(":")
     return int(port) if colon and port.isdigit() else _DEFAULT_PORTS[scheme]

@@ -1,7 +1,7 @@
-"""Seeds that nobody could read: which URL their bytes name, so that what became of it can be asked.
+"""Refusals of undecodable seeds: the URL that their bytes contain, so that `strider why` finds them.
 
-Takes bytes in any framing, whole or cut, and gives the one text that stands where the URL stands.
-It is not judged here whether that is a URL: what is none is told as it was sent.
+Takes bytes in any framing, whole or cut, and returns the one text at the place of the URL. Whether that is a
+URL is not decided here: any other text is reported as it was sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .refusal_events import RefusedSeed
 
 _MAX_TEXT_CHARS: Final = 500
 _MAX_URL_CHARS: Final = 16 * 1024
-"""Of a text that may be a URL; longer ones are none, and are known by how they begin."""
+"""Of a text that may be a URL; longer ones are none, and are identified by their beginning."""
 
 _JSON_URL: Final = re.compile(rb'"url"\s*:\s*("(?:[^"\\]|\\.)*+")', re.DOTALL)
 _LIKE_A_URL: Final = re.compile(rb"https?:[^\s\"'<>\\\x00-\x1f]+", re.IGNORECASE)
@@ -28,7 +28,7 @@ _MOST_LENGTH_BYTES: Final = 5
 
 
 def url_in(raw: bytes) -> str:
-    """Give the URL that a seed's bytes name, as it was sent; empty where there is none to be seen."""
+    """Return the URL in a seed's bytes, as it was sent; empty where none is found."""
     if raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return _url_in_json(raw)[:_MAX_URL_CHARS]
     if text := _first_field(raw):
@@ -38,7 +38,7 @@ def url_in(raw: bytes) -> str:
 
 
 def refuse_undecodable(raw: bytes, reason: str, position: SeedPosition) -> RefusedSeed | None:
-    """Refuse a seed that went to the dead letters; None where its bytes name no URL."""
+    """Refuse a seed that went to the dead letters; None where its bytes contain no URL."""
     text = url_in(raw).strip()
     if not text:
         return None
@@ -48,14 +48,14 @@ def refuse_undecodable(raw: bytes, reason: str, position: SeedPosition) -> Refus
         url=told(text)[:_MAX_TEXT_CHARS] if isinstance(found, Refused) else found,
         url_key="" if isinstance(found, Refused) else url_hash(key_of(found)),
         reason=DecisionReason.BAD_SEED,
-        detail=f"{reason}: nobody could read it; it is kept as the dead letter of {where}",
+        detail=f"{reason}: the message cannot be decoded; it is kept as the dead letter of {where}",
         job_id="",
         execution_id="",
     )
 
 
 def _url_in_json(raw: bytes) -> str:
-    """Read the field of a document; of one that is broken or cut, what stands behind its name."""
+    """Return the field of a JSON document; of a broken or cut one, the text after its name."""
     try:
         document = json.loads(_text(raw).removeprefix("\ufeff"), strict=False)
     except (ValueError, RecursionError):
@@ -76,7 +76,7 @@ def _json_text(quoted: bytes) -> str:
 
 
 def _first_field(raw: bytes) -> str:
-    """Read the first field in Avro's binary form, of a seed its URL: its length, doubled, and the text."""
+    """Return the first field in Avro's binary form, of a seed its URL: its length, doubled, and the text."""
     try:
         at = read_frame(raw).start
     except DecodeError:
@@ -93,5 +93,5 @@ def _first_field(raw: bytes) -> str:
 
 
 def _text(raw: bytes) -> str:
-    """Read bytes as UTF-8; one that is none keeps its place, so that no two texts become the same."""
+    """Decode UTF-8; invalid bytes are kept as surrogates, so that no two texts become equal."""
     return raw.decode("utf-8", "surrogateescape")
