@@ -13,8 +13,8 @@ from collections import Counter
 from rich.console import Console
 from rich.table import Table
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EchoRequested, TallyKept
 from strider.contracts.generated.topics import ECHO_REQUESTS, TALLIES
 from strider.runtime.clocks import SystemClock
@@ -77,7 +77,7 @@ async def main() -> int:
     endpoints = _stack()["endpoints"]
     assert isinstance(endpoints, dict)
     bus = KafkaBus(KafkaConnection((str(endpoints["kafka"]),)))
-    codec, clock = Codec(SchemaBook.embedded()), SystemClock()
+    codec, clock = Codec(SchemaStore.bundled()), SystemClock()
     shards = await bus.partition_count(TALLIES.name) or 0
     speaker = Speaker(bus, codec, service="demo", shards=shards, clock=clock)
     before, sent = await _counts(bus, codec, shards), Counter[str]()

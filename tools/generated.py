@@ -18,9 +18,9 @@ Render = Callable[[], dict[Path, str]]
 
 
 def _contracts() -> dict[Path, str]:
-    from strider.contracts import generator  # noqa: PLC0415  # the classes below depend on what this writes
+    from strider.contracts import codegen  # noqa: PLC0415  # the imports below depend on its output
 
-    return generator.render(ROOT / "schemas")
+    return codegen.render_outputs(ROOT / "schemas")
 
 
 def _requirements() -> dict[Path, str]:
@@ -30,13 +30,15 @@ def _requirements() -> dict[Path, str]:
 
 
 def _topic_documents() -> dict[Path, str]:
-    from strider.contracts import rendering  # noqa: PLC0415
+    from strider.contracts.codegen.asyncapi import render_asyncapi  # noqa: PLC0415
+    from strider.contracts.codegen.markdown import render_markdown  # noqa: PLC0415
+    from strider.contracts.codegen.strimzi import render_strimzi  # noqa: PLC0415
 
     readme = ROOT / "README.md"
     return {
-        ROOT / "deploy" / "kafka" / "topics.yaml": rendering.strimzi(),
-        ROOT / "docs" / "asyncapi.yaml": rendering.asyncapi(),
-        readme: between(readme.read_text(encoding="utf-8"), "topics", rendering.markdown()),
+        ROOT / "deploy" / "kafka" / "topics.yaml": render_strimzi(),
+        ROOT / "docs" / "asyncapi.yaml": render_asyncapi(),
+        readme: between(readme.read_text(encoding="utf-8"), "topics", render_markdown()),
     }
 
 

@@ -8,12 +8,12 @@ from io import BytesIO
 import fastavro
 import orjson
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.avro.splice import Splicer
 from strider.contracts.generated.events import PageParsed, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED
 from strider.contracts.partitioning import shard_of_host
-from strider.contracts.splice import Splicer
 from strider.validator.topology import LOOKED_AT
 
 from .measure import Row, interleaved
@@ -57,7 +57,7 @@ def a_page() -> PageParsed:
     )
 
 
-def _bare(book: SchemaBook, page: PageParsed) -> tuple[object, bytes, object]:
+def _bare(book: SchemaStore, page: PageParsed) -> tuple[object, bytes, object]:
     """Writer, bytes and reader of fastavro alone, on the same record and schema."""
     schema = fastavro.parse_schema(orjson.loads(book.definition("page-parsed.v1")))
     record = page.to_record()
@@ -73,7 +73,7 @@ def _bare(book: SchemaBook, page: PageParsed) -> tuple[object, bytes, object]:
 
 def measure(*, rounds: int) -> list[Row]:
     """All rows of this file."""
-    book = SchemaBook.embedded()
+    book = SchemaStore.bundled()
     codec, page = Codec(book), a_page()
     encoded = codec.encode(PAGES_PARSED, page)
     write, _, read = _bare(book, page)

@@ -24,8 +24,8 @@ from resiliparse.parse.encoding import detect_encoding
 from resiliparse.parse.html import HTMLTree
 from selectolax.lexbor import LexborHTMLParser
 
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.words import ExtractionLevel
 from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits
 from strider.parser.core.metadata import resolve

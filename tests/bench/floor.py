@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import orjson
 import uvloop
 
-from strider.contracts.generated.words import ExtractionLevel
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.fetcher.adapters.interface import URL, Request
 from strider.fetcher.adapters.transport import Body
 from strider.parser.adapters.pages import make_reader

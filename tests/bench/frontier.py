@@ -19,7 +19,7 @@ from hashlib import blake2b, sha256
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import entry_id, key_fingerprint
+from strider.contracts.ids import entry_id, key_fingerprint
 from strider.stores.frontier.ports import Accepted, Conclusion, Fate, Freed, GroupState, Lease, Seen
 from strider.stores.frontier.redis_marks import RedisMarks
 from strider.stores.frontier.redis_workingset import RedisWorkingSet

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from strider.contracts.generated.words import ExtractionLevel
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits
 from strider.parser.core.fingerprints import simhash

@@ -16,10 +16,10 @@ from typing import Final
 
 import uvloop
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.topics import PAGES_FETCHED
-from strider.contracts.generated.words import ExtractionLevel
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import WorkerParsers
 from strider.runtime.clocks import SystemClock
@@ -35,7 +35,7 @@ LARGE_EVERY: Final = 100
 LARGE_BYTES: Final = 1024 * 1024
 BAR_MB: Final = 200.0
 
-_CODEC: Final = Codec(SchemaBook.embedded())
+_CODEC: Final = Codec(SchemaStore.bundled())
 
 
 def _pages() -> Iterator[tuple[bytes, bytes]]:

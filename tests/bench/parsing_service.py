@@ -24,11 +24,11 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import TopicPartition
 
 from strider.contracts import TOPICS
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
-from strider.contracts.generated.words import ExtractionLevel
 from strider.contracts.partitioning import shard_of_host
 from strider.parser.adapters.pages import Reader, make_reader
 from strider.parser.adapters.worker import WorkerOrders
@@ -52,7 +52,7 @@ DEADLINE_SECONDS: Final = 120.0
 LEVEL: Final = ExtractionLevel.BASIC.value
 """As far as other crawlers read a page."""
 
-_CODEC: Final = Codec(SchemaBook.embedded())
+_CODEC: Final = Codec(SchemaStore.bundled())
 
 
 def _page(host: str = "site.test") -> tuple[bytes, bytes]:
@@ -172,7 +172,7 @@ class _Wire:
 
     async def send(self, count: int) -> None:
         pages = [(f"h{number}.test", _page(f"h{number}.test")[1]) for number in range(HOSTS)]
-        opening = _CODEC.opening(PAGES_FETCHED)[1]
+        opening = _CODEC.message_prefix(PAGES_FETCHED)[1]
         producer = await self._bus.producer(compression=None)
         acknowledgements = []
         for number in range(count):

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
+from strider.contracts.generated.enums import AttributeSource, ExtractionLevel
 from strider.contracts.generated.events import Product
-from strider.contracts.generated.words import AttributeSource, ExtractionLevel
 from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits
 from tests.unit.parser.pages import a_page

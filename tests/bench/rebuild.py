@@ -15,8 +15,8 @@ from typing import Any
 
 import uvloop
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.runtime.clocks import SystemClock
@@ -95,7 +95,7 @@ async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[
     """Give seconds on the clock and of CPU for each round."""
     connection = KafkaConnection((kafka,))
     await apply_topics(connection, [FRONTIER, HOSTS], shards=1)
-    bus, codec, clock = KafkaBus(connection), Codec(SchemaBook.embedded()), SystemClock()
+    bus, codec, clock = KafkaBus(connection), Codec(SchemaStore.bundled()), SystemClock()
     redis = connect(RedisOptions(valkey, timeout_seconds=10.0))
     writer = await bus.take_shard("bench", 0, commit_interval_seconds=0.1)
     truth = TopicTruth(writer, codec)

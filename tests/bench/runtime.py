@@ -15,8 +15,8 @@ from uuid import uuid4
 import uvloop
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EchoRequested
 from strider.contracts.generated.topics import ECHO_DLQ, ECHO_REQUESTS
 from strider.runtime.clocks import SystemChance, SystemClock
@@ -98,7 +98,7 @@ async def _consume(bus: Bus, codec: Codec, count: int) -> float:
 
 
 async def _in_process(count: int) -> tuple[float, float]:
-    broker, codec = Broker(clock=SystemClock()), Codec(SchemaBook.embedded())
+    broker, codec = Broker(clock=SystemClock()), Codec(SchemaStore.bundled())
     broker.create_topic(ECHO_REQUESTS.name, PARTITIONS)
     broker.create_topic(ECHO_DLQ.name, 1)
     broker.start_group(GROUP, [ECHO_REQUESTS.name])
@@ -150,7 +150,7 @@ async def _poll_quietly(poll: Callable[..., Awaitable[object]]) -> None:
 
 
 async def _kafka(bootstrap: str, count: int) -> tuple[float, float]:
-    codec = Codec(SchemaBook.embedded())
+    codec = Codec(SchemaStore.bundled())
     bus = KafkaBus(KafkaConnection((bootstrap,)))
     try:
         await _topics(bootstrap, ECHO_REQUESTS.name, ECHO_DLQ.name)

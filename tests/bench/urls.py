@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.urls import links
+from strider.urls import resolve_links
 
 from .measure import Row, interleaved
 
@@ -17,9 +17,9 @@ def measure(*, rounds: int) -> list[Row]:
     foreign = [f"https://h{number}.example.net/page-{number}.html" for number in range(LINKS)]
     found = interleaved(
         {
-            "plain": lambda: links(BASE, plain),
-            "asking": lambda: links(BASE, asking),
-            "again": lambda: links(BASE, foreign),
+            "plain": lambda: resolve_links(BASE, plain),
+            "asking": lambda: resolve_links(BASE, asking),
+            "again": lambda: resolve_links(BASE, foreign),
         },
         rounds=rounds,
         times=300,

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.avro.splice import Splicer
 from strider.contracts.generated.events import (
     CrawlSpecDeclared,
     PageParsed,
@@ -23,7 +24,6 @@ from strider.contracts.generated.topics import (
     PAGES_VALIDATED,
     VALIDATOR_DLQ,
 )
-from strider.contracts.splice import Splicer
 from strider.runtime.clocks import SeededChance, SystemClock
 from strider.runtime.deadletters import DeadLetters, Origin
 from strider.runtime.effects import NOTHING, Effects, Reads, Say, SayRaw
@@ -37,7 +37,7 @@ from .worlds import World, until
 
 SHARDS = 3
 CLOCK = SystemClock()
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 PAGE = PageParsed(
     url="https://example.org/",
     url_key="key",

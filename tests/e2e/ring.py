@@ -20,11 +20,11 @@ from aiokafka.structs import TopicPartition
 from confluent_kafka import Producer
 
 from strider.contracts import TOPICS, Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS, FETCHES_COMPLETED
-from strider.contracts.specs import spec_id
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.topics import apply_topics
 from strider.stores.migrations import upgrade
@@ -156,7 +156,7 @@ class Ring:
     def declare(self, spec: CrawlSpecDeclared) -> str:
         """Declare a crawl spec, for what a seed cannot say; returns its name."""
         named = replace(spec, crawl_spec_id=spec_id(spec))
-        encoded = Codec(SchemaBook.embedded()).encode(CRAWL_SPECS, named)
+        encoded = Codec(SchemaStore.bundled()).encode(CRAWL_SPECS, named)
         self._produce(CRAWL_SPECS.name, encoded.value, key=CRAWL_SPECS.key_of(named))
         return named.crawl_spec_id
 

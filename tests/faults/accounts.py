@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from strider.contracts.generated.enums import EchoOutcome
 from strider.contracts.generated.events import Echoed, TallyKept
-from strider.contracts.generated.words import EchoOutcome
 
 from .load import Place
 

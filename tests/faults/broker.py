@@ -14,7 +14,7 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.structs import TopicPartition
 
 from strider.contracts import Topic
-from strider.contracts.codec import Codec, SchemaBook
+from strider.contracts.avro.codec import Codec, SchemaStore
 
 Offsets = Mapping[int, int]
 """By partition."""
@@ -26,7 +26,7 @@ class Broker:
     def __init__(self, address: str, *, shards: int) -> None:
         self.address = address
         self.shards = shards
-        self.codec = Codec(SchemaBook.embedded())
+        self.codec = Codec(SchemaStore.bundled())
         self._admin = AIOKafkaAdminClient(bootstrap_servers=address)
         self._offsets = AIOKafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.contracts.identity import key_fingerprint
+from strider.contracts.ids import key_fingerprint
 from strider.stores.frontier.ports import Counts, Fate, GroupState, Known, Recounted, SeenThen, Standing
 from strider.stores.frontier.redis_glance import RedisGlance
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.contracts.identity import key_fingerprint
+from strider.contracts.ids import key_fingerprint
 from strider.stores.frontier.ports import Counts, Fate, Known, Seen, Standing
 
 from .worlds import EPOCH, SHARD, FrontierWorld, accepted, page

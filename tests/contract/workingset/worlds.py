@@ -16,7 +16,7 @@ from typing import Any
 from redis.asyncio.cluster import RedisCluster
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import entry_id, key_fingerprint
+from strider.contracts.ids import entry_id, key_fingerprint
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.frontier.ports import (
     Accepted,

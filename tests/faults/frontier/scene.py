@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 from confluent_kafka import Producer
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchCompleted
 from strider.contracts.generated.topics import CRAWL_SPECS, FETCHES_COMPLETED, FRONTIER
-from strider.contracts.specs import spec_id
 from strider.runtime.clocks import SystemClock
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import TopicPartition
@@ -108,7 +108,7 @@ class Frontier:
     def declare(self) -> str:
         """Declare the crawl spec of all crawls here; returns its name."""
         named = replace(SPEC, crawl_spec_id=spec_id(SPEC))
-        value = Codec(SchemaBook.embedded()).encode(CRAWL_SPECS, named).value
+        value = Codec(SchemaStore.bundled()).encode(CRAWL_SPECS, named).value
         self._produce(CRAWL_SPECS.name, value, key=CRAWL_SPECS.key_of(named))
         return named.crawl_spec_id
 
@@ -131,7 +131,7 @@ class Frontier:
             await TableReader(bus, clock=SystemClock()).read(where, keep)
         finally:
             await bus.close()
-        codec = Codec(SchemaBook.embedded())
+        codec = Codec(SchemaStore.bundled())
         return [codec.decode(FRONTIER, value) for value in last.values()]
 
     async def outcomes(self, *, once: Callable[[], Awaitable[object]] | None = None) -> int:

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from strider.contracts import TOPICS
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import SCHEMAS, SEEDS_SUBMITTED
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import Changes, decisions_of, row_of
@@ -33,7 +33,7 @@ from tests.integration.examples.processes import SHARDS, Running
 from tests.integration.examples.test_telemetry import closed_port
 from tests.unit.indexer.events import FETCHED_AT_MS, a_decision, a_page, key
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 DEADLINE_SECONDS = 60.0
 
 Start = Callable[..., Running]

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EchoRequested
 from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES
 from strider.echo.__main__ import build as build_echo
@@ -18,7 +18,7 @@ from strider.runtime.loop_settings import LoopSettings
 from strider.runtime.ports import Outgoing, TopicPartition
 from strider.runtime.service import Process, Wiring, consume
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 
 
 async def ask(broker: Broker, *texts: str) -> None:

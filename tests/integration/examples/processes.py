@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EchoRequested, TallyKept
 from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES, TALLIES, TOPICS
 from strider.contracts.partitioning import shard_of_host
@@ -30,7 +30,7 @@ from strider.runtime.topics import apply_topics
 
 SHARDS = 12
 DEADLINE_SECONDS = 60.0
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 
 
 def wait_for(question: Callable[[], Any], *, seconds: float = DEADLINE_SECONDS) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hashlib import sha256
 
 from strider.contracts.generated.events import EntryRecorded, FetchRequested
-from strider.contracts.identity import key_fingerprint
+from strider.contracts.ids import key_fingerprint
 from strider.contracts.partitioning import shard_of_host
 from strider.stores.frontier.ports import Accepted, GroupState, Lease, WorkingSet
-from strider.urls import host, origin
+from strider.urls import host_of, origin_of
 
 SHARDS = 12
 EPOCH = 5
@@ -20,7 +20,7 @@ def entry(url: str) -> EntryRecorded:
         job_id="job",
         url_key=sha256(url.encode()).hexdigest(),
         url=url,
-        group=host(url),
+        group=host_of(url),
         state="pending",
         execution_id="run",
         crawl_spec_id="spec",
@@ -43,7 +43,7 @@ class Leasing:
         found: list[FetchRequested] = []
         by_shard: dict[int, list[EntryRecorded]] = {}
         for url in urls:
-            by_shard.setdefault(shard_of_host(host(url), SHARDS), []).append(entry(url))
+            by_shard.setdefault(shard_of_host(host_of(url), SHARDS), []).append(entry(url))
         for shard, entries in by_shard.items():
             await self._take(shard, {each.group for each in entries})
             accepted = [Accepted(each, "job", key_fingerprint(each.url_key)) for each in entries]
@@ -66,7 +66,7 @@ class Leasing:
         return FetchRequested(
             url=url,
             url_key=lease.entry.url_key,
-            origin=origin(url),
+            origin=origin_of(url),
             group=lease.entry.group,
             job_id="job",
             execution_id="run",

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.contracts.generated.topics import (
     FETCH_REQUESTS,
@@ -29,7 +29,7 @@ from tests.faults.services import Service, Yard
 
 from .leasing import SHARDS, Leasing
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 TOPICS = (FETCH_REQUESTS, PAGES_FETCHED, FETCHES_COMPLETED, FETCHER_DLQ, SCHEMAS)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import FetchCompleted, FetchRequested, PageFetched
 from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHER_DLQ, FETCHES_COMPLETED, PAGES_FETCHED
 from strider.fetcher.adapters import open_asker, rules_of
@@ -31,7 +31,7 @@ from strider.testing.hostile import PAGE, answer, resets_after, running, says, s
 
 from .leasing import SHARDS, Leasing
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 TOPICS = (FETCH_REQUESTS, PAGES_FETCHED, FETCHES_COMPLETED, FETCHER_DLQ)
 
 

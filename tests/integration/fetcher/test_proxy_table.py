@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters import Rotation
 from strider.fetcher.adapters.proxybook import ProxyBook
 from strider.fetcher.core import Answer, Failed, Head, Proxy
-from strider.politeness.windows import Windows
+from strider.politeness.rate_window import RateWindows
 from strider.runtime.clocks import SystemClock
 from strider.stores.postgres import Postgres, PostgresOptions
 from strider.stores.proxies import ProxyTable
@@ -57,7 +57,7 @@ async def test_what_became_of_proxies_is_in_the_table_and_seen_by_all(database: 
     postgres, clock, seals = Postgres(PostgresOptions(database)), SystemClock(), Seals(KEY)
     books: list[tuple[ProxyBook, Rotation]] = []
     for _ in range(2):
-        rotation = Rotation(clock=clock, windows=Windows(most=0), knock=_knock)
+        rotation = Rotation(clock=clock, windows=RateWindows(max_requests=0), knock=_knock)
         books.append((ProxyBook(ProxyTable(postgres), seals, rotation, clock=clock), rotation))
         await books[-1][0].read()
     (mine, one), (_, other) = books
@@ -87,7 +87,7 @@ async def test_a_proxy_whose_password_cannot_be_opened_is_left_out(database: str
     postgres = Postgres(PostgresOptions(database))
     table = ProxyTable(postgres)
     await _strider(database, "add", "http://me:very-secret@p.test", "http://q.test")
-    rotation = Rotation(clock=SystemClock(), windows=Windows(most=0), knock=_knock)
+    rotation = Rotation(clock=SystemClock(), windows=RateWindows(max_requests=0), knock=_knock)
     book = ProxyBook(table, Seals(new_key()), rotation, clock=SystemClock())
 
     await book.read()

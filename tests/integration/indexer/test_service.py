@@ -13,8 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from strider.contracts import TOPICS
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import (
     FETCHES_COMPLETED,
     FRONTIER,
@@ -44,7 +44,7 @@ from tests.unit.indexer.events import (
     key,
 )
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 DEADLINE_SECONDS = 60.0
 
 Start = Callable[..., Running]

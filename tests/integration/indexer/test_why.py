@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ, SCHEMAS
 from strider.contracts.partitioning import shard_of_url
@@ -31,7 +31,7 @@ from tests.integration.examples.processes import SHARDS
 from tests.integration.examples.test_telemetry import closed_port
 from tests.unit.indexer.events import FETCHED_AT_MS, a_completion, a_decision, a_letter, a_page, key
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 
 Ask = Callable[..., Awaitable["subprocess.CompletedProcess[str]"]]
 

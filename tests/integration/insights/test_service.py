@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED
 from strider.insights.adapters.application import APP
 from strider.insights.adapters.tables import CHANGELOG
@@ -33,7 +33,7 @@ from tests.unit.insights.events import a_fetch, a_settlement
 from .conftest import SHARDS
 
 INSIGHTS = ("-m", "strider.insights")
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -14,12 +14,12 @@ from typing import Any
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 
 SHARDS = 4
 DEADLINE_SECONDS = 60.0
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 
 
 def wait_for(question: Callable[[], Any]) -> Any:

@@ -13,7 +13,8 @@ import pytest
 from confluent_kafka import Producer
 
 from strider.contracts import Topic
-from strider.contracts.framing import Header
+from strider.contracts.avro.framing import Header
+from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import (
     CRAWL_SPECS,
@@ -25,10 +26,9 @@ from strider.contracts.generated.topics import (
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
-from strider.contracts.identity import key_fingerprint, seen_scope
+from strider.contracts.ids import key_fingerprint, seen_scope
+from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS
 from strider.contracts.partitioning import shard_of_host
-from strider.contracts.parts import LAST, MORE
-from strider.contracts.specs import spec_of_seed
 from strider.stores.frontier.ports import Seen
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.redis import RedisOptions, connect
@@ -94,7 +94,7 @@ def test_a_json_seed_of_a_foreign_client_reaches_its_shard(
     with closing(Reader(bootstrap, CRAWL_SPECS)) as specs:
         declared = [spec for _, spec in specs.events()]
 
-    spec = spec_of_seed(SeedSubmitted(url="https://host0.test/x", max_depth=2))
+    spec = spec_from_seed(SeedSubmitted(url="https://host0.test/x", max_depth=2))
     places = {url: (partition, each.shard) for partition, each in found for url in each.urls}
     assert places == {
         f"https://host{number}.test/x": (shard_of_host(f"host{number}.test", SHARDS),) * 2
@@ -144,7 +144,7 @@ def test_a_list_whose_end_was_given_up_is_settled_behind_its_parts(
     ]
     last = a_page(**known, part=20)
     validator = Validator(ValidationRules(), SplicedPages(CODEC), now_ms=lambda: 9)
-    record = ARecord(b"junk", (*PAGES_PARSED.headers_of(last), *LAST))
+    record = ARecord(b"junk", (*PAGES_PARSED.headers_of(last), *LAST_PART_HEADERS))
     effects = asyncio.run(validator.on_given_up(record, "bad_magic"))
     (rejection,), (closes,) = effects.say, effects.close
     other = replace(rejection.event, url_key="ff" * 32, job_id="j3")
@@ -165,7 +165,7 @@ def test_a_list_whose_end_was_given_up_is_settled_behind_its_parts(
         wait_for(lambda: "j3" in {each.job_id for _, each in settled.events()})
         assert of_list() == []
         for part in parts:
-            say(sender, PAGES_VALIDATED, validated(part), MORE)
+            say(sender, PAGES_VALIDATED, validated(part), MORE_PARTS_HEADERS)
         sender.flush(10)
         service.kill()
         service.start()

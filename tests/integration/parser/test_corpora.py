@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_PARSED
 from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits, fit
@@ -20,7 +20,7 @@ from tests.unit.parser.pages import a_page
 from .feed_expectations import BASE, expectations
 
 CORPORA = Path(__file__).parents[4] / "shared" / "corpora"
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 READER = make_reader(Limits())
 SECONDS_A_PAGE = 2.0
 

@@ -8,8 +8,8 @@ import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.parser.adapters.worker import WorkerOrders
@@ -19,7 +19,7 @@ from strider.runtime.clocks import SystemClock
 from tests.unit.parser.pages import ARecord, a_page
 from tests.unit.parser.pdfs import a_pdf, locked, packed, stream
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 READ = frozenset({"parsed", "partly_parsed"})
 LAUGHS = (
     b'<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol "lol">'

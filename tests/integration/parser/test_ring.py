@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import (
     CRAWL_SPECS,
@@ -34,7 +34,7 @@ from strider.validator.settings import ValidatorSettings
 from tests.integration.examples.living import SHARDS, eventually, living
 from tests.unit.parser.pages import a_page
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 ARTICLE = b"<html><title>T</title>" + b"<p>Walking on streams is a matter of balance.</p>" * 20
 
 

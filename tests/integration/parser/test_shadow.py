@@ -8,8 +8,8 @@ import pytest
 
 from strider.cli.siteparsers.diffing import Asked, gather
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import (
     PAGES_FETCHED,
     PAGES_PARSED,
@@ -28,7 +28,7 @@ from tests.integration.examples.living import SHARDS, eventually, living
 
 from .test_ring import put, said
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 PAGES = 6
 PAGE = (
     b'<title>T</title><script type="application/ld+json">{"@type": "Product", "name": "Kettle"}</script>'

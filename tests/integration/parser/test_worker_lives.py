@@ -48,8 +48,8 @@ async def test_a_worker_has_no_secrets_in_its_environment() -> None:
 
 PARENT = """
 import asyncio, os
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.avro.codec import Codec
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import WorkerParsers
 from strider.runtime.clocks import SystemClock
@@ -57,7 +57,7 @@ from strider.runtime.clocks import SystemClock
 async def main():
     parsers = WorkerParsers(
         WorkerOrders(os.getpid(), page_seconds=60.0, reader="tests.integration.parser.hostile:make_reader"),
-        Codec(SchemaBook.embedded()), workers=2, clock=SystemClock(), environ=dict(os.environ),
+        Codec(SchemaStore.bundled()), workers=2, clock=SystemClock(), environ=dict(os.environ),
     )
     await parsers.start()
     print(*parsers.pids, flush=True)

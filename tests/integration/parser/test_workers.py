@@ -8,8 +8,8 @@ import signal
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.parser.adapters.workers import ParserFault
 from strider.runtime.errors import Unavailable
@@ -65,9 +65,9 @@ async def test_a_body_from_elsewhere_goes_along() -> None:
 
 async def test_a_message_of_a_registry_is_understood_and_answered_in_kind() -> None:
     """Workers know no registry: framing is the parent's."""
-    codec = Codec(SchemaBook.embedded())
+    codec = Codec(SchemaStore.bundled())
     for number, topic in enumerate((PAGES_FETCHED, PAGES_PARSED)):
-        codec.book.write_as(topic.name, topic.schema_name, 7 + number)
+        codec.schema_store.use_registry_id(topic.name, topic.schema_name, 7 + number)
     async with some_workers() as parsers:
         parsers._codec = codec
         page = a_page(BODY)

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_FETCHED
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import WorkerParsers
@@ -19,7 +19,7 @@ from strider.runtime.clocks import SystemClock
 from tests.unit.parser.pages import ARecord, a_page
 
 ROOT = Path(__file__).parents[3]
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 BODY = b"<title>T</title><p>Walking on streams.</p><a href=/next>next</a>"
 SECONDS = 30.0
 

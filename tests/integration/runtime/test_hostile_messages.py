@@ -16,8 +16,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.record.util import calc_crc32c
 
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import ECHO_DLQ, ECHO_REQUESTS, ECHOES, TALLY_DLQ, TOPICS
 from strider.runtime.kafka import KafkaBus, KafkaConnection
@@ -30,7 +30,7 @@ from .conftest import create_topic
 from .processes import until
 
 Start = Callable[..., Running]
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 _CRC, _CHECKED = 17, 21
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, UrlsDecided
 from strider.contracts.generated.topics import (
     CRAWL_SPECS,
@@ -95,7 +95,7 @@ class Place:
         self.name = uuid.uuid4().hex[:8]
         self.bootstrap, self.redis_url = bootstrap, redis_url
         self.clock = SystemClock()
-        self.codec = Codec(SchemaBook.embedded())
+        self.codec = Codec(SchemaStore.bundled())
         self.connection = KafkaConnection(bootstrap_servers=(bootstrap,))
         self.bus = KafkaBus(self.connection)
         self.redis = connect(RedisOptions(redis_url))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from strider.contracts.entry_states import is_allowed_transition
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
-from strider.contracts.lives import may_follow
 from strider.stores.frontier.redis_tending import RedisTending
 from tests.faults.broker import Broker
 
@@ -100,7 +100,7 @@ async def check_truth(broker: Broker, began: dict[str, dict[int, int]], *, job_i
     for record, entry in zip(entries, broker.decode(FRONTIER, entries), strict=True):
         if entry.job_id != job_id:
             continue  # of an earlier test: its first record lies before this one's
-        if not may_follow(last.get(record.key), entry):
+        if not is_allowed_transition(last.get(record.key), entry):
             wrong.append((last.get(record.key), entry))
         last[record.key] = entry
     assert last, "nothing of this job was read"

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import entry_id, key_fingerprint
+from strider.contracts.ids import entry_id, key_fingerprint
 from strider.stores.frontier.ports import Accepted, Question, Recorded, Remembered, Room
 from strider.stores.frontier.redis_workingset import RedisWorkingSet
 from strider.stores.frontier.rules import UNLIMITED

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from strider.politeness import RetryLadder
+from strider.politeness import RetryPolicy
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.stores.errors import Rejected
 from strider.stores.postgres import Connection, Postgres, PostgresOptions
@@ -23,8 +23,8 @@ PAGES = Upsert(
     update=("sequence", "tags"),
     where="pages.sequence < excluded.sequence",
 )
-ONCE = RetryLadder(
-    tries=0, first_seconds=0.1, factor=1, cap_seconds=0.1, jitter_seconds=0, deadline_seconds=10
+ONCE = RetryPolicy(
+    retries=0, first_seconds=0.1, factor=1, cap_seconds=0.1, jitter_seconds=0, deadline_seconds=10
 )
 
 

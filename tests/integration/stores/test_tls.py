@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from strider.politeness import RetryLadder
+from strider.politeness import RetryPolicy
 from strider.runtime.errors import Unavailable
 from strider.runtime.settings import RedisSettings
 from strider.runtime.settings_types import SecretUrl
@@ -20,8 +20,8 @@ from strider.stores.redis import connect, redis_options
 
 from .tls import HOST, Papers, papers, tls_before
 
-ONCE = RetryLadder(
-    tries=0, first_seconds=0.1, factor=1, cap_seconds=0.1, jitter_seconds=0, deadline_seconds=10
+ONCE = RetryPolicy(
+    retries=0, first_seconds=0.1, factor=1, cap_seconds=0.1, jitter_seconds=0, deadline_seconds=10
 )
 
 

@@ -17,8 +17,8 @@ import pytest
 from confluent_kafka import Producer
 
 from strider.contracts import TOPICS
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import Echoed, SeedSubmitted
 from strider.contracts.generated.topics import ECHOES, SCHEMAS, SEEDS_SUBMITTED
 from strider.runtime.kafka import KafkaBus, KafkaConnection
@@ -134,7 +134,7 @@ async def test_a_foreign_clients_json_seed_is_read_by_tail_and_codec(
         1,
         3,
     )
-    assert Codec(SchemaBook.embedded()).decode(SEEDS_SUBMITTED, seed) == SeedSubmitted(
+    assert Codec(SchemaStore.bundled()).decode(SEEDS_SUBMITTED, seed) == SeedSubmitted(
         url="https://example.org/", max_depth=1, metadata={"by": "a foreign client"}
     )
 
@@ -143,7 +143,7 @@ async def test_a_foreign_clients_json_seed_is_read_by_tail_and_codec(
 def test_tail_shows_good_and_bad_messages_from_where_one_wants(
     strider: Command, foreign: Callable[..., None]
 ) -> None:
-    codec = Codec(SchemaBook.embedded())
+    codec = Codec(SchemaStore.bundled())
     for text in ("one", "two"):
         event = Echoed(request_id=text, host="example.org", outcome="echoed", text=text)
         value, headers = codec.encode(ECHOES, event)
@@ -248,7 +248,7 @@ class _Registry(BaseHTTPRequestHandler):
     """A registry that knows one schema, under the id 41."""
 
     def do_GET(self) -> None:
-        book = SchemaBook.embedded()
+        book = SchemaStore.bundled()
         known = self.path == "/schemas/ids/41"
         body = json.dumps(
             {"schema": book.definition("echoed.v1")} if known else {"error_code": 40403}
@@ -279,7 +279,7 @@ def test_ids_are_looked_up_in_the_registry_that_is_set(
 ) -> None:
     """A Confluent producer elsewhere names its schema by id alone."""
     event = Echoed(request_id="r", host="example.org", outcome="echoed", text="by id")
-    bare = Codec(SchemaBook.embedded()).encode(ECHOES, event).value[10:]
+    bare = Codec(SchemaStore.bundled()).encode(ECHOES, event).value[10:]
     foreign(ECHOES.name, b"\x00\x00\x00\x00\x29" + bare, partition=7)
     foreign(ECHOES.name, b"\x00\x00\x00\x00\x2a" + bare, partition=7)
 

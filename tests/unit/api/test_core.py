@@ -35,10 +35,10 @@ from strider.api.core import (
     write_cursor,
 )
 from strider.contracts.generated.events import SeedSubmitted
-from strider.urls import key_of, url_hash
+from strider.urls import url_hash, url_key_of
 
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
-KEY = url_hash(key_of("https://a.test/x"))
+KEY = url_hash(url_key_of("https://a.test/x"))
 
 
 @pytest.mark.parametrize(

@@ -15,17 +15,17 @@ from structlog.testing import capture_logs
 from strider.api.core import DECISION_COLUMNS, PAGE_COLUMNS, SqlQuery
 from strider.api.routes import ApiParts, SeedLimits, SeedSubmission, build_app
 from strider.contracts import EncodeError
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.runtime.errors import Unavailable
-from strider.urls import key_of, url_hash
+from strider.urls import url_hash, url_key_of
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 NOW_MS = 1_700_000_000_000
 AT = datetime(2026, 11, 18, 12, 0, 0, 5000, tzinfo=UTC)
-KEY = url_hash(key_of("https://a.test/x"))
+KEY = url_hash(url_key_of("https://a.test/x"))
 JSON = {"content-type": "application/json"}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from strider.cli.embedded.lastwords import Named
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Encoded
-from strider.contracts.codec_unwritten import PassingCodec
+from strider.contracts.avro.codec import EncodedMessage
+from strider.contracts.avro.deferred_encoding import DeferredCodec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED
 from strider.parser.adapters.inline import InlineParsers
@@ -13,7 +13,7 @@ from strider.parser.core import Limits
 from strider.parser.topology import Parser
 from strider.runtime.inprocess.log import Stored
 
-CODEC = PassingCodec(SchemaBook.embedded())
+CODEC = DeferredCodec(SchemaStore.bundled())
 
 
 def parsed(**fields: object) -> PageParsed:
@@ -34,7 +34,7 @@ def parsed(**fields: object) -> PageParsed:
     return PageParsed(**{**known, **fields})  # type: ignore[arg-type]  # names are the event's
 
 
-def record_of(topic: object, encoded: Encoded, headers: tuple[tuple[str, bytes], ...] = ()) -> Stored:
+def record_of(topic: object, encoded: EncodedMessage, headers: tuple[tuple[str, bytes], ...] = ()) -> Stored:
     return Stored(topic.name, 0, 0, 0, b"k", encoded.value, (*encoded.headers, *headers))  # type: ignore[attr-defined]  # a topic
 
 

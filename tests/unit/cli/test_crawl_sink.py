@@ -32,13 +32,13 @@ from strider.runtime.clocks import SystemClock
 from strider.runtime.errors import Unavailable
 from strider.runtime.inprocess.log import Stored
 from strider.stores.objects import ObjectOptions, open_objects
-from strider.urls import key_of, url_hash
+from strider.urls import url_hash, url_key_of
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 
 
 def key(url: str) -> str:
-    return url_hash(key_of(url))
+    return url_hash(url_key_of(url))
 
 
 def record(topic: Any, offset: int) -> Stored:

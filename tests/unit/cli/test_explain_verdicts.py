@@ -9,7 +9,7 @@ import pytest
 from strider.cli.explain_verdicts import Evidence, verdicts
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, JobEvent
 from strider.scheduler.core import Orders, Standing
-from strider.urls import origin
+from strider.urls import origin_of
 
 
 def evidence(url: str, *, allow_private: bool = False, spec: CrawlSpecDeclared | None = None) -> Evidence:
@@ -21,7 +21,7 @@ def evidence(url: str, *, allow_private: bool = False, spec: CrawlSpecDeclared |
         orders=Orders(),
         hosts=(),
         live=None,
-        origin=origin(url),
+        origin=origin_of(url),
         agent="strider",
         allow_private=allow_private,
         now_ms=1_763_467_200_000,

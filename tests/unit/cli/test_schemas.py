@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.schemas import app
-from strider.contracts.book import SchemaBook
-from strider.contracts.book_nodes import canonical_form, fingerprint, read_schema
-from strider.contracts.generator.releases import digests_of
+from strider.contracts.avro.schema_model import canonical_form, fingerprint, parse_schema_tree
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.codegen.releases import file_checksums
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 
@@ -38,11 +38,14 @@ def release(schemas: Path, name: str, change: Callable[[dict[str, Any]], None]) 
     manifest = (
         json.loads((folder / "manifest.json").read_text()) if (folder / "manifest.json").exists() else {}
     )
-    manifest[name] = {"fingerprint": fingerprint(canonical_form(read_schema(schema))).hex(), "since": "0"}
+    manifest[name] = {
+        "fingerprint": fingerprint(canonical_form(parse_schema_tree(schema))).hex(),
+        "since": "0",
+    }
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.avsc").write_text(json.dumps(schema))
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    sums = [f"{digest}  {file}\n" for file, digest in digests_of(folder).items()]
+    sums = [f"{digest}  {file}\n" for file, digest in file_checksums(folder).items()]
     (folder / "SHA256SUMS").write_text("".join(sums))
 
 
@@ -153,23 +156,23 @@ def test_a_folder_without_schemas_is_wrong_usage(tmp_path: Path) -> None:
 def test_schemas_are_listed_with_their_fingerprints_and_topics() -> None:
     code, shown, _ = run("list", "--json")
     rows = {row["name"]: row for row in json.loads(shown)}
-    book = SchemaBook.embedded()
+    book = SchemaStore.bundled()
 
     assert code == 0
     assert set(rows) == set(book.names())
     assert rows["seed-submitted.v2"] == {
         "name": "seed-submitted.v2",
-        "fingerprint": book.ours("seed-submitted.v2").fingerprint.hex(),
+        "fingerprint": book.current("seed-submitted.v2").fingerprint.hex(),
         "topics": ["seeds-submitted"],
     }
     assert "seed-submitted.v2" in run("list")[1]
 
 
 def test_a_schema_is_shown_whole_or_in_the_form_that_is_fingerprinted() -> None:
-    book = SchemaBook.embedded()
+    book = SchemaStore.bundled()
 
     assert json.loads(run("show", "echoed.v1")[1]) == json.loads(book.definition("echoed.v1"))
-    assert run("show", "echoed.v1", "--canonical")[1] == canonical_form(book.ours("echoed.v1").node) + "\n"
+    assert run("show", "echoed.v1", "--canonical")[1] == canonical_form(book.current("echoed.v1").node) + "\n"
 
 
 def test_a_schema_without_a_version_is_the_newest_one() -> None:

@@ -15,8 +15,8 @@ from strider.cli import seeds_input
 from strider.cli.seeds_input import MAX_LINE_BYTES, lines_of
 from strider.cli.seeds_lines import Bad, Line, Ready, SeedReader, parse_pairs
 from strider.cli.seeds_sending import SeedSender, Teller
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.runtime.clocks import SystemClock
@@ -24,7 +24,7 @@ from strider.runtime.errors import Unavailable
 from strider.runtime.inprocess import Broker, InProcessBus
 from strider.runtime.ports import Acknowledged
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 STANDARD = {"submitted_by": "strider seeds add", "submitted_at_ms": 77}
 
 
@@ -81,8 +81,8 @@ def test_a_bare_name_gets_its_scheme_and_the_person_is_told() -> None:
         ("http://a..b/", "'http://a..b/': its host cannot be a name"),
         ("ftp://a.test/", "'ftp://a.test/': only http and https are crawled"),
         ("http://169.254.169.254/", "'http://169.254.169.254/': a metadata service is never crawled"),
-        ("https://a.test/\x07", "url has a control character in it"),
-        ('{"url": 7}', "url is the number 7, wanted is a text"),
+        ("https://a.test/\x07", "url contains a control character"),
+        ('{"url": 7}', "url is the number 7, expected a text"),
         ('{"url": "https://a.test/", "max_deph": 1}', "'max_deph'; did you mean 'max_depth'?"),
         (
             '{"url": "https://a.test/", "job_id": "a b"}',
@@ -100,7 +100,7 @@ def test_a_bad_line_has_its_sentence_and_its_place(text: str, why: str) -> None:
 @pytest.mark.parametrize("name", ["include", "exclude"])
 def test_patterns_are_tried_before_the_first_line(name: str) -> None:
     """One that cannot be meant would have nothing crawled, or everything."""
-    assert a_reader(**{name: ["["]}).option_fault().startswith(f"{name}: '[': a bracket without")
+    assert a_reader(**{name: ["["]}).option_fault().startswith(f"{name}: '[': unpaired bracket")
 
 
 def test_a_depth_of_nothing_is_told_to_be_the_default() -> None:
@@ -114,9 +114,9 @@ def test_a_depth_of_nothing_is_told_to_be_the_default() -> None:
 def test_options_are_tried_before_the_first_line() -> None:
     """A wrong option is one mistake, not a million."""
     assert a_reader(max_depth=2).option_fault() == ""
-    assert a_reader(delay=-1.0).option_fault() == "--delay is -1.0, wanted is 0 to 86400"
-    assert a_reader(delay=float("nan")).option_fault() == "--delay is nan, wanted is 0 to 86400"
-    assert a_reader(max_depth=11).option_fault() == "--max-depth is 11, wanted is 0 to 10"
+    assert a_reader(delay=-1.0).option_fault() == "--delay is -1.0, expected 0 to 86400"
+    assert a_reader(delay=float("nan")).option_fault() == "--delay is nan, expected 0 to 86400"
+    assert a_reader(max_depth=11).option_fault() == "--max-depth is 11, expected 0 to 10"
     assert a_reader(include=["re:("]).option_fault() == "include: 're:(': missing ): ("
     assert a_reader(headers={"Host": "x"}).option_fault() == "headers: Host is the crawler's own to set"
 

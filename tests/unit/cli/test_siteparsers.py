@@ -15,9 +15,9 @@ from strider.cli.siteparsers.listing import show_installed
 from strider.cli.siteparsers.testing import cases_of, run_cases
 from strider.cli.siteparsers.trying import Asked, try_one
 from strider.cli.siteparsers.writing import write_package
-from strider.sites import GROUP, Select, find_parsers
+from strider.sites import ENTRY_POINT_GROUP, Select, load_installed_parsers
 from strider.sites.amazon import Amazon
-from strider.sites.parsers import faults_of
+from strider.sites.base import find_declaration_errors
 
 
 @pytest.mark.req("S4.11.7")
@@ -93,7 +93,9 @@ def test_nobody_is_called_like_the_general_parser(monkeypatch: pytest.MonkeyPatc
     """Records and metrics could not tell them apart."""
     monkeypatch.setattr(Amazon, "name", "strider")
 
-    assert list(faults_of(Amazon())) == ["name is 'strider', which the general parser is called"]
+    assert list(find_declaration_errors(Amazon())) == [
+        "name is 'strider', which is reserved for the general parser"
+    ]
 
 
 def test_a_page_that_no_site_parser_reads_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,11 +118,13 @@ def test_a_new_package_is_one_that_can_be_found(tmp_path: Path, monkeypatch: pyt
 
     root = tmp_path / "strider-site-tea-shop"
     monkeypatch.syspath_prepend(root)
-    found = find_parsers([EntryPoint("tea-shop", "strider_site_tea_shop:TeaShop", GROUP)])
+    found = load_installed_parsers(
+        [EntryPoint("tea-shop", "strider_site_tea_shop:TeaShop", ENTRY_POINT_GROUP)]
+    )
     own = cases_of(found.parsers[0])
     monkeypatch.delitem(sys.modules, "strider_site_tea_shop")
 
-    assert (found.faults, found.parsers[0].domains) == ((), ("tea.test",))
+    assert (found.errors, found.parsers[0].domains) == ((), ("tea.test",))
     (case,) = find_cases(own)
     assert case.url == "https://tea.test/kettle"
     assert own == root / "strider_site_tea_shop" / "cases" / "tea-shop"

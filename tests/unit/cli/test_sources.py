@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from strider.cli.sources import raise_shallow, saved_sources
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SourceSaved
 from strider.contracts.generated.topics import SCHEMAS, SOURCES
 from strider.runtime.effects import Say
@@ -37,7 +37,7 @@ def test_sources_that_follow_no_link_or_one_are_raised_to_three(is_raising: bool
     """Once: after that there is nothing to find. Nothing else changes, and nothing about others."""
 
     async def scenario() -> None:
-        codec, clock = Codec(SchemaBook.embedded()), LoopClock()
+        codec, clock = Codec(SchemaStore.bundled()), LoopClock()
         bus = await a_bus(codec)
 
         found = await raise_shallow(bus, codec, clock=clock, now_ms=9, is_raising=is_raising)
@@ -58,6 +58,6 @@ def test_a_broker_without_the_topic_is_told() -> None:
     async def scenario() -> None:
         bus = InProcessBus(Broker(clock=LoopClock()))
         with pytest.raises(Unavailable, match="strider topics apply"):
-            await saved_sources(bus, Codec(SchemaBook.embedded()), clock=LoopClock())
+            await saved_sources(bus, Codec(SchemaStore.bundled()), clock=LoopClock())
 
     simulate(scenario())

@@ -28,10 +28,10 @@ from strider.cli.why_story import Subject, as_json, subject_of, tell
 from strider.cli.words import app
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.scheduler.core import FOR_EVER_MS
-from strider.urls import key_of, url_hash
+from strider.urls import url_hash, url_key_of
 
 URL = "https://www.example.org/a"
-KEY = url_hash(key_of(URL))
+KEY = url_hash(url_key_of(URL))
 AT = datetime(2026, 11, 18, 12, 0, 1, tzinfo=UTC)
 AT_MS = int(AT.timestamp() * 1000)
 SUBJECT = Subject(URL, KEY, "https://www.example.org", "www.example.org", "example.org")

@@ -12,8 +12,8 @@ from strider.cli.why_facts import lost_seed_fact
 from strider.cli.why_letters import is_letter_about
 from strider.cli.why_story import subject_of
 from strider.contracts import UnknownSchema
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ
 from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
@@ -122,7 +122,7 @@ class NoSchemas:
 
 async def told_by_the_log(url: str, *letters: DeadLetter, job: str = "") -> list[str]:
     """Ask a log that has these dead letters, and nothing else."""
-    broker, codec = Broker(clock=LoopClock()), Codec(SchemaBook.embedded())
+    broker, codec = Broker(clock=LoopClock()), Codec(SchemaStore.bundled())
     for topic in (LINK_INGESTION_DLQ, FRONTIER, HOSTS):
         broker.create_topic(topic.name, 1)
     bus = InProcessBus(broker)

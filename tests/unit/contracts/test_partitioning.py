@@ -133,9 +133,9 @@ def test_the_cache_is_bounded() -> None:
 
 def test_a_changed_snapshot_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioning, "SNAPSHOT_SHA256", "0" * 64)
-    partitioning._suffixes.cache_clear()
+    partitioning._public_suffixes.cache_clear()
     try:
         with pytest.raises(ContractError, match="not the pinned snapshot"):
             registrable_domain("never-asked-before.example")
     finally:
-        partitioning._suffixes.cache_clear()
+        partitioning._public_suffixes.cache_clear()

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strider.contracts import DecodeError
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.errors import DECODE_REASONS
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import PAGES_PARSED, SEEDS_SUBMITTED
-from strider.contracts.ranges import RANGES
-from strider.contracts.seeds import MAX_JSON_BYTES, OPTION_NAMES, is_json
+from strider.contracts.seed_limits import SEED_RANGES
+from strider.contracts.seeds import FIELD_OF_OPTION, MAX_JSON_BYTES, is_json_object
 
 URL = "https://example.org/"
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 
 
 def decode(document: bytes | str) -> SeedSubmitted:
@@ -103,13 +103,13 @@ def test_text_in_any_script_is_taken() -> None:
 REFUSED = [
     pytest.param("{}", "missing_field", "'url' is required", id="no url"),
     pytest.param('{"url":null}', "missing_field", "'url' is required", id="url null"),
-    pytest.param('{"url":5}', "wrong_type", "url is the number 5, wanted is a text", id="url a number"),
+    pytest.param('{"url":5}', "wrong_type", "url is the number 5, expected a text", id="url a number"),
     pytest.param(a_document(max_dept=3), "unknown_field", "did you mean 'max_depth'", id="misspelt name"),
     pytest.param(
         a_document(extract="main"), "unknown_field", "'extract'; did you mean 'extraction'?", id="option"
     ),
     pytest.param(a_document(**{"max-depth": 3}), "unknown_field", "did you mean 'max_depth'?", id="dashes"),
-    pytest.param(a_document(max_depth=11), "bad_value", "max_depth is 11, wanted is 0 to 10", id="too deep"),
+    pytest.param(a_document(max_depth=11), "bad_value", "max_depth is 11, expected 0 to 10", id="too deep"),
     pytest.param(a_document(maxDepth=3), "unknown_field", "did you mean 'max_depth'", id="other spelling"),
     pytest.param(a_document(**{"": 1}), "unknown_field", "known are", id="empty name"),
     pytest.param(
@@ -139,11 +139,11 @@ REFUSED = [
     pytest.param(
         '{"url":"http://a/\\u001b[2J"}', "bad_value", "url has a control", id="an escape in the url"
     ),
-    pytest.param(a_document(priority=99), "bad_value", "priority is 99, wanted is 0 to 3", id="priority 99"),
-    pytest.param(a_document(priority=-1), "bad_value", "priority is -1, wanted is 0 to 3", id="priority -1"),
+    pytest.param(a_document(priority=99), "bad_value", "priority is 99, expected 0 to 3", id="priority 99"),
+    pytest.param(a_document(priority=-1), "bad_value", "priority is -1, expected 0 to 3", id="priority -1"),
     pytest.param(a_document(max_depth=-3), "bad_value", "max_depth is -3", id="less than no depth"),
     pytest.param(a_document(max_depth=10**7), "bad_value", "max_depth is 10000000", id="no depth of links"),
-    pytest.param(a_document(delay=-1), "bad_value", "delay is -1.0, wanted is 0 to 86400", id="delay -1"),
+    pytest.param(a_document(delay=-1), "bad_value", "delay is -1.0, expected 0 to 86400", id="delay -1"),
     pytest.param(a_document(delay=1e300), "bad_value", r"delay is 1e\+300", id="an endless delay"),
     pytest.param(a_document(max_pages=-1), "bad_value", "max_pages is -1", id="fewer than no pages"),
     pytest.param(a_document(max_bytes=-1), "bad_value", "max_bytes is -1", id="fewer than no bytes"),
@@ -240,12 +240,12 @@ def test_only_the_front_door_takes_json() -> None:
     ],
 )
 def test_json_is_told_by_its_first_byte(value: bytes, answer: bool) -> None:
-    assert is_json(value) is answer
+    assert is_json_object(value) is answer
 
 
 def test_only_known_fields_have_a_range() -> None:
     """A range for a field that is called otherwise by now would guard nothing."""
-    assert RANGES.keys() | set(OPTION_NAMES.values()) <= SeedSubmitted.__dataclass_fields__.keys()
+    assert SEED_RANGES.keys() | set(FIELD_OF_OPTION.values()) <= SeedSubmitted.__dataclass_fields__.keys()
 
 
 def test_an_avro_seed_keeps_what_a_document_may_not_say() -> None:

@@ -30,9 +30,9 @@ with atheris.instrument_imports(include=["strider.politeness", "strider.fetcher.
         redirect_of,
         url_refusal,
     )
-    from strider.politeness import MAX_CRAWL_DELAY_SECONDS, Robots
-    from strider.politeness.robots_bytes import text_of
-    from strider.urls import Refused, as_found, host
+    from strider.politeness import MAX_CRAWL_DELAY_SECONDS, RobotsTxt
+    from strider.politeness.robots.decoding import decode_robots
+    from strider.urls import RefusedUrl, host_of, to_wire_url
 
 from .values import MADE, URL, request
 
@@ -41,7 +41,7 @@ CLOSED: Final = RedirectRules(Places(ports=frozenset({80, 443})))
 
 def robots(data: bytes) -> None:
     """A robots.txt: every text has a verdict, a bounded delay, and no denial of itself."""
-    read = Robots(text_of(data))
+    read = RobotsTxt(decode_robots(data))
     read.allows("http://a.test/a/b.html?c=d", "Strider")
     assert read.allows("http://a.test/robots.txt", "Strider")
     assert 0 <= read.delay_seconds("Strider") <= MAX_CRAWL_DELAY_SECONDS
@@ -64,12 +64,12 @@ def head(data: bytes) -> None:
 def url(data: bytes) -> None:
     """A link and a redirect's target: what is found is HTTP(S), with a host, and found again as it is."""
     text = data.decode("utf-8", "replace")
-    found = as_found(text, URL)
-    if isinstance(found, Refused):
+    found = to_wire_url(text, URL)
+    if isinstance(found, RefusedUrl):
         return
     assert found.startswith(("http://", "https://"))
-    assert host(found)
-    assert as_found(found) == found
+    assert host_of(found)
+    assert to_wire_url(found) == found
     target = redirect_of(head_of(302, [(b"Location", data)]), url=URL, rules=CLOSED)
     assert target.refused or url_refusal(target.target, places=CLOSED.places) is None
 

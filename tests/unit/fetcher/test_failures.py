@@ -11,7 +11,7 @@ import pytest
 from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.http_exceptions import BadStatusLine, ContentLengthError, InvalidHeader, LineTooLong
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters import Failure
 from strider.fetcher.adapters.failures import Phase, failure_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_FETCHED
-from strider.contracts.generated.words import RequestKind
 from strider.fetcher.core import (
     Answer,
     Failed,
@@ -28,7 +28,7 @@ from strider.urls import registrable_domain
 
 from .values import MADE, URL, request
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 CLOSED = RedirectRules(Places(ports=frozenset({80, 443})))
 
 _PLACES = ("127.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "0x7f.1", "2130706433", "169.254.169.254", "localhost")

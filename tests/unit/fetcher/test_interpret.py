@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.events import FetchCompleted, PageFetched
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_FETCHED
-from strider.contracts.generated.words import ErrorClass
 from strider.fetcher.core import (
     Answer,
     Failed,
@@ -27,7 +27,7 @@ from strider.fetcher.core import (
 
 from .values import MADE, answer, head, request
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 RULES = RedirectRules()
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters import Failure, Rotation
 from strider.fetcher.core import Answer, Failed, Proxy, Standing
-from strider.politeness.windows import Windows
+from strider.politeness.rate_window import RateWindows
 from strider.runtime.errors import Unavailable
 from strider.runtime.inprocess.virtualtime import LoopClock, simulate
 
@@ -28,7 +28,7 @@ class Doors:
         self.clock = LoopClock()
         self.is_open = False
         self.knocks: list[float] = []
-        self.rotation = Rotation(clock=self.clock, windows=Windows(most=most), knock=self._knock)
+        self.rotation = Rotation(clock=self.clock, windows=RateWindows(max_requests=most), knock=self._knock)
         self.rotation.set((proxy, Standing()) for proxy in PROXIES)
 
     async def _knock(self, _proxy: Proxy) -> None:

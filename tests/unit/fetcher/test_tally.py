@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters.tally import Tally
 from strider.fetcher.core import Answer, Failed, RedirectRules, interpret
 from strider.runtime.metrics import Metrics

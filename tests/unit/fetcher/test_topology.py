@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHES_COMPLETED, PAGES_FETCHED
-from strider.contracts.generated.words import ErrorClass
 from strider.fetcher.adapters import Budget, Fetched, Holding
 from strider.fetcher.core import Answer, Failed, RedirectRules
 from strider.fetcher.topology import CONSUMES, PRODUCES, Fetcher
@@ -20,7 +20,7 @@ from strider.runtime.errors import Unavailable
 from .test_leases import Hand
 from .values import MADE, answer, request
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 LARGE = answer(b"x" * 600_000)
 
 

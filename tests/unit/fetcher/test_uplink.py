@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters import Uplink, UplinkOptions
 from strider.fetcher.core import is_doubtful
 from strider.runtime.errors import Unavailable

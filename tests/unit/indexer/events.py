@@ -16,7 +16,7 @@ from strider.contracts.generated.events import (
     UrlsDecided,
     Verdict,
 )
-from strider.urls import host, key_of, origin, url_hash
+from strider.urls import host_of, origin_of, url_hash, url_key_of
 
 URL = "https://www.example.org/a"
 FETCHED_AT_MS = 1_700_000_000_000
@@ -24,15 +24,15 @@ FETCHED_AT_MS = 1_700_000_000_000
 
 def key(url: str = URL) -> str:
     """Give a URL's key, as the crawler has it."""
-    return url_hash(key_of(url))
+    return url_hash(url_key_of(url))
 
 
 def _identity(url: str) -> dict[str, Any]:
     return {
         "url": url,
         "url_key": key(url),
-        "origin": origin(url),
-        "group": host(url),
+        "origin": origin_of(url),
+        "group": host_of(url),
         "job_id": "adhoc",
         "execution_id": "run-1",
         "crawl_spec_id": "spec",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.words import DecisionReason, RejectionReason
+from strider.contracts.generated.enums import DecisionReason, RejectionReason
 from strider.indexer.core import (
     DecisionRow,
     FailureRow,

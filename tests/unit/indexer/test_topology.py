@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.partial_decode import is_partial
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EntryRecorded, Product
 from strider.contracts.generated.topics import FRONTIER, INDEXER_DLQ, PAGES_VALIDATED, PARSER_DLQ
-from strider.contracts.inpart import is_in_part
 from strider.indexer.core import Changes
 from strider.indexer.topology import CONSUMES, GROUP, LETTERS, Indexer
 from strider.runtime.effects import Effects
@@ -32,7 +32,7 @@ from .events import (
     key,
 )
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 
 
 class KeptTables:
@@ -117,7 +117,7 @@ async def test_pages_become_rows_without_being_read_whole() -> None:
 
     other, others = an_indexer()
     assert changes == await remembered(await other.on_pages_validated(records(*whole)), others)
-    assert [is_in_part(event) and is_in_part(event.page) for event in pages] == [True] * 4
+    assert [is_partial(event) and is_partial(event.page) for event in pages] == [True] * 4
 
 
 async def test_noindex_may_be_stored_all_the_same() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from strider.contracts import UnknownSchema
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED, TOPICS
 from strider.insights.adapters.application import APP as GROUP
 from strider.insights.core import HOUR_MS, HostCounts
@@ -17,7 +17,7 @@ from strider.insights.topology import CONSUMES, Heard, Insights
 
 from .events import a_fetch, a_settlement
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 HOUR = 500_000
 NOW_MS = HOUR * HOUR_MS + 1
 FOREIGN = b"\xc3\x01" + b"x" * 20

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared, PageParsed, PageValidated, Verdict
-from strider.contracts.specs import spec_id
 from strider.link_ingestion.core import LinkAdmission, LinkFilters, SpecRules, admit_links, compile_rules
-from strider.urls import key_of, origin, url_hash
+from strider.urls import origin_of, url_hash, url_key_of
 
 PAGE_URL = "https://www.a.test/dir/page"
 
 
 def hash_of(url: str) -> str:
-    return url_hash(key_of(url))
+    return url_hash(url_key_of(url))
 
 
 def a_spec(**changes: Any) -> CrawlSpecDeclared:
@@ -31,8 +31,8 @@ def a_page(*links: str, **changes: Any) -> PageParsed:
     fields: dict[str, Any] = {
         "url": url,
         "url_key": hash_of(url),
-        "origin": origin(url),
-        "group": origin(url).partition("//")[2].partition(":")[0],
+        "origin": origin_of(url),
+        "group": origin_of(url).partition("//")[2].partition(":")[0],
         "job_id": "adhoc",
         "execution_id": "adhoc-20260202-0123456789ab",
         "crawl_spec_id": a_spec().crawl_spec_id,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.contracts.identity import key_fingerprint
+from strider.contracts.ids import key_fingerprint
 from strider.link_ingestion.core import unknown_rules
 
 from .builders import PAGE_URL, a_page, admitted, doubted, hash_of, numbered, refused, some_rules, taken

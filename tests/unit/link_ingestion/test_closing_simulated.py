@@ -21,8 +21,8 @@ from strider.contracts.generated.topics import (
     PAGES_SETTLED,
     VALIDATOR_DLQ,
 )
+from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.contracts.partitioning import shard_of_host
-from strider.contracts.parts import LAST, MORE, closing
 from strider.link_ingestion.topology import PAGES_GROUP, PageIngestion
 from strider.runtime.clocks import SeededChance
 from strider.runtime.deadletters import DeadLetters, Origin
@@ -121,11 +121,11 @@ def put_a_list(ring: Ring, number: int) -> list[str]:
         end = chance.choice(["good", "junk", "junk", "by chance", "closed"]) if is_last else "good"
         if end in {"by chance", "closed"}:
             page = a_page(**known, outcome="timed_out")
-        headers = MORE if not is_last else LAST if count > 1 else ()
+        headers = MORE_PARTS_HEADERS if not is_last else LAST_PART_HEADERS if count > 1 else ()
         if end == "by chance":  # who read it first has died, who read it next took too long
             headers = ()
         elif end == "closed":
-            headers = closing("handler_timeout")
+            headers = closing_headers("handler_timeout")
         ring.put_part(page, headers=headers, value=b"\xc3\x01junk" if end == "junk" else None)
         if end == "good":
             links.append(link)

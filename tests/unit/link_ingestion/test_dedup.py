@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from strider.contracts.generated.events import PageParsed
-from strider.contracts.identity import key_fingerprint
+from strider.contracts.ids import key_fingerprint
 from strider.contracts.partitioning import shard_of_host
 from strider.link_ingestion.core import AdmittedPage, LinkBatches, LinkCounts, LinkDeduplicator, SpecRules
 

@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import LinksDiscovered
 from strider.contracts.generated.topics import LINKS_DISCOVERED
 from strider.link_ingestion.core import LinkBatches, LinkItem, LinkOrigin, SeedPosition
 
 from .builders import hash_of
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 
 
 def an_origin(number: int = 1, **changes: Any) -> LinkOrigin:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strider.link_ingestion.core import LinkFilters, admit_links, link_filter
-from strider.urls import key_of, url_hash
-from tests.unit.urls.texts import TEXTS
+from strider.urls import url_hash, url_key_of
+from tests.unit.urls.link_texts import TEXTS
 
 from .builders import a_page, a_spec, numbered, some_rules, taken
 
@@ -104,5 +104,5 @@ def test_a_forbidden_place_is_known_by_its_key() -> None:
         "policy_blocked",
         "metadata_address",
     )
-    assert vault.key == url_hash(key_of(vault.url))
+    assert vault.key == url_hash(url_key_of(vault.url))
     assert (odd.key, odd.reason) == ("", "bad_url")

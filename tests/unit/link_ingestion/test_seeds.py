@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strider.contracts.crawl_specs import spec_from_seed
+from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import SeedSubmitted
-from strider.contracts.generated.words import DecisionReason
-from strider.contracts.specs import spec_of_seed
 from strider.link_ingestion.core import (
     AcceptedSeed,
     LinkItem,
@@ -46,7 +46,7 @@ def sown(
 @pytest.mark.req("S0.4.5")
 def test_a_url_alone_is_a_link_at_depth_0_of_the_standing_job() -> None:
     """The shortest seed that there is; where it stands in its log opens its entry again."""
-    spec = spec_of_seed(SeedSubmitted(url="https://a.test/x"))
+    spec = spec_from_seed(SeedSubmitted(url="https://a.test/x"))
 
     assert sown("https://A.test:443/x?utm_source=y#z") == AcceptedSeed(
         item=LinkItem(
@@ -125,21 +125,21 @@ def test_a_bad_url_has_its_word(url: str, reason: str, detail: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "detail"),
     [
-        ({"max_depth": -1}, "max_depth is -1, wanted is 0 to 10"),
-        ({"max_depth": 11}, "max_depth is 11, wanted is 0 to 10"),
-        ({"delay": 1e9}, "delay is 1000000000.0, wanted is 0 to 86400"),
-        ({"delay": 1e12}, "delay is 1000000000000.0, wanted is 0 to 86400"),
-        ({"delay": -1.0}, "delay is -1.0, wanted is 0 to 86400"),
-        ({"delay": nan}, "delay is nan, wanted is 0 to 86400"),
-        ({"delay": inf}, "delay is inf, wanted is 0 to 86400"),
-        ({"priority": 9}, "priority is 9, wanted is 0 to 3"),
-        ({"max_pages": -5}, "max_pages is -5, wanted is 0 to 1000000000000"),
+        ({"max_depth": -1}, "max_depth is -1, expected 0 to 10"),
+        ({"max_depth": 11}, "max_depth is 11, expected 0 to 10"),
+        ({"delay": 1e9}, "delay is 1000000000.0, expected 0 to 86400"),
+        ({"delay": 1e12}, "delay is 1000000000000.0, expected 0 to 86400"),
+        ({"delay": -1.0}, "delay is -1.0, expected 0 to 86400"),
+        ({"delay": nan}, "delay is nan, expected 0 to 86400"),
+        ({"delay": inf}, "delay is inf, expected 0 to 86400"),
+        ({"priority": 9}, "priority is 9, expected 0 to 3"),
+        ({"max_pages": -5}, "max_pages is -5, expected 0 to 1000000000000"),
         ({"job_id": "a b"}, "job_id contains a blank, a brace or a control character"),
         ({"job_id": "{1}"}, "job_id contains a blank, a brace or a control character"),
         ({"execution_id": "x" * 201}, "execution_id has 201 characters, the limit is 200"),
         ({"kind": "robots"}, "kind is 'robots', which seeds may not request"),
         ({"include": ("re:(",)}, "include: 're:(': missing ): ("),
-        ({"exclude": ("",)}, "exclude: '': a pattern has 1 to 512 characters"),
+        ({"exclude": ("",)}, "exclude: '': a pattern must have 1 to 512 characters"),
         ({"headers": {"Host": "b.test"}}, "headers: Host is set by the crawler and cannot be changed"),
         ({"headers": {"a b": "x"}}, "headers: 'a b' is not a valid header name"),
         (
@@ -172,12 +172,12 @@ def test_a_flood_of_endless_urls_is_told_in_little() -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"delay_seconds": 1e12}, "delay_seconds is 1000000000000.0, wanted is 0 to 86400"),
-        ({"delay_seconds": -1.0}, "delay_seconds is -1.0, wanted is 0 to 86400"),
-        ({"delay_seconds": nan}, "delay_seconds is nan, wanted is 0 to 86400"),
-        ({"max_hops": -1}, "max_hops is -1, wanted is 0 to 100"),
-        ({"host_patience_seconds": -5}, "host_patience_seconds is -5, wanted is 0 to 1000000000"),
-        ({"max_in_flight_per_group": 0}, "max_in_flight_per_group is 0, wanted is 1 to 10000"),
+        ({"delay_seconds": 1e12}, "delay_seconds is 1000000000000.0, expected 0 to 86400"),
+        ({"delay_seconds": -1.0}, "delay_seconds is -1.0, expected 0 to 86400"),
+        ({"delay_seconds": nan}, "delay_seconds is nan, expected 0 to 86400"),
+        ({"max_hops": -1}, "max_hops is -1, expected 0 to 100"),
+        ({"host_patience_seconds": -5}, "host_patience_seconds is -5, expected 0 to 1000000000"),
+        ({"max_in_flight_per_group": 0}, "max_in_flight_per_group is 0, expected 1 to 10000"),
     ],
 )
 def test_nobody_crawls_by_numbers_that_make_no_sense(fields: dict[str, Any], says: str) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.partial_decode import is_partial
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageRejected, PageSettled
 from strider.contracts.generated.topics import PAGES_VALIDATED
-from strider.contracts.inpart import is_in_part
 from strider.link_ingestion.core import LinkCounts, settle, settle_rejected, settle_undecodable
 from strider.link_ingestion.topology import USED_FIELDS
 
@@ -17,14 +17,14 @@ from .builders import a_page, admitted, validated
 
 def test_a_page_is_admitted_and_settled_without_being_read_whole() -> None:
     """Its text, which is half of a page, is nothing to its links."""
-    codec = Codec(SchemaBook.embedded())
+    codec = Codec(SchemaStore.bundled())
     whole = a_page("https://www.a.test/next", alternate_urls=("https://www.a.test/feed",), text="words")
     event = codec.decode(PAGES_VALIDATED, *codec.encode(PAGES_VALIDATED, validated(whole)), only=USED_FIELDS)
     counts = LinkCounts(found=9)
 
     assert admitted(event.page) == admitted(whole)
     assert settle(event.page, counts, now_ms=77) == settle(whole, counts, now_ms=77)
-    assert is_in_part(event.page)
+    assert is_partial(event.page)
 
 
 def test_a_page_is_settled_with_what_recrawling_is_decided_by() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import (
     CrawlSpecDeclared,
     PageRejected,
@@ -23,10 +24,9 @@ from strider.contracts.generated.topics import (
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
-from strider.contracts.identity import key_fingerprint, seen_scope
+from strider.contracts.ids import key_fingerprint, seen_scope
+from strider.contracts.multipart_pages import MORE_PARTS_HEADERS, closing_headers
 from strider.contracts.partitioning import shard_of_host
-from strider.contracts.parts import MORE, closing
-from strider.contracts.specs import spec_of_seed
 from strider.link_ingestion.topology import PAGES_GROUP, SEEDS_GROUP
 from strider.runtime.inprocess import simulate
 from strider.stores.frontier.ports import Seen
@@ -278,7 +278,7 @@ def test_a_part_that_cannot_be_read_leaves_the_settlement_to_the_last_one() -> N
 
     async def scenario(world: World) -> None:
         await declare(world, a_spec())
-        headers = (*PAGES_VALIDATED.headers_of(validated(last)), *MORE)
+        headers = (*PAGES_VALIDATED.headers_of(validated(last)), *MORE_PARTS_HEADERS)
         world.put(PAGES_VALIDATED, b"\xc3\x01no page", partition=shard, headers=headers)
         await world.say(PAGES_VALIDATED, validated(last))
         world.start()
@@ -313,7 +313,7 @@ def test_a_json_seed_becomes_a_link_at_depth_0() -> None:
         await world.drained()
 
     world = play(scenario)
-    spec = spec_of_seed(SeedSubmitted(url="https://a.test/x", max_depth=2))
+    spec = spec_from_seed(SeedSubmitted(url="https://a.test/x", max_depth=2))
     (seed,) = world.records(SEEDS_SUBMITTED)
     (links,) = world.events(LINKS_DISCOVERED)
     assert world.events(CRAWL_SPECS) == [spec]
@@ -520,7 +520,7 @@ def test_refusals_are_listed_up_to_the_setting() -> None:
 def test_what_only_closes_an_entry_says_why_in_full() -> None:
     async def scenario(world: World) -> None:
         page = a_page(outcome="crashed", error_message="handler_crashed")
-        await world.say(PAGES_VALIDATED, validated(page), headers=closing("handler_crashed"))
+        await world.say(PAGES_VALIDATED, validated(page), headers=closing_headers("handler_crashed"))
         world.start()
         await world.drained()
 

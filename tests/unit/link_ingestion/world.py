@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import (
     CRAWL_SPECS,
     LINK_INGESTION_DLQ,
@@ -73,7 +73,7 @@ class World:
 
     def __init__(self, *, has_specs_topic: bool = True, refusals_listed: int = 200) -> None:
         self.clock = LoopClock()
-        self.codec = Codec(SchemaBook.embedded())
+        self.codec = Codec(SchemaStore.bundled())
         self.broker = Broker(clock=self.clock)
         for topic in TOPICS:
             if topic is not CRAWL_SPECS or has_specs_topic:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from strider.contracts.generated.words import ExtractionLevel
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.parser.core import Limits
 from strider.parser.core.authors import as_name
 from strider.parser.core.pageobjects import PageObjects, names_of

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_PARSED
 from strider.parser.core import Limits, fit
 
 from .pages import read
 from .pdfs import a_pdf
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 
 HTML: Final = b"""<!doctype html><html lang=en><head><base href="/b/"><title>T &amp; t</title>
 <meta charset=utf-8><meta name=robots content="noindex, nofollow"><meta property="og:title" content="x">

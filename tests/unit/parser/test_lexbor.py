@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from strider.contracts.generated.words import ExtractionLevel
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.parser.adapters.lexbor import read_html
 from strider.parser.core import Limits
 from strider.parser.core.readings import (

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED
 from strider.parser.core import Limits, fit
@@ -22,7 +22,7 @@ from strider.parser.core.sizing import ENTRY_COLUMNS, join
 
 from .pages import read
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc> https://site.test/a?x=1&amp;y=2 </loc>
 <lastmod>2024-03-01</lastmod><changefreq>Daily</changefreq><priority>0.8</priority></url>

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.words import ExtractionLevel
 from strider.parser.core import Limits
 
 from . import pages

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from strider.contracts.generated.enums import ExtractionLevel, PageKind
 from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.words import ExtractionLevel, PageKind
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.core import Limits
 from strider.parser.core.blocks import Block

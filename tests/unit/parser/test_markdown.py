@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from strider.contracts.generated.words import ExtractionLevel
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.parser.core import Limits
 
 from .pages import read

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.contracts.generated.words import PageKind
+from strider.contracts.generated.enums import PageKind
 from strider.parser.core import Limits
 from strider.parser.core.blocks import Block
 from strider.parser.core.pagekinds import (

@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from strider.contracts.generated.words import ExtractionLevel, PaginationStyle
+from strider.contracts.generated.enums import ExtractionLevel, PaginationStyle
 from strider.parser.core import Limits
 from strider.parser.core.pagination import Pagination, find_pagination
 from strider.parser.core.readings import ELSEWHERE, Anchor, Anchors, LinkTag

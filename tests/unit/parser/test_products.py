@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED
 from strider.parser.core import Limits
@@ -18,7 +18,7 @@ from strider.parser.core.prices import read_price
 
 from .pages import read
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 NAMES = (
     *("@id", "name", "price", "offers", "priceSpecification", "lowPrice", "highPrice", "aggregateRating"),
     *(

@@ -14,7 +14,7 @@ from strider.parser.adapters.pages import TOOLS
 from strider.parser.core import PARSER_VERSION, Limits, parse
 from strider.parser.core.sitefields import Reader, as_reader, reader_of, write_reader
 from strider.runtime.metrics import Metrics
-from strider.sites import Found, Select, SiteParser, choose_parsers
+from strider.sites import FoundTexts, Select, SiteParser, select_parsers
 
 from .pages import a_page
 
@@ -45,7 +45,7 @@ class Shop(SiteParser):
 class Failing(Shop):
     """A parser with a fault."""
 
-    def refine(self, found: Found, url: str) -> Found:
+    def refine(self, found: FoundTexts, url: str) -> FoundTexts:
         """Fail."""
         raise KeyError(url[:4])
 
@@ -53,7 +53,7 @@ class Failing(Shop):
 class Leaving(Shop):
     """A parser that ends its process."""
 
-    def refine(self, found: Found, url: str) -> Found:
+    def refine(self, found: FoundTexts, url: str) -> FoundTexts:
         """Leave."""
         raise SystemExit(f"from {url[:4]} with {len(found)}")
 
@@ -67,13 +67,13 @@ class Misspelt(Shop):
 class Talkative(Shop):
     """A parser that says more than may travel."""
 
-    def refine(self, found: Found, url: str) -> Found:
+    def refine(self, found: FoundTexts, url: str) -> FoundTexts:
         """Say much."""
         return {**found, "notes": [url * 5_000] * 20}
 
 
 def read(parser: SiteParser, body: bytes, **limits: str) -> PageParsed:
-    tools = replace(TOOLS, read_site=make_site_reader(choose_parsers([parser])))
+    tools = replace(TOOLS, read_site=make_site_reader(select_parsers([parser])))
     return parse(a_page(body), body, tools=tools, limits=Limits(**{"extraction": "records", **limits}))
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED
 from strider.parser.core import Fitted, fit
 
 from .pages import read
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 SMALL = read("<title>T</title><p>some text</p><a href=/x>x</a>")
 
 

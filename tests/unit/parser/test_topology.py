@@ -11,7 +11,7 @@ import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared, PageFetched, PageRejected
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED
-from strider.contracts.parts import LAST, MORE, closing
+from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.parser.adapters.bodies import NoBodies
 from strider.parser.adapters.inline import INLINE_BYTES, InlineParsers
 from strider.parser.core import Limits
@@ -68,8 +68,8 @@ async def test_the_last_part_of_a_long_list_is_spoken_last() -> None:
     (last,) = effects.close
     assert len(effects.say) > 2
     assert [said.event.is_last_part for said in (*effects.say, last)] == [False] * len(effects.say) + [True]
-    assert {said.headers for said in effects.say} == {MORE}
-    assert last.headers == LAST
+    assert {said.headers for said in effects.say} == {MORE_PARTS_HEADERS}
+    assert last.headers == LAST_PART_HEADERS
     assert sum(len(said.event.entry_urls) for said in (*effects.say, last)) == 20_000
 
 
@@ -153,9 +153,9 @@ async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
         rejected_at_ms=99,
         detail="handler_timeout",
     )
-    assert effects.say == (Say(PAGES_REJECTED, rejected, MORE),)
+    assert effects.say == (Say(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),)
     (closes,) = effects.close
-    assert (closes.topic, closes.headers) == (PAGES_PARSED, closing("handler_timeout"))
+    assert (closes.topic, closes.headers) == (PAGES_PARSED, closing_headers("handler_timeout"))
     assert PAGES_PARSED.headers_of(closes.event) == PAGES_REJECTED.headers_of(rejected)
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from strider.contracts import DecodeError, EncodeError, UnknownSchema
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.enums import DeadLetterReason
 from strider.contracts.generated.topics import dlq
-from strider.contracts.generated.words import DeadLetterReason
 from strider.runtime.clocks import SystemClock
 from strider.runtime.deadletters import DeadLetters, HandlerTimeoutError, Origin, reason_of
 from strider.runtime.errors import OffsetLost
@@ -60,7 +60,7 @@ async def test_a_reason_is_a_word_of_the_list(failure: Exception, reason: str) -
 
 
 async def test_a_letter_passes_the_real_codec() -> None:
-    codec = Codec(SchemaBook.embedded())
+    codec = Codec(SchemaStore.bundled())
     say = await _letters().letter(_record(value=b"\x00\xff" * 100), KeyError("x"), attempts=3)
     loss = _letters().loss(OffsetLost("notes", 3, wanted=5, available=9))
     encoded = [codec.encode(each.topic, each.event) for each in (say, loss)]
@@ -218,7 +218,7 @@ class VerboseError(Exception):
 )
 async def test_every_letter_fits_its_topic(objects: Objects | None, changes: dict[str, Any]) -> None:
     """One that did not fit could never be written, and its message would come again for ever."""
-    codec = Codec(SchemaBook.embedded())
+    codec = Codec(SchemaStore.bundled())
     trail = tuple((name, "\U0001f577".encode() * 2_048) for name in ("entry", "execution"))
     record = _record(**{"headers": trail, **changes})
     say = await _letters(objects).letter(record, VerboseError(), headers=(("traceparent", b"-" * 4_000),))

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from strider.contracts import UnknownSchema
-from strider.contracts.book import SchemaBook, writer_schema
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore, writer_schema
 from strider.contracts.generated.events import SchemaDeclared
 from strider.contracts.generated.topics import ECHOES, SCHEMAS
 from strider.runtime.clocks import SystemClock
@@ -61,7 +61,7 @@ class World:
         self.broker.create_topic(SCHEMAS.name, 1)
         self.broker.create_topic(ECHOES.name, 2)
         self.bus = InProcessBus(self.broker)
-        self.codec = Codec(SchemaBook.embedded())
+        self.codec = Codec(SchemaStore.bundled())
 
     async def declare(self, definition: str, fingerprint: bytes) -> None:
         event = SchemaDeclared(fingerprint=fingerprint.hex(), name="echoed.v2", schema=definition)
@@ -91,7 +91,7 @@ async def test_every_schema_is_acknowledged_before_anything_is_said(world: World
     declared = await world.declared()
     assert {each.name for each in declared} == {"echoed.v1", "schema-declared.v1"}
     for each in declared:
-        ours = world.codec.book.ours(each.name)
+        ours = world.codec.schema_store.current(each.name)
         assert each.fingerprint == ours.fingerprint.hex()
         assert writer_schema(json.loads(each.schema)).fingerprint == ours.fingerprint
         assert each.declared_by == "echo"
@@ -103,8 +103,8 @@ async def test_with_a_registry_messages_are_written_under_its_ids(world: World) 
 
     await publisher.publish(await world.bus.producer(), [ECHOES])
 
-    fingerprint = world.codec.book.ours("echoed.v1").fingerprint
-    assert world.codec.book.registry_id(ECHOES.name, fingerprint) in registry.definitions
+    fingerprint = world.codec.schema_store.current("echoed.v1").fingerprint
+    assert world.codec.schema_store.registry_id(ECHOES.name, fingerprint) in registry.definitions
 
 
 async def test_nothing_is_published_while_the_broker_is_down(world: World) -> None:
@@ -127,7 +127,7 @@ async def test_a_schema_that_was_declared_meanwhile_is_found(world: World) -> No
     await finder.close()
 
     assert (before, after) == (False, True)
-    assert world.codec.book.find(NEWER_FINGERPRINT) is not None
+    assert world.codec.schema_store.find(NEWER_FINGERPRINT) is not None
 
 
 async def test_the_topic_is_read_to_its_end_as_it_is_now(world: World) -> None:
@@ -182,7 +182,7 @@ async def test_a_registry_id_is_asked_of_the_registry(world: World) -> None:
     found = await finder.find(UnknownSchema(registry_id=7))
 
     assert found
-    assert world.codec.book.find_id(7) == NEWER_FINGERPRINT
+    assert world.codec.schema_store.find_by_registry_id(7) == NEWER_FINGERPRINT
     assert not await finder.find(UnknownSchema(registry_id=8))
 
 

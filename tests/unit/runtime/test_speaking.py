@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from strider.contracts import EncodeError
-from strider.contracts.codec import Encoded as Ready
+from strider.contracts.avro.codec import EncodedMessage as Ready
 from strider.runtime.effects import Say, Saying, SayRaw
 from strider.runtime.errors import Unavailable
 from strider.runtime.inprocess import InProcessBus, InProcessProducer, simulate

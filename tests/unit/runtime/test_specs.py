@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts import UnknownSchema
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.crawl_specs import spec_from_seed
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import CRAWL_SPECS
-from strider.contracts.specs import spec_of_seed
 from strider.runtime import specs as shelves
 from strider.runtime.clocks import SystemClock
 from strider.runtime.effects import Say
@@ -24,7 +24,7 @@ from strider.runtime.specs import SpecShelf
 
 
 def a_spec(depth: int = 5) -> CrawlSpecDeclared:
-    return spec_of_seed(SeedSubmitted(url="https://a.test/", max_depth=depth))
+    return spec_from_seed(SeedSubmitted(url="https://a.test/", max_depth=depth))
 
 
 class World:
@@ -35,12 +35,12 @@ class World:
         self.broker = Broker(clock=self.clock)
         if has_topic:
             self.broker.create_topic(CRAWL_SPECS.name, 1)
-        self.codec = Codec(SchemaBook.embedded())
+        self.codec = Codec(SchemaStore.bundled())
         self.bus = InProcessBus(self.broker)
         self.speaker = Speaker(self.bus, self.codec, service="test", shards=1, clock=self.clock)
 
     def shelf(self) -> SpecShelf:
-        return SpecShelf(InProcessBus(self.broker), Codec(SchemaBook.embedded()), clock=self.clock)
+        return SpecShelf(InProcessBus(self.broker), Codec(SchemaStore.bundled()), clock=self.clock)
 
     def declare_raw(self, spec_id: str, value: bytes) -> None:
         self.broker.append(Outgoing(CRAWL_SPECS.name, spec_id.encode(), value, 0))

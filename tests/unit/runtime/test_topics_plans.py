@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strider.contracts import TOPICS, Reader, Topic
+from strider.contracts import TOPICS, Topic, TopicReader
 from strider.contracts.generated.topics import ECHOES
 from strider.runtime.topics import (
     Alteration,
@@ -106,10 +106,10 @@ def test_a_topic_has_as_many_partitions_as_there_are_shards_unless_it_says_so() 
 def test_groups_are_those_that_read_with_one() -> None:
     """Tables and whole reads have no group and no offsets."""
     readers = (
-        Reader("a", "a-one"),
-        Reader("a", "a-two"),
-        Reader("b", "a-one"),
-        Reader("c", None, mode="table"),
+        TopicReader("a", "a-one"),
+        TopicReader("a", "a-two"),
+        TopicReader("b", "a-one"),
+        TopicReader("c", None, mode="table"),
     )
     (declared,) = declare([replace(ECHOES, read_by=readers)], shards=1)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import Echoed, SchemaDeclared
 from strider.contracts.generated.topics import ECHOES, SCHEMAS
 from strider.runtime.errors import StartRefused
@@ -47,7 +47,7 @@ class World:
         self.broker.create_topic(ECHOES.name, partitions)
         self.broker.create_topic(SCHEMAS.name, 1)
         self.bus = InProcessBus(self.broker)
-        self.codec = Codec(SchemaBook.embedded())
+        self.codec = Codec(SchemaStore.bundled())
 
     def say(self, text: str, *, partition: int = 0, outcome: str = "echoed") -> None:
         event = Echoed(request_id=text, host="example.org", outcome=outcome, text=text)
@@ -136,7 +136,7 @@ async def test_an_unknown_schema_is_looked_for_before_a_message_is_called_bad() 
     world = World()
     fields = [{"name": name, "type": "string"} for name in ("text", "request_id", "host", "outcome")]
     newer = json.dumps({"type": "record", "name": "Echoed", "namespace": "strider", "fields": fields})
-    fingerprint = SchemaBook({}).learn(newer)
+    fingerprint = SchemaStore({}).register(newer)
     declared = SchemaDeclared(fingerprint=fingerprint.hex(), name="echoed.v9", schema=newer)
     world.put(world.codec.encode(SCHEMAS, declared).value, topic=SCHEMAS.name)
     world.put(b"\xc3\x01" + fingerprint + b"\x02t\x02r\x02h\x02o")

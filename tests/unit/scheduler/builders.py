@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from strider.contracts.generated.enums import LinkVia
 from strider.contracts.generated.events import (
     CrawlSpecDeclared,
     EntryRecorded,
     FetchCompleted,
     PageSettled,
 )
-from strider.contracts.generated.words import LinkVia
 from strider.scheduler.core import Candidate, Origin
-from strider.urls import host, key_of, origin, url_hash
+from strider.urls import host_of, origin_of, url_hash, url_key_of
 
 NOW = 1_800_000_000_000
 URL = "http://www.a.test/page"
@@ -27,7 +27,7 @@ class Lowest:
 
 
 def key(url: str) -> str:
-    return url_hash(key_of(url))
+    return url_hash(url_key_of(url))
 
 
 def a_spec(**changes: Any) -> CrawlSpecDeclared:
@@ -40,7 +40,7 @@ def an_origin(**changes: Any) -> Origin:
 
 
 def a_candidate(url: str = URL, **changes: Any) -> Candidate:
-    return replace(Candidate(url, key(url), an_origin(), depth=1, priority=1, group=host(url)), **changes)
+    return replace(Candidate(url, key(url), an_origin(), depth=1, priority=1, group=host_of(url)), **changes)
 
 
 def an_entry(url: str = URL, **changes: Any) -> EntryRecorded:
@@ -48,7 +48,7 @@ def an_entry(url: str = URL, **changes: Any) -> EntryRecorded:
         job_id="job",
         url_key=key(url),
         url=url,
-        group=host(url),
+        group=host_of(url),
         state="pending",
         execution_id="run",
         crawl_spec_id="spec",
@@ -65,8 +65,8 @@ def an_outcome(outcome: str, url: str = URL, **changes: Any) -> FetchCompleted:
     told = FetchCompleted(
         url=url,
         url_key=key(url),
-        origin=origin(url),
-        group=host(url),
+        origin=origin_of(url),
+        group=host_of(url),
         job_id="job",
         execution_id="run",
         crawl_spec_id="spec",
@@ -88,7 +88,7 @@ def a_redirect(target: str, **changes: Any) -> FetchCompleted:
 def a_settlement(url: str = URL, **changes: Any) -> PageSettled:
     page = PageSettled(
         url_key=key(url),
-        group=host(url),
+        group=host_of(url),
         job_id="job",
         execution_id="run",
         fetch_sequence=5,

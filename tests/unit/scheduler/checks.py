@@ -6,9 +6,9 @@ import asyncio
 import random
 from itertools import pairwise
 
+from strider.contracts.entry_states import is_allowed_transition
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, SCHEDULER_DLQ
-from strider.contracts.lives import may_follow
 
 from .web import Web, a_web
 from .world import Instance, World
@@ -54,7 +54,7 @@ def check_lives(world: World) -> None:
     for entry in world.said(FRONTIER):
         before = last.get(entry.url_key)
         told = [each and (each.state, each.reason, each.fetch_sequence) for each in (before, entry)]
-        assert may_follow(before, entry), told
+        assert is_allowed_transition(before, entry), told
         last[entry.url_key] = entry
 
 

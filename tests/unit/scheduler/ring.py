@@ -26,7 +26,7 @@ from strider.runtime.errors import Unavailable
 from strider.runtime.ports import Clock, Record
 from strider.runtime.speaking import Speaker
 from strider.stores.frontier.ports import Marked, Marks
-from strider.urls import key_of, url_hash
+from strider.urls import url_hash, url_key_of
 
 from .web import Answer, Visit, Web
 
@@ -34,7 +34,7 @@ SHARDS = 3
 
 
 def key_of_url(url: str) -> str:
-    return url_hash(key_of(url))
+    return url_hash(url_key_of(url))
 
 
 PARCEL = 500

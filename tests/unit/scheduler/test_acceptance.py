@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strider.contracts.generated.words import DecisionReason as Reason
-from strider.contracts.generated.words import LinkVia
+from strider.contracts.generated.enums import DecisionReason as Reason
+from strider.contracts.generated.enums import LinkVia
 from strider.scheduler.core import Admission, Past, admit, refusal
 from strider.scheduler.core.acceptance import port_of
 

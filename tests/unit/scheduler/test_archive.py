@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
 from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
@@ -23,7 +23,7 @@ def entry(number: int, **changes: object) -> EntryRecorded:
 
 async def told(*records: EntryRecorded, most: int = 100) -> tuple[dict[str, EntryRecorded], list[Remnant]]:
     """Write records down and read them back."""
-    broker, codec, clock = Broker(clock=LoopClock()), Codec(SchemaBook.embedded()), LoopClock()
+    broker, codec, clock = Broker(clock=LoopClock()), Codec(SchemaStore.bundled()), LoopClock()
     broker.declare(FRONTIER, shards=1)
     bus = InProcessBus(broker)
     truth = await TopicTruths(bus, codec, commit_interval_seconds=0.1).take(0)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS
-from strider.politeness.breaker import Limits
+from strider.politeness.circuit_breaker import BreakerLimits
 from strider.runtime.effects import Say
 from strider.runtime.inprocess import simulate
 from strider.scheduler.topology import Options
@@ -269,7 +269,7 @@ def test_a_wish_reaches_what_was_under_way_in_a_barred_group(at: float) -> None:
         await world.until_complete(scheduler, seconds=60)
         await scheduler.stop()
 
-    calm = Limits(failures=0, refusals=0)  # a tripped breaker would have nothing under way
+    calm = BreakerLimits(failures=0, refusals=0)  # a tripped breaker would have nothing under way
     options = Options(shards=SHARDS, agent="Strider/1", lease_seconds=30, breaker=calm)
     world = scene(act, web=a_site(*pages), options=options)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import LINKS_DISCOVERED, URLS_DECIDED
 from strider.scheduler.core import candidates, messages, refused
 from strider.scheduler.core.decisions import closed
@@ -11,7 +11,7 @@ from strider.scheduler.core.discovery import discoveries
 
 from .builders import NOW, a_candidate, an_entry, an_origin
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 
 
 def test_refusals_of_one_page_travel_together() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts.generated.events import FetchCompleted
-from strider.politeness.backoff import BackOff
+from strider.politeness.backoff import HostBackoff
 from strider.scheduler.core import (
     Group,
     group_of_record,
@@ -112,7 +112,7 @@ def test_a_good_answer_between_them_says_that_it_was_the_page() -> None:
 
 def test_a_resting_group_is_looked_at_when_a_patience_ends() -> None:
     """Else a crawl with two minutes of patience would wait a day for a host that asked for one."""
-    rest = BackOff(count=1, until_ms=NOW + 86_400_000, since_ms=NOW)
+    rest = HostBackoff(count=1, until_ms=NOW + 86_400_000, since_ms=NOW)
     group = a_group(rest=rest, patience_ms=120_000)
 
     assert group.look_at_ms(NOW) == NOW + 120_000

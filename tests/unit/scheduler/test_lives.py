@@ -10,11 +10,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from strider.contracts.entry_states import is_allowed_transition
+from strider.contracts.generated.enums import ErrorClass, FetchOutcome, SettleVerdict
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.generated.words import ErrorClass, FetchOutcome, SettleVerdict
-from strider.contracts.lives import may_follow
-from strider.politeness.robots import Robots
-from strider.politeness.robots_state import OriginRobots
+from strider.politeness.robots.freshness import OriginRobots
+from strider.politeness.robots.robots_txt import RobotsTxt
 from strider.scheduler.core import (
     NO_RULES,
     Circumstances,
@@ -36,8 +36,8 @@ from .builders import NOW, URL, Lowest, a_candidate, a_redirect, a_settlement, a
 TARGETS = ("", URL, f"{URL}/", "http://www.a.test/other", "http://elsewhere.test/", "file:///etc/passwd")
 RULES = (
     NO_RULES,
-    Rules(OriginRobots(state="fetched", expires_at_ms=NOW * 2), Robots("User-agent: *\nDisallow: /")),
-    Rules(OriginRobots(state="unreachable", expires_at_ms=NOW + 1, unreachable_since_ms=1), Robots("")),
+    Rules(OriginRobots(state="fetched", expires_at_ms=NOW * 2), RobotsTxt("User-agent: *\nDisallow: /")),
+    Rules(OriginRobots(state="unreachable", expires_at_ms=NOW + 1, unreachable_since_ms=1), RobotsTxt("")),
 )
 
 
@@ -55,7 +55,7 @@ class Life(RuleBasedStateMachine):
 
     def follow(self, entry: EntryRecorded | None) -> None:
         if entry is not None:
-            assert may_follow(self.entry, entry), (self.entry, entry)
+            assert is_allowed_transition(self.entry, entry), (self.entry, entry)
             self.before, self.entry = self.entry, entry
 
     @property

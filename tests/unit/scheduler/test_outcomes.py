@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.words import DecisionReason as Reason
-from strider.contracts.generated.words import EntryReason, FetchOutcome
+from strider.contracts.generated.enums import DecisionReason as Reason
+from strider.contracts.generated.enums import EntryReason, FetchOutcome
 from strider.scheduler.core import Circumstances, Ended, Fate, ended, fate_of, tried
 from strider.scheduler.core.entries import is_forgotten
 from strider.scheduler.core.outcomes import MAX_SIGNS, is_heard, sign_of

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
-from strider.contracts.identity import key_fingerprint, seen_scope
+from strider.contracts.ids import key_fingerprint, seen_scope
 from strider.scheduler.adapters.records import Records
 from strider.scheduler.core import Fate, fate_of
 from strider.scheduler.topology.ports import Remnant
@@ -22,7 +22,7 @@ from strider.stores.frontier.ports import Accepted, Recorded
 from strider.stores.frontier.redis_names import Names
 from strider.stores.frontier.redis_records import Scopes, accepted_bytes, recorded_bytes
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 PLAIN = EntryRecorded("news", "0" * 64, "https://a.test/x", "a.test", "pending", "run", "spec", 5, 2_000)
 
 TIMES = st.integers(min_value=0, max_value=2**47)

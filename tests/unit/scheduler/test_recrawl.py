@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
-from strider.contracts.generated.words import DecisionReason
 from strider.runtime.inprocess import simulate
 from strider.scheduler.core import Fate, ended, fate_of, settle
 from strider.scheduler.core.entries import fetched

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.words import RobotsState
+from strider.contracts.generated.enums import RobotsState
 from strider.politeness import OriginRobots
-from strider.politeness.backoff import BackOff
+from strider.politeness.backoff import HostBackoff
 from strider.scheduler.core import (
     NO_RULES,
     Answer,
@@ -29,7 +29,7 @@ from .builders import NOW, a_spec, an_entry
 OPEN = rules_of(OriginRobots(state=RobotsState.ABSENT, expires_at_ms=NOW + 1))
 
 
-def around(rules: Rules = OPEN, *, rest: BackOff | None = None, **changes: Any) -> Surroundings:
+def around(rules: Rules = OPEN, *, rest: HostBackoff | None = None, **changes: Any) -> Surroundings:
     group = new_group("www.a.test", delay_seconds=1)
     group = group if rest is None else replace(group, rest=rest)
     return replace(Surroundings(a_spec(), group, rules, "Strider/1", NOW), **changes)
@@ -73,7 +73,7 @@ def test_a_lost_spec_closes_the_entry() -> None:
 
 @pytest.mark.req("S3.5.4")
 def test_a_resting_host_is_waited_for() -> None:
-    rest = BackOff(count=1, until_ms=NOW + 60_000, since_ms=NOW)
+    rest = HostBackoff(count=1, until_ms=NOW + 60_000, since_ms=NOW)
 
     result = turn(an_entry(), around(rest=rest))
 
@@ -82,7 +82,7 @@ def test_a_resting_host_is_waited_for() -> None:
 
 
 def test_but_no_longer_than_the_patience() -> None:
-    rest = BackOff(count=1, until_ms=NOW + 3_600_000, since_ms=NOW - 120_000)
+    rest = HostBackoff(count=1, until_ms=NOW + 3_600_000, since_ms=NOW - 120_000)
     entry = an_entry(discovered_at_ms=NOW - 500_000)
 
     result = turn(entry, around(rest=rest, spec=a_spec(host_patience_seconds=120)))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.words import DecisionReason, RobotsState
-from strider.politeness import OriginRobots, Standing
+from strider.contracts.generated.enums import DecisionReason, RobotsState
+from strider.politeness import OriginRobots, RobotsStatus
 from strider.scheduler.core import (
     NO_RULES,
     ROBOTS_JOB,
@@ -51,7 +51,7 @@ def test_robots_come_first() -> None:
 def test_rules_decide(text: str, is_allowed: bool) -> None:
     answer = ask(known(RobotsState.FETCHED, text=text))
 
-    denied = Permission(Standing.OBEY, reason=DecisionReason.ROBOTS_DENIED)
+    denied = Permission(RobotsStatus.APPLY_RULES, reason=DecisionReason.ROBOTS_DENIED)
     assert answer == (ALLOWED if is_allowed else denied)
 
 
@@ -81,7 +81,7 @@ def test_a_spec_may_leave_robots_out() -> None:
 def test_what_cannot_be_reached_is_waited_for() -> None:
     rules = known(RobotsState.UNREACHABLE, unreachable_since_ms=NOW - 1000, failures=3)
 
-    assert ask(rules) == Permission(Standing.WAIT, again_at_ms=LATER)
+    assert ask(rules) == Permission(RobotsStatus.UNREACHABLE, again_at_ms=LATER)
 
 
 def test_waiting_ends_with_the_patience() -> None:
@@ -142,7 +142,7 @@ def test_a_record_brings_rules_back() -> None:
     rules = known(
         RobotsState.LAST_GOOD,
         text="User-agent: *\nCrawl-delay: 3\nSitemap: http://a.test/s.xml",
-        asked_at_ms=2,
+        requested_at_ms=2,
         fetched_at_ms=1,
         failures=2,
         unreachable_since_ms=2,
@@ -162,7 +162,7 @@ def test_an_outcome_is_an_answer() -> None:
 
     asked = asked_of(outcome)
 
-    assert (asked.answer, asked.text, asked.sequence) == ("good", "User-agent: *", 5)
+    assert (asked.result, asked.text, asked.sequence) == ("good", "User-agent: *", 5)
 
 
 def test_half_a_rule_is_no_rule() -> None:

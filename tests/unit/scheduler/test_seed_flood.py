@@ -17,7 +17,7 @@ from strider.contracts.generated.topics import (
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
-from strider.contracts.identity import ADHOC
+from strider.contracts.ids import ADHOC_JOB_ID
 from strider.link_ingestion.topology import SEEDS_GROUP, IngestionPolicy, SeedIngestion
 from strider.runtime.effects import Say
 from strider.runtime.inprocess import InProcessBus, simulate
@@ -169,7 +169,7 @@ def test_a_flood_of_raw_seeds_is_one_run_and_delays_no_other(flood: Flood) -> No
     flooded: Seen = simulate(crawl(flood, is_flooded=True))
 
     [adhoc] = flooded.counts.keys() - {"run"}
-    assert adhoc.startswith(ADHOC)
+    assert adhoc.startswith(ADHOC_JOB_ID)
     assert flooded.counts == {"run": PAGES + 1, adhoc: flood.count}
     # One spec, and for each seed its share of a message: nothing is decided about it, nobody is told of it.
     assert flooded.said[CRAWL_SPECS.name] == alone.said[CRAWL_SPECS.name] + 1

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from strider.politeness.robots_state import OriginRobots
+from strider.politeness.robots.freshness import OriginRobots
 from strider.scheduler.core import NO_RULES, Group, rules_of
 from strider.scheduler.core.groups import new_group
 from strider.scheduler.topology.shelves import LOOKED_AT, PARSED_PART, GroupShelf, RobotsShelf

@@ -8,9 +8,9 @@ from zlib import crc32
 
 import pytest
 
+from strider.contracts.generated.enums import EntryState
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import TOPICS
-from strider.contracts.generated.words import EntryState
 from strider.runtime.inprocess import simulate
 from strider.scheduler.core.watermarks import MARGIN_MS, RING, Passage, Sounding, lost, places
 

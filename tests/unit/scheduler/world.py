@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared, UrlsDecided
 from strider.contracts.generated.topics import (
     CRAWL_SPECS,
@@ -150,7 +150,7 @@ class World:
     def __post_init__(self) -> None:
         self.clock = LoopClock()
         self.chance = SeededChance(self.seed)
-        self.codec = Codec(SchemaBook.embedded())
+        self.codec = Codec(SchemaStore.bundled())
         self.broker = Broker(clock=self.clock)
         for topic in TOPICS:
             self.broker.declare(topic, shards=SHARDS)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from strider.sites import (
-    GROUP,
-    BadChoice,
-    FoundParsers,
+    ENTRY_POINT_GROUP,
+    InstalledParsers,
+    InvalidParserChoice,
     Select,
     SiteParser,
-    choose_parsers,
-    faults_of,
-    find_parsers,
+    find_declaration_errors,
+    load_installed_parsers,
+    select_parsers,
 )
 from strider.sites.amazon import Amazon
 
@@ -55,26 +55,30 @@ TEXT = str
 
 
 def point(name: str, kind: type[Any]) -> EntryPoint:
-    return EntryPoint(name, f"{__name__}:{kind.__name__}", GROUP)
+    return EntryPoint(name, f"{__name__}:{kind.__name__}", ENTRY_POINT_GROUP)
 
 
 @pytest.mark.req("S4.11.7")
 def test_the_example_is_found_by_its_entry_point() -> None:
-    found = find_parsers()
+    found = load_installed_parsers()
 
-    assert found.faults == ()
+    assert found.errors == ()
     assert [(parser.name, parser.version) for parser in found.parsers] == [("amazon", "1.0")]
-    assert list(faults_of(Amazon())) == []
+    assert list(find_declaration_errors(Amazon())) == []
 
 
 def test_what_cannot_be_used_is_told_and_costs_itself_alone() -> None:
-    found = find_parsers(
-        [point("broken", Broken), EntryPoint("text", f"{__name__}:TEXT", GROUP), point("shop", Shop)]
+    found = load_installed_parsers(
+        [
+            point("broken", Broken),
+            EntryPoint("text", f"{__name__}:TEXT", ENTRY_POINT_GROUP),
+            point("shop", Shop),
+        ]
     )
 
     assert [parser.name for parser in found.parsers] == ["shop"]
-    assert found.faults == ("broken: OSError: no such table", "text is no SiteParser")
-    assert find_parsers([]) == FoundParsers()
+    assert found.errors == ("broken: OSError: no such table", "text is no SiteParser")
+    assert load_installed_parsers([]) == InstalledParsers()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +98,7 @@ def test_what_cannot_be_used_is_told_and_costs_itself_alone() -> None:
 def test_declarations_that_mean_nothing_are_told(changed: dict[str, Any], fault: str) -> None:
     parser = type("Changed", (Shop,), changed)()
 
-    assert list(faults_of(parser)) == [fault]
+    assert list(find_declaration_errors(parser)) == [fault]
 
 
 @pytest.mark.req("S4.7.4", "S3.21.10")
@@ -110,7 +114,7 @@ def test_declarations_that_mean_nothing_are_told(changed: dict[str, Any], fault:
     ],
 )
 def test_one_version_reads_a_site(url: str, wanted: str, expected: tuple[str, str] | None) -> None:
-    chosen = choose_parsers((Shop(), NewShop(), Books()), wanted).of(url)
+    chosen = select_parsers((Shop(), NewShop(), Books()), wanted).parser_for(url)
 
     assert (chosen and (chosen.name, chosen.version)) == expected
 
@@ -120,5 +124,5 @@ def test_one_version_reads_a_site(url: str, wanted: str, expected: tuple[str, st
     [("other=1", "called 'other'"), ("shop=9", "only 1.2, 1.10"), ("shop", "wanted is name=version")],
 )
 def test_a_choice_that_cannot_be_kept_is_refused(wanted: str, why: str) -> None:
-    with pytest.raises(BadChoice, match=why):
-        choose_parsers((Shop(), NewShop()), wanted)
+    with pytest.raises(InvalidParserChoice, match=why):
+        select_parsers((Shop(), NewShop()), wanted)

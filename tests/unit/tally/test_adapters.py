@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import TallyKept
 from strider.contracts.generated.topics import TALLIES
 from strider.runtime.clocks import SystemClock
@@ -26,7 +26,7 @@ def broker() -> Broker:
 def a_ledger(broker: Broker) -> TopicLedger:
     return TopicLedger(
         InProcessBus(broker),
-        Codec(SchemaBook.embedded()),
+        Codec(SchemaStore.bundled()),
         clock=SystemClock(),
         commit_interval_seconds=0.001,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.urls import Refused, address_kind, address_refusal, host_kind
+from strider.urls import RefusedUrl, address_kind, address_refusal, host_kind
 
 _PRIVATE = [
     "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "017700000001", "127.0.0.1.",
@@ -92,8 +92,8 @@ def test_resolved_addresses_are_judged_alike(address: str, kind: str) -> None:
 def test_only_private_addresses_can_be_allowed() -> None:
     """STRIDER_ALLOW_PRIVATE opens the network around, never the vault."""
     private, metadata = (
-        Refused("policy_blocked", "private_address"),
-        Refused("policy_blocked", "metadata_address"),
+        RefusedUrl("policy_blocked", "private_address"),
+        RefusedUrl("policy_blocked", "metadata_address"),
     )
 
     assert [address_refusal(kind) for kind in ("public", "name", "private", "metadata")] == [

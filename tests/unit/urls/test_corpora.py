@@ -10,10 +10,10 @@ from pathlib import Path
 import ada_url
 import pytest
 
-from strider.urls import KeyRules, Refused, as_found, key
-from strider.urls.found import strip
+from strider.urls import RefusedUrl, UrlKeyRules, to_wire_url, url_key_of_text
+from strider.urls.wire_url import strip_wire_url
 
-from .differences import BEGIN, END, PAGE, listed, render
+from .corpus_differences import BEGIN, END, PAGE, listed, render
 
 CORPORA = Path(__file__).parents[4] / "shared" / "corpora" / "url"
 
@@ -31,18 +31,18 @@ def _cases(name: str) -> list[dict[str, str | None]]:
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
-def _wanted(case: dict[str, str | None]) -> str | Refused:
+def _wanted(case: dict[str, str | None]) -> str | RefusedUrl:
     """Turn a WHATWG answer into one as found: userinfo and fragment gone, http and https alone."""
     if case.get("failure"):
-        return Refused("bad_url")
+        return RefusedUrl("bad_url")
     if case["protocol"] not in {"http:", "https:"}:
-        return Refused("refused_scheme")
+        return RefusedUrl("refused_scheme")
     mark = "?" if not case["search"] and str(case["href"]).partition("#")[0].endswith("?") else ""
     return f"{case['protocol']}//{case['host']}{case['pathname']}{case['search']}{mark}"
 
 
-def _is_same(got: str | Refused, wanted: str | Refused) -> bool:
-    if isinstance(got, Refused) and isinstance(wanted, Refused):
+def _is_same(got: str | RefusedUrl, wanted: str | RefusedUrl) -> bool:
+    if isinstance(got, RefusedUrl) and isinstance(wanted, RefusedUrl):
         return got.reason == wanted.reason
     return got == wanted
 
@@ -54,7 +54,7 @@ def test_whatwg_answers_are_ours() -> None:
     different = {
         case["input"]
         for case in cases
-        if not _is_same(as_found(case["input"], case.get("base")), _wanted(case))
+        if not _is_same(to_wire_url(case["input"], case.get("base")), _wanted(case))
     }
 
     assert len(cases) > 800
@@ -66,8 +66,8 @@ def test_international_names_come_out_as_whatwg_has_them() -> None:
     cases = _cases("toascii.json")
     different = set()
     for case in cases:
-        wanted = Refused("bad_url") if case["output"] is None else f"https://{case['output']}/x"
-        if not _is_same(as_found(f"https://{case['input']}/x"), wanted):
+        wanted = RefusedUrl("bad_url") if case["output"] is None else f"https://{case['output']}/x"
+        if not _is_same(to_wire_url(f"https://{case['input']}/x"), wanted):
             different.add(case["input"])
 
     assert len(cases) > 80
@@ -77,9 +77,9 @@ def test_international_names_come_out_as_whatwg_has_them() -> None:
 @pytest.mark.req("S3.10.1", "S3.10.2", "S3.10.3", "S3.10.4", "S3.10.7")
 def test_normal_forms_agree_where_the_rules_do() -> None:
     """Another crawler's idea of what is the same page; the last slash is kept here, as it keeps it."""
-    rules = KeyRules(drop_trailing_slash=False)
+    rules = UrlKeyRules(drop_trailing_slash=False)
     rows = list(_rows("weirdToNormalizedUrls.csv"))
-    different = {row[0] for row in rows if key(row[0], rules=rules) != row[1]}
+    different = {row[0] for row in rows if url_key_of_text(row[0], rules=rules) != row[1]}
 
     assert len(rows) > 90
     assert different == listed("weirdToNormalizedUrls.csv")
@@ -87,16 +87,16 @@ def test_normal_forms_agree_where_the_rules_do() -> None:
 
 def test_broken_urls_are_refused() -> None:
     """Never an exception: a page may link to anything."""
-    answers = [as_found(row[0]) for row in _rows("invalidUrls.csv")]
+    answers = [to_wire_url(row[0]) for row in _rows("invalidUrls.csv")]
 
-    assert answers == [Refused("bad_url"), Refused("bad_url")]
+    assert answers == [RefusedUrl("bad_url"), RefusedUrl("bad_url")]
 
 
 @pytest.mark.req("S3.9.7")
 def test_relative_links_resolve_as_expected() -> None:
     """Links of a page are relative to it more often than not."""
     rows = list(_rows("url-resolve.csv"))
-    different = {row[0] for row in rows if as_found(row[0], row[1] or None) != row[2]}
+    different = {row[0] for row in rows if to_wire_url(row[0], row[1] or None) != row[2]}
 
     assert len(rows) > 20
     assert different == listed("url-resolve.csv")
@@ -106,13 +106,13 @@ def test_a_second_parser_agrees() -> None:
     """The same standard read by another build: what differs would differ in a browser, too."""
     answers, seconds = [], []
     for case in _cases("urltestdata.json"):
-        found = as_found(str(case["input"]), case.get("base"))
-        if isinstance(found, Refused) or str(case["input"]) in listed("urltestdata.json"):
+        found = to_wire_url(str(case["input"]), case.get("base"))
+        if isinstance(found, RefusedUrl) or str(case["input"]) in listed("urltestdata.json"):
             continue
         base = case.get("base")
         second = ada_url.URL(str(case["input"]), base=base) if base else ada_url.URL(str(case["input"]))
         answers.append(found)
-        seconds.append(strip(second.href))
+        seconds.append(strip_wire_url(second.href))
 
     assert len(answers) > 200
     assert answers == seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.urls import as_found, domain, host, origin
+from strider.urls import domain_of, host_of, origin_of, to_wire_url
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from strider.urls import as_found, domain, host, origin
 )
 def test_host_origin_and_domain(url: str, expected: tuple[str, str, str]) -> None:
     """Politeness is about the host, robots.txt about the origin, shards are about the domain."""
-    found = as_found(url)
+    found = to_wire_url(url)
     assert isinstance(found, str)
 
-    assert (host(found), origin(found), domain(found)) == expected
+    assert (host_of(found), origin_of(found), domain_of(found)) == expected

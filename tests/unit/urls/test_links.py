@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from strider.urls import Links, Refused, as_found, key, key_of, links
+from strider.urls import RefusedUrl, ResolvedLinks, resolve_links, to_wire_url, url_key_of, url_key_of_text
 from strider.urls.links import CACHED_LINKS, _met
-from strider.urls.normal import KEY_RULES
+from strider.urls.url_key import DEFAULT_KEY_RULES
 
 PAGE = "https://www.example.org/a/b.html?x#y"
 
@@ -27,7 +27,7 @@ def test_lists_are_parallel_to_the_links() -> None:
     """Whoever gave the anchors must find each answer at its place."""
     hrefs = ["/c/?b=1&a=2&utm_id=3#z", "mailto:x@y", "//other.test", "http://[", "http://10.0.0.1/", "d"]
 
-    assert links(PAGE, hrefs) == Links(
+    assert resolve_links(PAGE, hrefs) == ResolvedLinks(
         urls=[
             "https://www.example.org/c/?b=1&a=2",
             "",
@@ -52,7 +52,7 @@ def test_lists_are_parallel_to_the_links() -> None:
 
 def test_private_links_can_be_allowed_and_metadata_never() -> None:
     """A crawl of one's own network is a setting."""
-    found = links(PAGE, ["http://127.0.0.1:8000/", "http://169.254.169.254/"], allow_private=True)
+    found = resolve_links(PAGE, ["http://127.0.0.1:8000/", "http://169.254.169.254/"], allow_private=True)
 
     assert found.urls == ["http://127.0.0.1:8000/", ""]
     assert found.details == ["", "metadata_address"]
@@ -61,15 +61,17 @@ def test_private_links_can_be_allowed_and_metadata_never() -> None:
 def test_addresses_can_be_left_to_somebody_else_to_judge() -> None:
     hrefs = ["http://127.0.0.1:8000/", "http://169.254.169.254/", "http://a..b/"]
 
-    found = links(PAGE, hrefs, allow_private=None)
+    found = resolve_links(PAGE, hrefs, allow_private=None)
 
     assert found.urls == [*hrefs[:2], ""]
-    assert links(PAGE, hrefs, allow_private=True).urls == [hrefs[0], "", ""], "nobody takes over the answers"
+    assert resolve_links(PAGE, hrefs, allow_private=True).urls == [hrefs[0], "", ""], (
+        "nobody takes over the answers"
+    )
 
 
 def test_no_links_are_no_links() -> None:
     """Most pages of some sites have none."""
-    assert links(PAGE, []) == Links([], [], [], [], [])
+    assert resolve_links(PAGE, []) == ResolvedLinks([], [], [], [], [])
 
 
 @pytest.mark.parametrize(
@@ -88,13 +90,13 @@ def test_many_plain_links_are_read_as_each_alone(others: list[str]) -> None:
     """One look that tells that all are plain must be wrong about none."""
     hrefs = ["/a", "/b/c.html", *others, "/e=f"]
 
-    together = links(PAGE, hrefs)
+    together = resolve_links(PAGE, hrefs)
 
     assert list(zip(*together, strict=True)) == [
-        row for href in hrefs for row in zip(*links(PAGE, [href]), strict=True)
+        row for href in hrefs for row in zip(*resolve_links(PAGE, [href]), strict=True)
     ]
-    assert together.keys[0] == key("/a", PAGE)
-    assert together.keys[2] == ("" if others == ["mailto:x@y"] else key(hrefs[2], PAGE))
+    assert together.keys[0] == url_key_of_text("/a", PAGE)
+    assert together.keys[2] == ("" if others == ["mailto:x@y"] else url_key_of_text(hrefs[2], PAGE))
 
 
 @pytest.mark.parametrize(
@@ -102,10 +104,10 @@ def test_many_plain_links_are_read_as_each_alone(others: list[str]) -> None:
 )
 def test_what_is_met_again_gives_the_same_answer(href: str) -> None:
     """The second time there is a short cut."""
-    found = links(PAGE, [href, href, href])
+    found = resolve_links(PAGE, [href, href, href])
 
     assert len({*found.keys}) == len({*found.urls}) == 1
-    assert found.keys[0] == key(href, PAGE)
+    assert found.keys[0] == url_key_of_text(href, PAGE)
 
 
 @pytest.mark.parametrize("href", TEXTS_OF_ABSOLUTE)
@@ -115,9 +117,9 @@ def test_an_absolute_link_is_the_same_on_every_page(href: str) -> None:
     alone = []
     for base in bases:
         _met.cache_clear()
-        alone.append(links(base, [href]))
+        alone.append(resolve_links(base, [href]))
 
-    assert [links(base, [href]) for base in (*bases, PAGE)] == [alone[0]] * 4
+    assert [resolve_links(base, [href]) for base in (*bases, PAGE)] == [alone[0]] * 4
     assert alone == [alone[0]] * 3
 
 
@@ -125,22 +127,22 @@ def test_what_an_event_says_is_found_is_believed_by_nobody_else() -> None:
     """An event's URLs were read before and are looked at less closely: a page may still say something odd."""
     odd = "https://a.test/a\\b"
 
-    links(PAGE, ["https://a.test/"])
-    links(None, [odd])
+    resolve_links(PAGE, ["https://a.test/"])
+    resolve_links(None, [odd])
 
-    assert links(PAGE, [odd]).urls == ["https://a.test/a/b"]
+    assert resolve_links(PAGE, [odd]).urls == ["https://a.test/a/b"]
 
 
 def test_what_is_remembered_of_links_is_bounded() -> None:
     """A crawl of a million hosts meets a billion links."""
-    links(PAGE, (f"https://a.test/{number}?a" for number in range(3 * CACHED_LINKS)))
+    resolve_links(PAGE, (f"https://a.test/{number}?a" for number in range(3 * CACHED_LINKS)))
 
-    assert len(_met(False, KEY_RULES)) <= CACHED_LINKS  # as it is called
+    assert len(_met(False, DEFAULT_KEY_RULES)) <= CACHED_LINKS  # as it is called
 
 
 def test_hostile_links_cost_a_word_each() -> None:
     """S13: a page may hold links of 100 KB and texts that are no text."""
-    found = links(PAGE, ["x" * 100_000, "\ud800", "https://" + "a" * 3000 + "/", "/" + "a" * 3000])
+    found = resolve_links(PAGE, ["x" * 100_000, "\ud800", "https://" + "a" * 3000 + "/", "/" + "a" * 3000])
 
     assert found.reasons == ["url_too_long", "bad_url", "url_too_long", "url_too_long"]
 
@@ -173,11 +175,11 @@ def test_what_needs_no_parser_gives_what_the_parser_gives(base: str, path: str) 
     """Most links of a page are paths of its own host, or stand there as they are found."""
     hrefs = [f"https://www.example.org{path}", path, f"https://www.example.org{path}"]
 
-    found = links(base, hrefs, allow_private=True)
+    found = resolve_links(base, hrefs, allow_private=True)
 
-    expected = [as_found(href, base) for href in hrefs]
-    assert found.urls == ["" if isinstance(url, Refused) else url for url in expected]
-    assert found.keys == ["" if isinstance(url, Refused) else key_of(url) for url in expected]
+    expected = [to_wire_url(href, base) for href in hrefs]
+    assert found.urls == ["" if isinstance(url, RefusedUrl) else url for url in expected]
+    assert found.keys == ["" if isinstance(url, RefusedUrl) else url_key_of(url) for url in expected]
 
 
 @pytest.mark.parametrize(
@@ -189,8 +191,8 @@ def test_what_needs_no_parser_gives_what_the_parser_gives(base: str, path: str) 
 )
 def test_paths_of_the_own_host_are_found_and_keyed_like_any_other(href: str) -> None:
     """What is plain goes a shorter way."""
-    found = links(PAGE, ["/first", href])
-    alone = as_found(href, PAGE)
+    found = resolve_links(PAGE, ["/first", href])
+    alone = to_wire_url(href, PAGE)
 
-    assert found.urls[1] == ("" if isinstance(alone, Refused) else alone)
-    assert found.keys[1] == ("" if isinstance(alone, Refused) else key_of(alone))
+    assert found.urls[1] == ("" if isinstance(alone, RefusedUrl) else alone)
+    assert found.keys[1] == ("" if isinstance(alone, RefusedUrl) else url_key_of(alone))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from strider.urls import BadPattern, Refused, Scope, scope_of
+from strider.urls import CrawlScope, InvalidPattern, RefusedUrl, build_scope
 from strider.urls.patterns import MAX_PATTERNS
 
 
-def _scope(kind: str, *seeds: str, **more: list[str]) -> Scope:
-    scope = scope_of(kind, seeds, **more)  # type: ignore[arg-type]  # lists of texts
-    assert isinstance(scope, Scope)
+def _scope(kind: str, *seeds: str, **more: list[str]) -> CrawlScope:
+    scope = build_scope(kind, seeds, **more)  # type: ignore[arg-type]  # lists of texts
+    assert isinstance(scope, CrawlScope)
     return scope
 
 
@@ -30,14 +30,16 @@ def _scope(kind: str, *seeds: str, **more: list[str]) -> Scope:
 )
 def test_a_scope_begins_at_its_seeds(kind: str, url: str, refusal: str) -> None:
     """The four words of the contracts."""
-    assert _scope(kind, "http://www.example.co.uk/a").refusal(url) == refusal
+    assert _scope(kind, "http://www.example.co.uk/a").refusal_reason(url) == refusal
 
 
 def test_lists_add_to_the_seeds() -> None:
     """A crawl spec may name more hosts and domains."""
     scope = _scope("host", "http://a.test/", hosts=["B.test"], domains=["example.org"])
 
-    assert [scope.refusal(url) for url in ("http://b.test/", "http://x.example.org/", "http://c.test/")] == [
+    assert [
+        scope.refusal_reason(url) for url in ("http://b.test/", "http://x.example.org/", "http://c.test/")
+    ] == [
         "",
         "",
         "out_of_scope",
@@ -56,7 +58,7 @@ def test_lists_add_to_the_seeds() -> None:
 )
 def test_a_prefix_is_a_folder(url: str, refusal: str) -> None:
     """`/docs` means that folder and not every path that begins with these letters."""
-    assert _scope("host", "http://a.test/", path_prefixes=["/docs"]).refusal(url) == refusal
+    assert _scope("host", "http://a.test/", path_prefixes=["/docs"]).refusal_reason(url) == refusal
 
 
 @pytest.mark.parametrize(
@@ -79,16 +81,16 @@ def test_a_prefix_is_a_folder(url: str, refusal: str) -> None:
 )
 def test_patterns_fit(pattern: str, url: str, fits: bool) -> None:
     """Globs for everyone, expressions for who wants them."""
-    assert (_scope("any", include=[pattern]).refusal(url) == "") is fits
+    assert (_scope("any", include=[pattern]).refusal_reason(url) == "") is fits
 
 
 def test_what_is_excluded_wins() -> None:
     """Somebody who writes both means: these, but not those."""
     scope = _scope("any", include=["/blog/*"], exclude=["*draft*"])
 
-    assert scope.refusal("http://a.test/blog/draft-1") == "excluded"
-    assert scope.refusal("http://a.test/shop") == "not_included"
-    assert scope.refusal("http://a.test/blog/1") == ""
+    assert scope.refusal_reason("http://a.test/blog/draft-1") == "excluded"
+    assert scope.refusal_reason("http://a.test/shop") == "not_included"
+    assert scope.refusal_reason("http://a.test/blog/1") == ""
 
 
 @pytest.mark.parametrize(
@@ -110,17 +112,17 @@ def test_what_is_excluded_wins() -> None:
 )
 def test_a_bad_pattern_comes_back(pattern: str) -> None:
     """The person who wrote it gets a sentence; the crawl spec is refused, nothing is raised."""
-    answer = scope_of("any", exclude=[pattern])
+    answer = build_scope("any", exclude=[pattern])
 
-    assert isinstance(answer, BadPattern)
+    assert isinstance(answer, InvalidPattern)
     assert answer.detail
 
 
 def test_other_bad_words_come_back() -> None:
     """Kind, seed and number of patterns."""
-    assert scope_of("planet") == BadPattern("planet", "a scope is one of host, domain, any, listed")
-    assert scope_of("host", ["tel:1"]) == Refused("refused_scheme", "no_page")
-    assert isinstance(scope_of("any", include=["a"] * (MAX_PATTERNS + 1)), BadPattern)
+    assert build_scope("planet") == InvalidPattern("planet", "a scope is one of host, domain, any, listed")
+    assert build_scope("host", ["tel:1"]) == RefusedUrl("refused_scheme", "no_page")
+    assert isinstance(build_scope("any", include=["a"] * (MAX_PATTERNS + 1)), InvalidPattern)
 
 
 @pytest.mark.parametrize("pattern", ["re:(a|aa)+$", "re:(.*)*(.*)*(.*)*x$", "*a*a*a*a*a*a*a*a*a*a*a*b"])
@@ -129,7 +131,7 @@ def test_no_pattern_can_stop_the_crawl(pattern: str) -> None:
     """S20: backtracking would take longer than the universe here; RE2 reads the URL once."""
     scope = _scope("any", include=[pattern])
 
-    assert scope.refusal("http://a.test/" + "a" * 2000 + "!") == "not_included"
+    assert scope.refusal_reason("http://a.test/" + "a" * 2000 + "!") == "not_included"
 
 
 @pytest.mark.parametrize(
@@ -144,14 +146,14 @@ def test_no_pattern_can_stop_the_crawl(pattern: str) -> None:
 )
 def test_a_scope_of_hosts_alone_says_so(more: dict[str, list[str]], is_hosts_only: bool) -> None:
     """Then a page of a thousand links needs one look a host."""
-    assert _scope("host", "http://a.test/", **more).is_hosts_only is is_hosts_only
+    assert _scope("host", "http://a.test/", **more).is_by_host_only is is_hosts_only
 
 
 def test_host_and_path_can_be_asked_apart() -> None:
     """The two halves together say what `refusal` says."""
     scope = _scope("host", "http://a.test/", path_prefixes=["/docs"], exclude=["*.pdf"])
 
-    assert (scope.is_at_home("a.test"), scope.is_at_home("b.test")) == (True, False)
+    assert (scope.includes_host("a.test"), scope.includes_host("b.test")) == (True, False)
     urls = ["http://a.test/docs/x", "http://a.test/x", "http://a.test/docs/x.pdf"]
-    assert [scope.path_refusal(url) for url in urls] == [scope.refusal(url) for url in urls]
-    assert [scope.path_refusal(url) for url in urls] == ["", "out_of_scope", "excluded"]
+    assert [scope.path_refusal_reason(url) for url in urls] == [scope.refusal_reason(url) for url in urls]
+    assert [scope.path_refusal_reason(url) for url in urls] == ["", "out_of_scope", "excluded"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.generated.words import ParseOutcome
+from strider.contracts.generated.enums import ParseOutcome
 from strider.validator.core import VALID, Judgement, Rules, judge
 
 from .pages import TEXT, a_page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.contracts.generated.words import RejectionReason
+from strider.contracts.generated.enums import RejectionReason
 from strider.validator.core import SIGNATURES, find_signature
 from strider.validator.core.signatures import NOSCRIPT, TEXT, TITLE, Found
 

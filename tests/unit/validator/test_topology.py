@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.partial_decode import is_partial
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageRejected, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
-from strider.contracts.inpart import is_in_part
-from strider.contracts.parts import LAST, MORE, closing
+from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.runtime.effects import NOTHING, Effects, Say
 from strider.validator.adapters import SplicedPages
 from strider.validator.core import Rules
@@ -19,7 +19,7 @@ from strider.validator.topology import CONSUMES, PRODUCES, Validator
 
 from .pages import ARecord, a_page
 
-CODEC = Codec(SchemaBook.embedded())
+CODEC = Codec(SchemaStore.bundled())
 RULES = Rules()
 VERDICT = Verdict("valid", RULES.version, 99)
 
@@ -86,7 +86,7 @@ async def test_a_page_that_is_kept_is_not_read_whole() -> None:
     assert isinstance(say, Say)
     assert PAGES_VALIDATED.headers_of(say.event) == PAGES_VALIDATED.headers_of(PageValidated(page, VERDICT))
     assert PAGES_VALIDATED.key_of(say.event) is not None
-    assert is_in_part(page)
+    assert is_partial(page)
 
 
 @pytest.mark.req("S2.4.8", "S2.4.9", "S2.4.10", "S2.4.13")
@@ -158,12 +158,12 @@ async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
 async def test_a_part_that_others_follow_says_so_and_settles_nothing() -> None:
     """What was given up of a long list is a dead letter; its last part settles the page."""
     part = a_page(document_kind="sitemap", part=1, is_last_part=False)
-    record = ARecord(None, (*PAGES_PARSED.headers_of(part), *MORE))
+    record = ARecord(None, (*PAGES_PARSED.headers_of(part), *MORE_PARTS_HEADERS))
 
     effects = await a_validator().on_page_parsed(part, record)
 
     (said,) = effects.say
-    assert said.headers == MORE
+    assert said.headers == MORE_PARTS_HEADERS
     assert await a_validator().on_given_up(record, "bad_magic") is NOTHING
 
 
@@ -171,9 +171,9 @@ async def test_a_part_that_others_follow_says_so_and_settles_nothing() -> None:
 @pytest.mark.parametrize(
     ("record_headers", "outcome"),
     [
-        pytest.param(LAST, "parsed", id="the last of several is given up"),
+        pytest.param(LAST_PART_HEADERS, "parsed", id="the last of several is given up"),
         pytest.param((), "timed_out", id="what was read before may have had parts"),
-        pytest.param(closing("handler_crashed"), "crashed", id="the parser gave it up"),
+        pytest.param(closing_headers("handler_crashed"), "crashed", id="the parser gave it up"),
     ],
 )
 async def test_what_closes_a_list_goes_the_way_of_its_parts(record_headers: Any, outcome: str) -> None:
@@ -187,11 +187,11 @@ async def test_what_closes_a_list_goes_the_way_of_its_parts(record_headers: Any,
 
     *rejections, closes = (*effects.say, *effects.close)
     assert [(said.topic, said.headers) for said in rejections] == (
-        [(PAGES_REJECTED, MORE)] if outcome != "crashed" else []
+        [(PAGES_REJECTED, MORE_PARTS_HEADERS)] if outcome != "crashed" else []
     )
     assert closes.topic is PAGES_VALIDATED
     verdict = closes.event.verdict
-    assert closes.headers == closing(verdict.rejection_reason)
+    assert closes.headers == closing_headers(verdict.rejection_reason)
     assert (verdict.validation_status, closes.event.page.fetch_sequence) == ("rejected", 7)
     assert PAGES_VALIDATED.headers_of(closes.event) == PAGES_PARSED.headers_of(page)
     assert CODEC.decode(PAGES_VALIDATED, *CODEC.encode(PAGES_VALIDATED, closes.event)) == closes.event
@@ -200,9 +200,11 @@ async def test_what_closes_a_list_goes_the_way_of_its_parts(record_headers: Any,
 async def test_the_last_part_is_known_by_its_header_all_the_way() -> None:
     page = a_page(document_kind="sitemap", part=2)
 
-    effects = await a_validator().on_page_parsed(page, ARecord(None, (*PAGES_PARSED.headers_of(page), *LAST)))
+    effects = await a_validator().on_page_parsed(
+        page, ARecord(None, (*PAGES_PARSED.headers_of(page), *LAST_PART_HEADERS))
+    )
 
-    assert [said.headers for said in effects.say] == [LAST]
+    assert [said.headers for said in effects.say] == [LAST_PART_HEADERS]
 
 
 async def test_what_is_no_page_of_the_ring_is_left_to_its_dead_letter() -> None:

@@ -15,11 +15,11 @@ from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 from strider.contracts import DecodeError, Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.enums import JobEvent as What
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_EVENTS
-from strider.contracts.generated.words import JobEvent as What
 from strider.runtime.clocks import SystemClock
 from strider.runtime.effects import Say
 from strider.runtime.errors import Unavailable
@@ -114,7 +114,7 @@ async def open_frontier(target: Target) -> AsyncIterator[Frontier]:
         shards = await bus.partition_count(JOB_EVENTS.name)
         if not shards:
             raise Unavailable("kafka", f"topic {JOB_EVENTS.name} does not exist; run: strider topics apply")
-        yield Frontier(bus, Codec(SchemaBook.embedded()), RedisGlance(redis), target.settings.run.shards)
+        yield Frontier(bus, Codec(SchemaStore.bundled()), RedisGlance(redis), target.settings.run.shards)
     finally:
         await redis.close()
         await bus.close()

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.contracts.generated.words import ExtractionLevel
-from strider.contracts.ranges import range_fault
+from strider.contracts.seed_limits import seed_range_error
 from strider.fetcher.adapters.encryption import context_of
 from strider.fetcher.settings import FetcherSettings
 from strider.parser.adapters.orders import check_site_parsers
@@ -115,7 +115,7 @@ def order_of(asked: Asked) -> Order:
 
 def _spec(asked: Asked, settings: CrawlSettings) -> CrawlSpecDeclared:
     for name in _RANGED:
-        if fault := range_fault(name, getattr(asked, name), called=f"--{name.replace('_', '-')}"):
+        if fault := seed_range_error(name, getattr(asked, name), display_name=f"--{name.replace('_', '-')}"):
             raise BadWish(fault)
     return CrawlSpecDeclared(
         crawl_spec_id="",

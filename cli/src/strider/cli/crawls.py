@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from strider.contracts.generated.words import JobEvent as What
-from strider.contracts.identity import ADHOC
+from strider.contracts.generated.enums import JobEvent as What
+from strider.contracts.ids import ADHOC_JOB_ID
 from strider.scheduler.core import Orders, Standing
 from strider.stores.frontier.redis_glance import Glance, RunGlance
 
@@ -124,7 +124,7 @@ def drop(run_id: Job, reason: Reason = "", bootstrap: Bootstrap = "", as_json: A
 
 
 def _wish(what: What, run_id: str, reason: str, bootstrap: str, *, as_json: bool) -> None:
-    if run_id == ADHOC and _AFTER[what] in _UNDONE_BY:
+    if run_id == ADHOC_JOB_ID and _AFTER[what] in _UNDONE_BY:
         fail(f"{ADHOC} has all seeds without a job, those to come as well: name one of its runs", EXIT_USAGE)
     said = run_on_broker(bootstrap, lambda target: _say(target, what, run_id, reason))
     if as_json:

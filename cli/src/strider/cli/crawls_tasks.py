@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from strider.contracts.lives import TaskState
+from strider.contracts.entry_states import TaskState
 from strider.localstack.endpoints import read_endpoints
 from strider.runtime.errors import Unavailable
 from strider.stores.errors import Rejected

@@ -12,16 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from strider.contracts.generated.enums import HostRecordKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
-from strider.contracts.generated.words import HostRecordKind
 from strider.link_ingestion.core.link_filter import LinkFilters
 from strider.link_ingestion.core.spec_rules import compile_rules as link_rules_of
-from strider.politeness.robots_state import Standing as RobotsStanding
+from strider.politeness.robots.freshness import RobotsStatus as RobotsStanding
 from strider.scheduler.core import NO_RULES, Orders, Rules, Standing, known_of_record, rules_of
 from strider.scheduler.core.acceptance import place_refusal
 from strider.scheduler.core.robots import permission
 from strider.stores.frontier.redis_glance import GroupGlance
-from strider.urls import host
+from strider.urls import host_of
 
 from .why_facts import entry_fact, moment, moment_text
 
@@ -117,9 +117,9 @@ def _robots(known: Evidence) -> Verdict:
     )
     if permit.reason is not None:
         return Verdict("robots", "no", f"{permit.reason.value}; robots.txt is {rules.known.state.value}")
-    if permit.standing is RobotsStanding.ASK:
+    if permit.standing is RobotsStanding.FETCH_FIRST:
         return Verdict("robots", "waits", f"the robots.txt of {known.origin} is asked first")
-    if permit.standing is RobotsStanding.WAIT:
+    if permit.standing is RobotsStanding.UNREACHABLE:
         again = moment_text(moment(permit.again_at_ms))
         return Verdict("robots", "waits", f"robots.txt is out of reach; asked again at {again}")
     if not known.heeds_robots:
@@ -129,7 +129,7 @@ def _robots(known: Evidence) -> Verdict:
 
 
 def _politeness(known: Evidence) -> Verdict:
-    bar = known.orders.bars.get(known.entry.group if known.entry else host(known.url))
+    bar = known.orders.bars.get(known.entry.group if known.entry else host_of(known.url))
     record = next((each for each in known.hosts if each.kind == HostRecordKind.GROUP), None)
     if bar is not None and bar.until_ms > known.now_ms:
         why = f": {bar.reason}" if bar.reason else ""
@@ -157,7 +157,7 @@ def _unaccepted(known: Evidence) -> EntryRecorded:
         job_id="",
         url_key="",
         url=known.url,
-        group=host(known.url),
+        group=host_of(known.url),
         state="pending",
         execution_id="",
         crawl_spec_id="",

@@ -103,7 +103,7 @@ async def _fetch(
     texts: list[str], wanted: Wanted, chosen: dict[str, object], *, as_json: bool, output: Path | None
 ) -> int:
     from strider.runtime.clocks import SystemClock  # noqa: PLC0415  # as above
-    from strider.urls import Refused  # noqa: PLC0415
+    from strider.urls import RefusedUrl  # noqa: PLC0415
 
     from . import fetch_lines, fetching  # noqa: PLC0415
 
@@ -116,7 +116,7 @@ async def _fetch(
         for text, url in found:
             attempts: tuple[Attempt, ...] = (
                 (fetching.refusal(text, url, wanted, clock=clock),)
-                if isinstance(url, Refused)
+                if isinstance(url, RefusedUrl)
                 else await fetches.fetch(url, wanted)
             )
             told = fetch_lines.object_of(text, attempts, wanted=wanted, settings=settings)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from strider.contracts.generated.words import ErrorClass, FetchOutcome
+from strider.contracts.generated.enums import ErrorClass, FetchOutcome
 from strider.fetcher.adapters import listening
 from strider.fetcher.adapters.course import START_SECONDS
 from strider.fetcher.core.reading import MAX_ENCODINGS, encodings

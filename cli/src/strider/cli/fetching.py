@@ -13,18 +13,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from strider.contracts.generated.enums import DecisionReason, ErrorClass, FetchOutcome, RequestKind
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
-from strider.contracts.generated.words import DecisionReason, ErrorClass, FetchOutcome, RequestKind
 from strider.fetcher.adapters import open_asker, rotation, rules_of, uplink
 from strider.fetcher.core import Answer, Failed, Head, Making, Proxy, RedirectRules, Standing, interpret
 from strider.fetcher.settings import FetcherSettings
-from strider.politeness import is_personal
+from strider.politeness import is_sensitive_header
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.runtime.logs import configure_logs
 from strider.runtime.ports import Clock
 from strider.runtime.settings_sources import SettingsError, load
 from strider.stores.frontier.values import Mark, Marked
-from strider.urls import METADATA, PRIVATE, Refused, as_found, host, host_kind, key_of, origin, url_hash
+from strider.urls import (
+    CLOUD_METADATA,
+    PRIVATE,
+    RefusedUrl,
+    host_kind,
+    host_of,
+    origin_of,
+    to_wire_url,
+    url_hash,
+    url_key_of,
+)
 
 from .embedded.showing import is_loopback
 from .manners import NO_PROXY, BadManners, with_manners
@@ -91,7 +101,7 @@ class SingleFetches:
             told = attempt.told
             if told.outcome != FetchOutcome.REDIRECTED or told.redirect_refused or not wanted.follows:
                 return tuple(attempts)
-            if origin(told.redirect_target) != origin(url):
+            if origin_of(told.redirect_target) != origin_of(url):
                 wanted = replace(wanted, is_insecure=False, headers=_impersonal(wanted.headers))
             chain, url = (*chain, url), told.redirect_target
             wanted = replace(wanted, etag="", last_modified="")
@@ -106,7 +116,7 @@ class SingleFetches:
         await self._asker.close()
 
     async def _ask(self, url: str, wanted: Wanted, *, chain: tuple[str, ...]) -> Attempt:
-        await self._wait_for(host(url))
+        await self._wait_for(host_of(url))
         self._number += 1
         request = _request(url, wanted, chain=chain, number=self._number)
         try:
@@ -114,7 +124,7 @@ class SingleFetches:
         except Unavailable as failure:
             return _unasked(request, failure, clock=self._clock)
         assert done is not None, "every lease is ours"
-        self._ended_at[host(url)] = self._clock.monotonic()
+        self._ended_at[host_of(url)] = self._clock.monotonic()
         done.holding.release()
         came: Answer | Failed = done.came
         meaning = interpret(request, came, made=done.made, rules=self._rules)
@@ -158,15 +168,15 @@ def settings_of(chosen: Mapping[str, object]) -> FetcherSettings:
     return settings.model_copy(update={"crawl": crawl})
 
 
-def read_url(text: str, settings: FetcherSettings) -> str | Refused:
+def read_url(text: str, settings: FetcherSettings) -> str | RefusedUrl:
     """Read a URL from the command line, a bare name as https; raises BadAsking where nobody may ask it so."""
     try:
-        found = as_found(whole_url(text))
+        found = to_wire_url(whole_url(text))
     except ValueError as wrong:
         raise BadAsking(str(wrong)) from wrong
-    if isinstance(found, Refused) or settings.crawl.contact or is_loopback(host(found)):
+    if isinstance(found, RefusedUrl) or settings.crawl.contact or is_loopback(host_of(found)):
         return found
-    if host_kind(host(found)) in {PRIVATE, METADATA}:
+    if host_kind(host_of(found)) in {PRIVATE, CLOUD_METADATA}:
         return found  # whether that may be asked is for the fetcher to say
     raise BadAsking(
         "say --contact with a URL or mail address (or set STRIDER_CONTACT), so that sites know whom to "
@@ -174,7 +184,7 @@ def read_url(text: str, settings: FetcherSettings) -> str | Refused:
     )
 
 
-def refusal(text: str, refused: Refused, wanted: Wanted, *, clock: Clock) -> Attempt:
+def refusal(text: str, refused: RefusedUrl, wanted: Wanted, *, clock: Clock) -> Attempt:
     """Say of a text that nothing can be asked by it, as the fetcher says it of such a URL."""
     is_scheme = refused.reason == DecisionReason.REFUSED_SCHEME
     failed = Failed(ErrorClass.REFUSED_SCHEME if is_scheme else ErrorClass.BAD_URL, _words(refused))
@@ -198,7 +208,7 @@ _LACKS: Final = {uplink.PART: ErrorClass.OFFLINE, rotation.PART: ErrorClass.PROX
 """By the part that is unavailable."""
 
 
-def _words(refused: Refused) -> str:
+def _words(refused: RefusedUrl) -> str:
     if refused.reason == DecisionReason.REFUSED_SCHEME:
         return "only http and https are asked"
     if refused.reason == DecisionReason.BAD_URL:
@@ -212,9 +222,9 @@ _WHY_NONE: Final = {"bad_host": "its host cannot be a name"}
 def _request(url: str, wanted: Wanted, *, chain: tuple[str, ...], number: int) -> FetchRequested:
     return FetchRequested(
         url=url,
-        url_key=url_hash(key_of(url)),
-        origin=origin(url),
-        group=host(url),
+        url_key=url_hash(url_key_of(url)),
+        origin=origin_of(url),
+        group=host_of(url),
         job_id="strider-fetch",
         execution_id="strider-fetch",
         crawl_spec_id="",
@@ -238,4 +248,4 @@ def _request(url: str, wanted: Wanted, *, chain: tuple[str, ...], number: int) -
 
 def _impersonal(headers: Mapping[str, str]) -> Mapping[str, str]:
     """Leave out what is meant for one origin alone."""
-    return {name: value for name, value in headers.items() if not is_personal(name)}
+    return {name: value for name, value in headers.items() if not is_sensitive_header(name)}

@@ -13,16 +13,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from strider.contracts.generated.enums import HostRecordKind
+from strider.contracts.generated.enums import JobEvent as What
 from strider.contracts.generated.events import HostRecorded
 from strider.contracts.generated.topics import HOSTS
-from strider.contracts.generated.words import HostRecordKind
-from strider.contracts.generated.words import JobEvent as What
 from strider.contracts.partitioning import shard_of_host
 from strider.runtime.settings_types import parse_duration
 from strider.scheduler.core import Orders
 from strider.scheduler.core.orders import NO_BAR
 from strider.stores.frontier.redis_glance import GroupGlance
-from strider.urls import Refused, as_found, host, registrable_domain
+from strider.urls import RefusedUrl, host_of, registrable_domain, to_wire_url
 
 from .control_asking import Frontier, open_frontier
 from .options import AsJson, Bootstrap
@@ -152,10 +152,10 @@ async def of_group(frontier: Frontier, group: str) -> tuple[list[HostRecorded], 
 
 def group_named(target: Target, name: str) -> str:
     """Read a host name as the crawler does."""
-    found = as_found(f"http://{name}/")
-    if isinstance(found, Refused) or "/" in name or "@" in name:
+    found = to_wire_url(f"http://{name}/")
+    if isinstance(found, RefusedUrl) or "/" in name or "@" in name:
         fail(f"{name!r} is no host", EXIT_USAGE)
-    group = host(found)
+    group = host_of(found)
     return registrable_domain(group) if target.settings.crawl.group_by == "domain" else group
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from strider.contracts.generated.words import FetchOutcome
+from strider.contracts.generated.enums import FetchOutcome
 from strider.fetcher.adapters import Failure
 from strider.fetcher.adapters.proxybook import row_of
 from strider.fetcher.core import Proxy, Standing, proxy_of

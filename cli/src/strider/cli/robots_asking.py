@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from strider.contracts.generated.words import RequestKind
-from strider.politeness.robots import Robots, cut
-from strider.politeness.robots_state import Answer, answer_of
+from strider.contracts.generated.enums import RequestKind
+from strider.politeness.robots.freshness import RobotsFetchResult, classify_outcome
+from strider.politeness.robots.robots_txt import RobotsTxt, truncate_robots
 from strider.runtime.clocks import SystemClock
 from strider.runtime.settings_crawl import user_agent_of
-from strider.urls import Refused, origin
+from strider.urls import RefusedUrl, origin_of
 
 from .fetching import SingleFetches, Wanted, quiet_logs, read_url, settings_of
 from .manners import chosen_manners
 from .robots_report import UNREACHABLE, parsed, report, token_of
 
 ROBOTS: Final = Wanted(kind=RequestKind.ROBOTS, deadline_seconds=10.0)
-NOBODY: Final = Robots("")
+NOBODY: Final = RobotsTxt("")
 
-_STATES: Final = {Answer.GOOD: "fetched", Answer.ABSENT: "absent"}
+_STATES: Final = {RobotsFetchResult.GOOD: "fetched", RobotsFetchResult.ABSENT: "absent"}
 
 
 async def reports_from_sites(
@@ -44,19 +44,19 @@ async def reports_from_sites(
     return [_judged(text, href, known[origins[text]], token=token) for text, href in wanted]
 
 
-def _origin(href: str, found: str | Refused) -> str:
-    if isinstance(found, Refused):
+def _origin(href: str, found: str | RefusedUrl) -> str:
+    if isinstance(found, RefusedUrl):
         raise ValueError(f"{href[:200]!r} cannot be asked: {found.reason}")  # noqa: TRY004  # usage, no type
-    return origin(found)
+    return origin_of(found)
 
 
 async def _asked(fetches: SingleFetches, place: str) -> dict[str, Any]:
     """Ask an origin; redirects of a robots.txt are the fetcher's own business."""
     told = (await fetches.fetch(f"{place}/robots.txt", ROBOTS))[-1].told
-    answer = answer_of(told.outcome, error_class=told.error_class, has_redirected=told.robots_hops > 0)
+    answer = classify_outcome(told.outcome, error_class=told.error_class, has_redirected=told.robots_hops > 0)
     return {
         "answer": answer,
-        "robots": Robots(cut(told.robots_text, is_part=told.robots_truncated)),
+        "robots": RobotsTxt(truncate_robots(told.robots_text, is_part=told.robots_truncated)),
         "url": told.robots_url or told.url,
         "status": told.status,
         "is_cut": told.robots_truncated,
@@ -66,14 +66,14 @@ async def _asked(fetches: SingleFetches, place: str) -> dict[str, Any]:
 
 def _judged(text: str, href: str, known: dict[str, Any], *, token: str) -> dict[str, Any]:
     answer = known["answer"]
-    robots = known["robots"] if answer is Answer.GOOD else NOBODY
+    robots = known["robots"] if answer is RobotsFetchResult.GOOD else NOBODY
     state = _STATES.get(answer, UNREACHABLE)
     told = report(
         text, href, robots, agent=token, robots_url=known["url"], state=state, is_cut=known["is_cut"]
     )
     told["robots_status"] = known["status"]
-    if answer is Answer.ABSENT:
+    if answer is RobotsFetchResult.ABSENT:
         told["reason"] = "absent"
-    elif answer is not Answer.GOOD:
+    elif answer is not RobotsFetchResult.GOOD:
         told |= {"allowed": False, "reason": f"unreachable: {known['why']}"}
     return told

@@ -11,9 +11,15 @@ from typing import Any, Final
 
 import can_ada
 
-from strider.contracts.generated.words import ErrorClass
-from strider.politeness.robots import MAX_CRAWL_DELAY_SECONDS, MAX_ROBOTS_BYTES, Robots, cut, product_token
-from strider.politeness.robots_bytes import text_of
+from strider.contracts.generated.enums import ErrorClass
+from strider.politeness.robots.decoding import decode_robots
+from strider.politeness.robots.robots_txt import (
+    MAX_CRAWL_DELAY_SECONDS,
+    MAX_ROBOTS_BYTES,
+    RobotsTxt,
+    product_token,
+    truncate_robots,
+)
 from strider.runtime.settings_crawl import PRODUCT
 
 from .typed import whole_url
@@ -44,8 +50,8 @@ def parsed(text: str) -> can_ada.URL:
 def reports_from_file(texts: Sequence[str], content: bytes, *, agent: str) -> list[dict[str, Any]]:
     """Judge URLs by a file's content."""
     is_cut = len(content) > MAX_ROBOTS_BYTES
-    read = text_of(content[:MAX_ROBOTS_BYTES])
-    robots = Robots(cut(read, is_part=True) if is_cut else read)
+    read = decode_robots(content[:MAX_ROBOTS_BYTES])
+    robots = RobotsTxt(truncate_robots(read, is_part=True) if is_cut else read)
     urls = [parsed(text) for text in texts]
     return [
         report(text, url.href, robots, agent=agent, robots_url="", state=FILE, is_cut=is_cut)
@@ -54,11 +60,11 @@ def reports_from_file(texts: Sequence[str], content: bytes, *, agent: str) -> li
 
 
 def report(
-    text: str, href: str, robots: Robots, *, agent: str, robots_url: str, state: str, is_cut: bool = False
+    text: str, href: str, robots: RobotsTxt, *, agent: str, robots_url: str, state: str, is_cut: bool = False
 ) -> dict[str, Any]:
     """Judge one URL by rules."""
     verdict = robots.verdict(href, agent)
-    asked = robots.asked_delay_seconds(agent)
+    asked = robots.declared_delay_seconds(agent)
     return {
         "url": text,
         "allowed": verdict.is_allowed,

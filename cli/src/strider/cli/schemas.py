@@ -1,6 +1,6 @@
 """strider schemas: which schemas there are, and whether their versions can live side by side.
 
-Judges by `strider.contracts.compatibility_proof`. Exit codes: 0 all is well, 1 there is a finding,
+Judges by `strider.contracts.avro.version_check`. Exit codes: 0 all is well, 1 there is a finding,
 2 wrong words.
 """
 
@@ -17,13 +17,13 @@ from rich.console import Console
 from rich.table import Table
 
 from strider.contracts import TOPICS
-from strider.contracts.book import SchemaBook
-from strider.contracts.book_nodes import canonical_form, read_schema
-from strider.contracts.compatibility import RULES
-from strider.contracts.compatibility_proof import Problem, check_versions
-from strider.contracts.generator.declarations import DeclarationError, Declarations
-from strider.contracts.generator.reading import read_declarations
-from strider.contracts.generator.releases import check_release
+from strider.contracts.avro.compatibility import COMPATIBILITY_RULES
+from strider.contracts.avro.schema_model import canonical_form, parse_schema_tree
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.avro.version_check import VersionIncompatibility, check_versions
+from strider.contracts.codegen.declarations import DeclarationError, Declarations
+from strider.contracts.codegen.loader import load_declarations
+from strider.contracts.codegen.releases import check_release
 
 from .options import AsJson
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, fail
@@ -45,7 +45,7 @@ def check(
     if not (schemas / "avro").is_dir():
         fail(f"{schemas} has no schemas in it: give --schemas, the repository's folder", EXIT_USAGE)
     try:
-        declarations = read_declarations(schemas)
+        declarations = load_declarations(schemas)
         check_release(declarations)
     except DeclarationError as failure:
         fail(str(failure), EXIT_FOUND)
@@ -61,11 +61,11 @@ def check(
 @app.command(name="list")
 def list_schemas(as_json: AsJson = False) -> None:
     """List the schemas that events are written with now, and where they travel."""
-    book = SchemaBook.embedded()
+    book = SchemaStore.bundled()
     rows = [
         {
             "name": name,
-            "fingerprint": book.ours(name).fingerprint.hex(),
+            "fingerprint": book.current(name).fingerprint.hex(),
             "topics": [topic.name for topic in TOPICS.values() if topic.schema_name == name],
         }
         for name in book.names()
@@ -90,15 +90,17 @@ def show(
     canonical: Annotated[bool, typer.Option("--canonical", help="The form that is fingerprinted.")] = False,
 ) -> None:
     """Print a schema: the version that is named, else the newest one."""
-    book = SchemaBook.embedded()
+    book = SchemaStore.bundled()
     name = _named(book, name)
     schema = json.loads(book.definition(name))
     print(
-        canonical_form(read_schema(schema)) if canonical else json.dumps(schema, indent=2, ensure_ascii=False)
+        canonical_form(parse_schema_tree(schema))
+        if canonical
+        else json.dumps(schema, indent=2, ensure_ascii=False)
     )
 
 
-def _named(book: SchemaBook, name: str) -> str:
+def _named(book: SchemaStore, name: str) -> str:
     """Find the schema that is meant; which versions there are is said where none was named."""
     event = name.rpartition(".v")[0] or name
     versions = book.versions_of(event)
@@ -111,7 +113,7 @@ def _named(book: SchemaBook, name: str) -> str:
     return versions[-1]
 
 
-def _compare(declarations: Declarations, *, as_json: bool) -> list[Problem]:
+def _compare(declarations: Declarations, *, as_json: bool) -> list[VersionIncompatibility]:
     """Compare all versions, and print what was found."""
     released = declarations.release.schemas
     current = {name: schema.resolved for name, schema in declarations.schemas.items()}
@@ -130,14 +132,14 @@ def _compare(declarations: Declarations, *, as_json: bool) -> list[Problem]:
     return problems
 
 
-def _print_problems(problems: list[Problem], *, released: int, current: int) -> None:
+def _print_problems(problems: list[VersionIncompatibility], *, released: int, current: int) -> None:
     for problem in problems:
         print(problem)
-    for rule in sorted({problem.finding.rule for problem in problems}):
-        print(f"  {rule}: {RULES[rule]}")
+    for rule in sorted({problem.incompatibility.rule for problem in problems}):
+        print(f"  {rule}: {COMPATIBILITY_RULES[rule]}")
     if not problems:
         print(f"{released} released and {current} current schemas compared: every version reads every other")
 
 
-def _as_json(problem: Problem) -> Mapping[str, str]:
-    return {"writer": problem.writer, "reader": problem.reader, **problem.finding._asdict()}
+def _as_json(problem: VersionIncompatibility) -> Mapping[str, str]:
+    return {"writer": problem.writer, "reader": problem.reader, **problem.incompatibility._asdict()}

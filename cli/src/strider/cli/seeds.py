@@ -18,7 +18,7 @@ from typing import Annotated, Any, BinaryIO, Final
 import typer
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
-from strider.contracts.ranges import DEFAULT_DEPTH, MAX_DEPTH
+from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH
 from strider.runtime.errors import Unavailable
 from strider.runtime.kafka import KafkaBus
 from strider.runtime.ports import Acknowledged

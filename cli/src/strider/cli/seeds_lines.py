@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from strider.contracts import DecodeError
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
-from strider.contracts.ranges import DEFAULT_DEPTH, range_fault
+from strider.contracts.seed_limits import DEFAULT_DEPTH, seed_range_error
 from strider.link_ingestion.core import RefusedSeed, SeedPosition, accept_seed
-from strider.urls import PRIVATE, Refused, as_found, host, host_kind
+from strider.urls import PRIVATE, RefusedUrl, host_kind, host_of, to_wire_url
 
 SUBMITTED_BY: Final = "strider seeds add"
 PROBE_URL: Final = "https://example.org/"
@@ -67,14 +67,16 @@ class SeedReader:
     def __init__(self, options: Mapping[str, Any], *, allow_private: bool, now_ms: int) -> None:
         self._options = {"submitted_by": SUBMITTED_BY, "submitted_at_ms": now_ms, **options}
         self._allow_private = allow_private
-        self._codec = Codec(SchemaBook.embedded())
+        self._codec = Codec(SchemaStore.bundled())
 
     def option_fault(self) -> str:
         """Say what about the options makes no sense; empty where all does."""
         for name, value in self._options.items():
             # JSON has no word for what is no number, and would blame itself.
             option = f"--{name.replace('_', '-')}"
-            if isinstance(value, int | float) and (fault := range_fault(name, value, called=option)):
+            if isinstance(value, int | float) and (
+                fault := seed_range_error(name, value, display_name=option)
+            ):
                 return fault
         probe = self.read(Line("", PROBE_URL))
         return probe.why if isinstance(probe, Bad) else ""
@@ -124,9 +126,13 @@ def parse_pairs(texts: Iterable[str], separator: str) -> dict[str, str]:
 
 def _with_scheme(text: str) -> tuple[str, str]:
     """Put https:// before what is a URL but for that, and say so."""
-    if "://" not in text and isinstance(as_found(text), Refused):
+    if "://" not in text and isinstance(to_wire_url(text), RefusedUrl):
         guess = f"https://{text}"
-        if not isinstance(as_found(guess), Refused) and "." in text.partition("/")[0] and " " not in text:
+        if (
+            not isinstance(to_wire_url(guess), RefusedUrl)
+            and "." in text.partition("/")[0]
+            and " " not in text
+        ):
             return guess, f"{text} is taken for {guess}"
     return text, ""
 
@@ -144,6 +150,6 @@ def _fault_of(seed: SeedSubmitted) -> str:
 
 
 def _host_of(url: str) -> str:
-    found = as_found(url)
-    assert not isinstance(found, Refused), "looked at before"
-    return host(found)
+    found = to_wire_url(url)
+    assert not isinstance(found, RefusedUrl), "looked at before"
+    return host_of(found)

@@ -15,11 +15,11 @@ from typing import Annotated, Final
 import typer
 
 from strider.contracts import DecodeError
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SourceSaved
 from strider.contracts.generated.topics import SOURCES
-from strider.contracts.ranges import DEFAULT_DEPTH
+from strider.contracts.seed_limits import DEFAULT_DEPTH
 from strider.runtime.clocks import SystemClock
 from strider.runtime.effects import Say
 from strider.runtime.errors import Unavailable
@@ -106,7 +106,7 @@ def is_shallow(source: SourceSaved) -> bool:
 async def _list(target: Target) -> list[SourceSaved]:
     bus = KafkaBus(target.connection)
     try:
-        return await saved_sources(bus, Codec(SchemaBook.embedded()), clock=SystemClock())
+        return await saved_sources(bus, Codec(SchemaStore.bundled()), clock=SystemClock())
     finally:
         await bus.close()
 
@@ -115,7 +115,7 @@ async def _audit(target: Target, *, is_raising: bool) -> list[SourceSaved]:
     bus, now_ms = KafkaBus(target.connection), round(time.time() * 1000)
     try:
         return await raise_shallow(
-            bus, Codec(SchemaBook.embedded()), clock=SystemClock(), now_ms=now_ms, is_raising=is_raising
+            bus, Codec(SchemaStore.bundled()), clock=SystemClock(), now_ms=now_ms, is_raising=is_raising
         )
     finally:
         await bus.close()

@@ -19,9 +19,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from strider.contracts import TOPICS, rendering
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts import TOPICS
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.codegen.asyncapi import render_asyncapi
+from strider.contracts.codegen.markdown import render_markdown
+from strider.contracts.codegen.strimzi import render_strimzi
 from strider.runtime.kafka import KafkaBus
 from strider.runtime.schemas import SchemaFinder
 from strider.runtime.topics import Plan, Report, apply_topics, choose_topics, compare_topics
@@ -52,9 +55,9 @@ class Form(StrEnum):
 
 _LONGEST_WORD: Final = len("link-ingestion,")
 _RENDER: Final = {
-    Form.STRIMZI: rendering.strimzi,
-    Form.ASYNCAPI: rendering.asyncapi,
-    Form.MARKDOWN: rendering.markdown,
+    Form.STRIMZI: render_strimzi,
+    Form.ASYNCAPI: render_asyncapi,
+    Form.MARKDOWN: render_markdown,
 }
 
 
@@ -161,7 +164,7 @@ def render(
 async def _print_topic(target: Target, name: str, wish: Wish) -> None:
     bus = KafkaBus(target.connection)
     registry = open_registry(target.settings)
-    codec = Codec(SchemaBook.embedded())
+    codec = Codec(SchemaStore.bundled())
     schemas = SchemaFinder(bus, codec=codec, registry=registry)
     try:
         async with aclosing(Tail(bus, codec, schemas).read(name, TOPICS.get(name), wish)) as lines:

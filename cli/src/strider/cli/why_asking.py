@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from strider.contracts import DecodeError, Topic, UnknownSchema
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ
 from strider.contracts.partitioning import shard_of_host
@@ -172,7 +172,7 @@ def _questions(known: Known) -> Iterator[tuple[str, Callable[[Mapping[str, Any]]
 
 async def _of_log(servers: str, environment: Mapping[str, str], known: Known, job: str) -> list[Fact]:
     connection = replace(kafka_connection(servers, environment), request_timeout_seconds=PATIENCE_SECONDS)
-    bus, codec = KafkaBus(connection), Codec(SchemaBook.embedded())
+    bus, codec = KafkaBus(connection), Codec(SchemaStore.bundled())
     registry = open_registry(common_settings(environment))
     schemas = SchemaFinder(bus, codec=codec, registry=registry)
     try:

@@ -15,8 +15,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, Final
 
-from strider.contracts.generated.events import DeadLetter, EntryRecorded, HostRecorded
-from strider.contracts.generated.words import (
+from strider.contracts.generated.enums import (
     BlockReason,
     DeadLetterReason,
     Decision,
@@ -28,7 +27,8 @@ from strider.contracts.generated.words import (
     HostRecordKind,
     RobotsState,
 )
-from strider.contracts.ranges import RANGES
+from strider.contracts.generated.events import DeadLetter, EntryRecorded, HostRecorded
+from strider.contracts.seed_limits import SEED_RANGES
 from strider.scheduler.core import FOR_EVER_MS
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -140,7 +140,7 @@ def line_fact(line: Mapping[str, Any]) -> Fact:
 
 def moment(milliseconds: int) -> datetime | None:
     """Turn milliseconds since 1970 into a moment; what is not known is 0, or beyond all years."""
-    if not 0 < milliseconds <= RANGES["submitted_at_ms"][1]:
+    if not 0 < milliseconds <= SEED_RANGES["submitted_at_ms"][1]:
         return None
     return _EPOCH + timedelta(milliseconds=milliseconds)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from strider.urls import Refused, as_found, key_of, url_hash
+from strider.urls import RefusedUrl, to_wire_url, url_hash, url_key_of
 
 from .why_facts import Fact, line_fact
 
@@ -48,5 +48,5 @@ def _is_about(line: Mapping[str, Any], key: str, text: str) -> bool:
 
 
 def _key(url: object) -> str:
-    found = as_found(url) if isinstance(url, str) else Refused("bad_url")
-    return "" if isinstance(found, Refused) else url_hash(key_of(found))
+    found = to_wire_url(url) if isinstance(url, str) else RefusedUrl("bad_url")
+    return "" if isinstance(found, RefusedUrl) else url_hash(url_key_of(found))

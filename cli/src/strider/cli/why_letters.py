@@ -13,7 +13,15 @@ from typing import Protocol
 from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.link_ingestion.core import url_in
-from strider.urls import NAME, Refused, as_found, host_kind, key_of, told, url_hash
+from strider.urls import (
+    HOST_NAME,
+    RefusedUrl,
+    escape_unstorable,
+    host_kind,
+    to_wire_url,
+    url_hash,
+    url_key_of,
+)
 
 
 class Named(Protocol):
@@ -39,7 +47,7 @@ def may_be_named_in(letter: bytes, named: Named) -> bool:
     if not named.key:
         return not _is_plain(named.text) or named.text.encode() in letter.replace(b"\\/", b"/")
     # Names beyond ASCII and addresses are written in many ways.
-    is_sure = host_kind(named.host) == NAME and "xn--" not in named.host
+    is_sure = host_kind(named.host) == HOST_NAME and "xn--" not in named.host
     return not is_sure or named.host.encode() in letter.lower() or not _is_plain(named.text)
 
 
@@ -48,10 +56,10 @@ def is_named_in(raw: bytes, named: Named) -> bool:
     sent = url_in(raw).strip()
     if not sent:
         return bool(named.text) and not named.key and _stands_alone(named.text.encode(), raw)
-    found = as_found(sent)
-    if isinstance(found, Refused):
-        return told(sent) == named.text
-    return bool(named.key) and url_hash(key_of(found)) == named.key
+    found = to_wire_url(sent)
+    if isinstance(found, RefusedUrl):
+        return escape_unstorable(sent) == named.text
+    return bool(named.key) and url_hash(url_key_of(found)) == named.key
 
 
 def is_letter_about(letter: DeadLetter, named: Named) -> bool:

@@ -9,8 +9,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from strider.contracts.generated.words import DecisionReason
-from strider.urls import Refused, as_found, host, key_of, origin, registrable_domain, told, url_hash
+from strider.contracts.generated.enums import DecisionReason
+from strider.urls import (
+    RefusedUrl,
+    escape_unstorable,
+    host_of,
+    origin_of,
+    registrable_domain,
+    to_wire_url,
+    url_hash,
+    url_key_of,
+)
 
 from .why_asking import Answers
 from .why_facts import Fact, moment_text, reason_text
@@ -42,12 +51,12 @@ class Subject:
 def subject_of(text: str) -> Subject:
     """Read a URL as the crawler reads it, and say why where it would refuse it."""
     typed = text.strip()
-    shown, found = told(typed), as_found(typed)
-    if isinstance(found, Refused):
+    shown, found = escape_unstorable(typed), to_wire_url(typed)
+    if isinstance(found, RefusedUrl):
         return Subject(shown, refusal=_refusal(found, shown), text=shown)
-    name = host(found)
-    key = url_hash(key_of(found))
-    return Subject(found, key, origin(found), name, registrable_domain(name), text=shown)
+    name = host_of(found)
+    key = url_hash(url_key_of(found))
+    return Subject(found, key, origin_of(found), name, registrable_domain(name), text=shown)
 
 
 def tell(subject: Subject, answers: Answers) -> str:
@@ -85,12 +94,12 @@ def in_order(facts: Sequence[Fact]) -> list[Fact]:
     return sorted(facts, key=lambda fact: fact.at or _LONG_AGO)
 
 
-def _refusal(refused: Refused, text: str) -> str:
+def _refusal(refused: RefusedUrl, text: str) -> str:
     says = f"{_shortened(text)!r} is no URL that a crawler takes: {refused.reason}"
     if refused.reason != DecisionReason.BAD_URL:
         return f"{says}. {reason_text(refused.reason)}"
-    guess = as_found(f"https://{text}") if "://" not in text else refused
-    return says if isinstance(guess, Refused) else f"{says}; did you mean {guess}?"
+    guess = to_wire_url(f"https://{text}") if "://" not in text else refused
+    return says if isinstance(guess, RefusedUrl) else f"{says}; did you mean {guess}?"
 
 
 def _shortened(text: str) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from strider.contracts.identity import entry_id
-from strider.contracts.lives import task_state
+from strider.contracts.entry_states import task_state
+from strider.contracts.ids import entry_id
 from strider.contracts.partitioning import shard_of_host
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.stores.frontier.redis_glance import RedisGlance

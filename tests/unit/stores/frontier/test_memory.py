@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import entry_id, key_fingerprint
+from strider.contracts.ids import entry_id, key_fingerprint
 from strider.stores.frontier.memory import MemoryFrontier
 from strider.stores.frontier.ports import Accepted, Conclusion, Fate, Freed, GroupState
 

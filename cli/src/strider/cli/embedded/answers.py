@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
+from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import FetchCompleted
-from strider.contracts.generated.words import RequestKind
 
 from .lines import Line
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec_unwritten import PassingCodec
+from strider.contracts.avro.deferred_encoding import DeferredCodec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import LINKS_DISCOVERED, SEEDS_SUBMITTED
 from strider.runtime.clocks import SystemChance, SystemClock
 from strider.runtime.effects import Say
@@ -91,7 +91,7 @@ class Crawl:
         self._manners = manners
         self._clock = SystemClock()
         self.objects = open_objects(ObjectOptions(f"file://{objects_folder}"), clock=self._clock)
-        self._codec = PassingCodec(SchemaBook.embedded())
+        self._codec = DeferredCodec(SchemaStore.bundled())
         self._output = output
         self.sink = Sink(output, self.objects, only_pages=only_pages, extraction=wish.spec.extraction)
         self.broker: Broker = new_broker(self._clock, shards=SHARDS)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from strider.cli.parsing.showing import told_of
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.words import ExtractionLevel
 
 _MAIN: Final[Mapping[str, Any]] = {
     "main_text": "",

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from strider.contracts import DecodeError, Topic
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import PageRejected
 from strider.runtime.effects import Effects, Say, Saying
 from strider.runtime.loop_ports import GivenUp

@@ -10,9 +10,9 @@ from dataclasses import field, fields
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import Decision, DecisionReason
 from strider.contracts.generated.events import PageParsed, PageRejected, UrlsDecided
-from strider.contracts.generated.words import Decision, DecisionReason
-from strider.contracts.making import swift
 
 PAGE: Final = "page"
 REJECTED: Final = "rejected"
@@ -36,7 +36,7 @@ _OUR_RULES: Final = frozenset(
 """Reasons to close an entry that are no failure of the site's."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Line:
     """What is known of one URL in the end; empty where nothing is."""
 
@@ -116,7 +116,7 @@ def line_of_rejected(page: PageRejected) -> Line:
     )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Decided:
     """One URL that ended without a page."""
 

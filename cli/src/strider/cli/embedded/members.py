@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.fetcher import topology as fetching
 from strider.fetcher.adapters import allow_connections, open_asker, rules_of
@@ -25,7 +25,7 @@ from strider.parser.adapters.inline import InlineParsers
 from strider.parser.adapters.orders import orders_of
 from strider.parser.adapters.workers import WorkerParsers
 from strider.parser.settings import ParserSettings
-from strider.politeness import breaker
+from strider.politeness import circuit_breaker as breaker
 from strider.runtime.loop_settings import LoopSettings
 from strider.runtime.ports import Bus, Chance, Clock
 from strider.runtime.service_consumption import Consumption, consume
@@ -57,7 +57,7 @@ crawl is proven by commits."""
 POLL_SECONDS: Final = 0.1
 """Longest wait for messages, and so for the end."""
 
-REFUSED: Final = breaker.Limits(refused_ms=60_000)
+REFUSED: Final = breaker.BreakerLimits(refused_ms=60_000)
 """A crawl at a terminal has two minutes of patience with a host: it shall look again within them."""
 
 STOP_SECONDS: Final = 5.0
@@ -169,7 +169,7 @@ def parser(place: Place, manners: Manners) -> Member:
     orders = orders_of(manners.parser, may_store=True)
     large = WorkerParsers(
         orders,
-        Codec(SchemaBook.embedded()),
+        Codec(SchemaStore.bundled()),
         workers=1,
         clock=place.clock,
         environ=dict(os.environ),

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_VALIDATED, TOPICS
 from strider.runtime.clocks import SystemChance
 from strider.runtime.deadletters import DeadLetters, Origin

@@ -9,9 +9,9 @@ from ipaddress import ip_address
 from time import monotonic
 from typing import Final
 
-from strider.contracts.ranges import USUAL_DEPTH
+from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
 from strider.runtime.settings import CrawlSettings
-from strider.urls import METADATA, PRIVATE, host, host_kind
+from strider.urls import CLOUD_METADATA, PRIVATE, host_kind, host_of
 
 from .crawl import Progress
 from .wish import Wish
@@ -63,12 +63,12 @@ class Show:
 def warnings(wish: Wish, crawl: CrawlSettings) -> Iterator[str]:
     """Say what sites, or whoever asks, may not expect."""
     kinds = {name: host_kind(name) for name in dict.fromkeys(map(_host, wish.seeds)) if name}
-    inner = [name for name, kind in kinds.items() if kind in {PRIVATE, METADATA}]
+    inner = [name for name, kind in kinds.items() if kind in {PRIVATE, CLOUD_METADATA}]
     is_outside = len(inner) < len(kinds)
     if inner and not crawl.allow_private:
         names = ", ".join(inner[:SHOWN_HOSTS])
         yield f"{names} is no public address and will be refused; say --allow-private to crawl it"
-    if wish.spec.max_depth > USUAL_DEPTH:
+    if wish.spec.max_depth > DEEP_CRAWL_DEPTH:
         yield f"{wish.spec.max_depth} links deep is further than most crawls need to go"
     if not wish.spec.respect_robots:
         yield "robots.txt is ignored, as it was said; do this only on sites of your own"
@@ -94,6 +94,6 @@ def is_loopback(name: str) -> bool:
 
 def _host(seed: str) -> str:
     try:
-        return host(seed)
+        return host_of(seed)
     except ValueError:  # no URL: it gets a line that says so
         return ""

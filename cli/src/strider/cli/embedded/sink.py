@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from strider.contracts.generated.enums import ExtractionLevel, ValidationStatus
 from strider.contracts.generated.events import (
     FetchCompleted,
     PageParsed,
@@ -27,15 +28,14 @@ from strider.contracts.generated.topics import (
     PARSER_DLQ,
     URLS_DECIDED,
 )
-from strider.contracts.generated.words import ExtractionLevel, ValidationStatus
-from strider.contracts.identity import key_fingerprint
+from strider.contracts.ids import key_fingerprint
 from strider.runtime.effects import NOTHING, Effects, Reads
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import GroupSpec, Record
 from strider.runtime.service_consumption import Consumption
 from strider.stores.errors import StoreFailure
 from strider.stores.objects import Objects
-from strider.urls import host, key_of, url_hash
+from strider.urls import host_of, url_hash, url_key_of
 
 from .answers import Answers
 from .further import further_of
@@ -112,7 +112,7 @@ class Sink:
                 self._answers.forget(page.url_key)
                 further = further_of(page, self._extraction, texts)
                 self._tell(line_of_page(page, _text_of(page, away), further))
-                self.tally.took(host(page.url), page.total_us / 1000)
+                self.tally.took(host_of(page.url), page.total_us / 1000)
         return await self._written()
 
     async def on_rejected(self, pages: Sequence[tuple[PageRejected, Record]]) -> Effects:
@@ -233,10 +233,10 @@ class Sink:
     def know(self, line: Mapping[str, Any]) -> None:
         """Take a line that is in the file already and was counted."""
         url = str(line["url"])
-        if key := key_of(url):
+        if key := url_key_of(url):
             self._told.add(key_fingerprint(url_hash(key)))
         if line["outcome"] == PAGE:
-            self.tally.took(host(url), float(line.get("duration_ms") or 0.0))
+            self.tally.took(host_of(url), float(line.get("duration_ms") or 0.0))
 
 
 def _text_of(page: PageParsed, away: Mapping[str, Any]) -> str:

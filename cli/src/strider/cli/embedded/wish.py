@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
-from strider.contracts.specs import spec_id
-from strider.urls import BadPattern, Refused, as_found, compile_patterns
+from strider.urls import InvalidPattern, RefusedUrl, compile_patterns, to_wire_url
 
 JOB = "crawl"
 
@@ -59,7 +59,7 @@ def make_wish(seeds: Iterable[str], spec: CrawlSpecDeclared) -> Wish:
     found = tuple(dict.fromkeys(seeds))
     for option, patterns in (("--include", spec.include), ("--exclude", spec.exclude)):
         compiled = compile_patterns(patterns)
-        if isinstance(compiled, BadPattern):
+        if isinstance(compiled, InvalidPattern):
             raise BadWish(f"{option} {compiled.pattern!r}: {compiled.detail}")
     if not found:
         raise BadWish("no URL to begin with; name one, or give a file with --from, or - for standard input")
@@ -71,8 +71,8 @@ def read_seed(text: str) -> str:
     wanted = text.strip()
     if "://" not in wanted.partition("?")[0]:
         wanted = f"https://{wanted.removeprefix('//')}"
-    found = as_found(wanted)
-    if isinstance(found, Refused):
+    found = to_wire_url(wanted)
+    if isinstance(found, RefusedUrl):
         detail = f": {found.detail}" if found.detail else ""
         raise BadWish(f"{text.strip()[:SHOWN_CHARACTERS]!r} is no URL to crawl ({found.reason}{detail})")
     return found

@@ -17,9 +17,9 @@ from strider.cli.embedded.crawl import Crawl, CrawlFailed
 from strider.cli.embedded.member import Member
 from strider.cli.embedded.output import JSONL, Output
 from strider.cli.robots_report import ONLY_PRIVATELY
+from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import PageFetched
 from strider.contracts.generated.topics import PAGES_FETCHED, PARSER_DLQ
-from strider.contracts.generated.words import DecisionReason
 from strider.runtime.effects import NOTHING, Effects, Reads
 from strider.runtime.ports import GroupSpec, Record
 from strider.runtime.service_consumption import Consumption

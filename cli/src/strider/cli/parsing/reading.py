@@ -13,10 +13,10 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageFetched
-from strider.contracts.generated.words import ExtractionLevel
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import ParserFault, WorkerParsers
 from strider.parser.core import Limits
@@ -53,7 +53,7 @@ async def open_reader(workers: int, limits: Limits = FULL) -> AsyncIterator[Work
     orders = WorkerOrders(parent=os.getpid(), limits=limits, may_store=True)
     parsers = WorkerParsers(
         orders,
-        Codec(SchemaBook.embedded()),
+        Codec(SchemaStore.bundled()),
         workers=workers,
         clock=SystemClock(),
         environ=dict(os.environ),

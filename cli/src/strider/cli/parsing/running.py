@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 
 from strider.cli.embedded.wish import BadWish, read_seed
 from strider.runtime.logs import configure_logs
-from strider.urls import Refused, as_found
+from strider.urls import RefusedUrl, to_wire_url
 
 from .fetching import fetch
 from .reading import open_reader, read_all, read_one, read_page
@@ -68,7 +68,7 @@ def _check(asked: Asked) -> None:
     is_there = asked.listed or asked.page == STANDARD_INPUT or Path(asked.page).is_file()
     if asked.page and Path(asked.page).is_dir():
         raise BadUsage(f"{asked.page}: it is a directory; name a file, or many by --list")
-    if asked.url and isinstance(as_found(asked.url), Refused):
+    if asked.url and isinstance(to_wire_url(asked.url), RefusedUrl):
         raise BadUsage(f"--url {asked.url[:200]!r} is no URL of a page")
     if not is_there and not _is_url(asked.page):
         raise BadUsage(f"{asked.page}: no such file (a URL begins with http:// or https://)")

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from strider.contracts.generated.enums import DocumentKind, ParseOutcome
 from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.words import DocumentKind, ParseOutcome
 from strider.parser.core.feedpaths import common_feeds
 
 READ: Final = frozenset({ParseOutcome.PARSED, ParseOutcome.PARTLY_PARSED})

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from strider.contracts.generated.events import PageFetched
-from strider.urls import Refused, as_found, host, key_of, url_hash
+from strider.urls import RefusedUrl, host_of, to_wire_url, url_hash, url_key_of
 
 STANDARD_INPUT: Final = "-"
 GZIP: Final = b"\x1f\x8b"
@@ -56,12 +56,12 @@ def page_of(source: Source) -> PageFetched:
 
 def fetched(url: str, body: bytes, **known: Any) -> PageFetched:
     """Make the event that a fetcher would have sent."""
-    key = key_of(url) or url
+    key = url_key_of(url) or url
     return PageFetched(
         url=url,
         url_key=url_hash(key),
         origin="",
-        group=host(url),
+        group=host_of(url),
         job_id="parse",
         execution_id="parse",
         crawl_spec_id="",
@@ -117,7 +117,7 @@ def _content_of(file: str) -> bytes:
 def _url_of(text: str) -> str:
     if not text:
         return UNKNOWN_URL
-    found = as_found(text)
-    if isinstance(found, Refused):
+    found = to_wire_url(text)
+    if isinstance(found, RefusedUrl):
         raise BadSource(f"{text[:200]!r} is no URL ({found.reason})")
     return found

@@ -14,11 +14,11 @@ from typing import Any
 
 from strider.cli.topics_broker import Target, open_registry
 from strider.contracts import Topic
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_PARSED_SHADOW
-from strider.contracts.parts import closes_for
+from strider.contracts.multipart_pages import closing_reason
 from strider.runtime.kafka import KafkaBus
 from strider.runtime.schemas import SchemaFinder
 from strider.runtime.topics.tailing import Tail, Wish
@@ -40,7 +40,7 @@ async def compare(target: Target, asked: Asked) -> int:
     """Compare on a broker, and print; gives the exit code."""
     bus = KafkaBus(target.connection)
     registry = open_registry(target.settings)
-    codec = Codec(SchemaBook.embedded())
+    codec = Codec(SchemaStore.bundled())
     schemas = SchemaFinder(bus, codec=codec, registry=registry)
     try:
         agreement = await gather(Tail(bus, codec, schemas), asked)
@@ -68,7 +68,7 @@ async def _read(
     async with aclosing(tail.read(topic.name, topic, wish)) as lines:
         async for line in lines:
             # What only closes an entry was read by nobody.
-            if isinstance(line.event, PageParsed) and not closes_for(line.record.headers):
+            if isinstance(line.event, PageParsed) and not closing_reason(line.record.headers):
                 hear(line.event)
 
 

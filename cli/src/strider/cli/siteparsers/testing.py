@@ -6,15 +6,15 @@ import inspect
 import sys
 from pathlib import Path
 
-from strider.sites import SiteParser, find_parsers
+from strider.sites import SiteParser, load_installed_parsers
 
 from .cases import BadCase, differences, find_cases
 
 
 def run_cases(name: str, folder: Path | None) -> int:
     """Run the cases of one parser, or of all; gives the exit code."""
-    found = find_parsers()
-    for fault in found.faults:
+    found = load_installed_parsers()
+    for fault in found.errors:
         print(f"strider parser: {fault}", file=sys.stderr)
     parsers = [parser for parser in found.parsers if name in {"", parser.name}]
     if not parsers:
@@ -25,7 +25,7 @@ def run_cases(name: str, folder: Path | None) -> int:
     except BadCase as failure:
         print(f"strider parser test: {failure}", file=sys.stderr)
         return 2
-    return 1 if failed or found.faults else 0
+    return 1 if failed or found.errors else 0
 
 
 def cases_of(parser: SiteParser) -> Path:

@@ -16,7 +16,7 @@ from strider.cli.parsing.sources import BadSource, Source, page_of
 from strider.contracts.generated.events import PageFetched
 from strider.parser.core import PARSER
 from strider.runtime.logs import configure_logs
-from strider.sites import BadChoice, choose_parsers, find_parsers
+from strider.sites import InvalidParserChoice, load_installed_parsers, select_parsers
 
 MAX_VALUE_CHARS: Final = 160
 
@@ -37,9 +37,9 @@ def try_one(asked: Asked) -> int:
     """Show what is found; gives the exit code."""
     configure_logs("parser-try", stream=sys.stderr, level="error", console=True)
     try:
-        choose_parsers(find_parsers().parsers, asked.versions)
+        select_parsers(load_installed_parsers().parsers, asked.versions)
         told = asyncio.run(_read(asked))
-    except (BadChoice, BadSource, BadWish) as wrong:
+    except (InvalidParserChoice, BadSource, BadWish) as wrong:
         print(f"strider parser try: {wrong}", file=sys.stderr)
         return 2
     seen = _seen(told)

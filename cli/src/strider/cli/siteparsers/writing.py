@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from strider.sites.parsers import GENERAL
+from strider.sites.base import GENERAL_PARSER_NAME
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,40}")
 _DOMAIN: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
@@ -87,7 +87,7 @@ def _problem(name: str, domain: str, root: Path) -> str:
     """Say why there can be no such package; empty where there can."""
     if _NAME.fullmatch(name) is None:
         return f"{name!r} is no name: it begins with a letter, and has a-z, 0-9 and - alone"
-    if name == GENERAL:
+    if name == GENERAL_PARSER_NAME:
         return f"{name!r} is what the general parser is called"
     if _DOMAIN.fullmatch(domain) is None:
         return f"{domain!r} is no domain: wanted is one such as tea.test, in small letters of ASCII (xn--…)"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from strider.contracts.generated.enums import EchoOutcome
 from strider.contracts.generated.events import Echoed, EchoRequested
-from strider.contracts.generated.words import EchoOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import TallyKept
 from strider.contracts.generated.topics import TALLIES
 from strider.runtime.errors import Fenced

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from strider.contracts.generated.enums import EchoOutcome
 from strider.contracts.generated.events import Echoed, TallyKept
-from strider.contracts.generated.words import EchoOutcome
 
 
 def count(before: TallyKept | None, echoed: Echoed, *, offset: int, timestamp_ms: int) -> TallyKept | None:

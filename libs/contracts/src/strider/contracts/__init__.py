@@ -7,7 +7,7 @@ Events are in `strider.contracts.generated.events`, topics in `….generated.top
 from typing import TYPE_CHECKING, Any
 
 from .errors import ContractError, DecodeError, EncodeError, UnknownSchema
-from .topic import Event, Reader, Topic
+from .topic import Event, Topic, TopicReader
 
 if TYPE_CHECKING:
     from .generated.topics import TOPICS, dlq
@@ -18,8 +18,8 @@ __all__ = [
     "DecodeError",
     "EncodeError",
     "Event",
-    "Reader",
     "Topic",
+    "TopicReader",
     "UnknownSchema",
     "dlq",
 ]

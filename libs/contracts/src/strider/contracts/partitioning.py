@@ -31,10 +31,10 @@ CACHED_HOSTS: Final = 32_768
 _MURMUR_SEED: Final = 0x9747B28C
 _MURMUR_FACTOR: Final = 0x5BD1E995
 _WORD: Final = 0xFFFFFFFF
-_POSITIVE: Final = 0x7FFFFFFF
+_INT32_MASK: Final = 0x7FFFFFFF
 
 
-class _Place(NamedTuple):
+class _HostShard(NamedTuple):
     """What a host comes to: its domain, and the number that its shard is taken from."""
 
     domain: str
@@ -62,14 +62,14 @@ def shard_of_url(url: str, shards: int) -> int:
 
 def key_partition(key: bytes, partitions: int) -> int:
     """Do what Java clients and aiokafka do with a key: positive murmur2, modulo."""
-    return (_murmur2(key) & _POSITIVE) % partitions
+    return (_murmur2(key) & _INT32_MASK) % partitions
 
 
 @lru_cache(maxsize=CACHED_HOSTS)
-def _place(host: str) -> _Place:
-    domain = _domain(_canonical(host))
+def _place(host: str) -> _HostShard:
+    domain = _registrable_domain(_canonical(host))
     digest = blake2b(domain.encode(), digest_size=8).digest()
-    return _Place(domain, int.from_bytes(digest, "big"))
+    return _HostShard(domain, int.from_bytes(digest, "big"))
 
 
 def _canonical(host: str) -> str:
@@ -93,15 +93,15 @@ def _parsed(host: str) -> str:
         raise EncodeError(f"no host (without its port): {host[:200]!r}") from failure
 
 
-def _domain(host: str) -> str:
+def _registrable_domain(host: str) -> str:
     # A last label of digits can only be an IPv4 address (WHATWG URL, "ends in a number").
     if host.startswith("[") or host.rpartition(".")[2].isdigit():
         return host
-    return _suffixes().privatesuffix(host) or host
+    return _public_suffixes().privatesuffix(host) or host
 
 
 @cache
-def _suffixes() -> PublicSuffixList:
+def _public_suffixes() -> PublicSuffixList:
     content = files("strider.contracts").joinpath("data", "public_suffix_list.dat").read_bytes()
     if sha256(content).hexdigest() != SNAPSHOT_SHA256:
         raise ContractError("data/public_suffix_list.dat is not the pinned snapshot; shards would move")

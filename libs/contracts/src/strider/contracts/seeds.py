@@ -24,11 +24,11 @@ from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Final
 
-from .book_nodes import Field, Node
-from .codec_checks import Words
-from .codec_resolution import default_value
+from .avro.resolution import default_value
+from .avro.schema_model import SchemaField, SchemaNode
+from .avro.validation import ValueLists
 from .errors import DecodeError
-from .ranges import range_fault
+from .seed_limits import seed_range_error
 
 MAX_JSON_BYTES: Final = 64 * 1024
 """A seed with all its patterns and headers; whoever sends more sends something else."""
@@ -36,11 +36,11 @@ MAX_JSON_BYTES: Final = 64 * 1024
 MAX_DIGITS: Final = 30
 """Of a number. No field takes longer ones, and Python's cost grows with the square of the digits."""
 
-PRIORITY_WORDS: Final = {"discovery": 0, "low": 1, "medium": 2, "high": 3}
+PRIORITY_NAMES: Final = {"discovery": 0, "low": 1, "medium": 2, "high": 3}
 TASK_PRIORITIES: Final = {f"{n}/10": 3 - (n - 1) // 3 for n in range(1, 11)}
 """1 to 3 are high, 4 to 6 medium (5 is usual there), 7 to 9 low, 10 is discovery."""
 
-OPTION_NAMES: Final = {"extract": "extraction", "header": "headers", "job": "job_id"}
+FIELD_OF_OPTION: Final = {"extract": "extraction", "header": "headers", "job": "job_id"}
 """What options of commands are called, where a document's field has another name."""
 
 _BLANK: Final = b" \t\r\n"
@@ -51,14 +51,14 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BITS: Final = {"int": 31, "long": 63}
 
 
-def is_json(value: bytes) -> bool:
+def is_json_object(value: bytes) -> bool:
     """Tell a JSON document by its first byte that is not blank (Windows likes to send a byte order mark)."""
     if value[:1] not in _JSON_STARTS:
         return False
     return value.removeprefix(_BYTE_ORDER_MARK)[:MAX_JSON_BYTES].lstrip(_BLANK).startswith(b"{")
 
 
-def read_json(value: bytes, node: Node, words: Words) -> dict[str, Any]:
+def parse_json_event(value: bytes, node: SchemaNode, value_lists: ValueLists) -> dict[str, Any]:
     """Read a document into a record of the schema; raises DecodeError that names the field."""
     if len(value) > MAX_JSON_BYTES:
         raise DecodeError("too_large", f"{len(value)} bytes of JSON, the limit is {MAX_JSON_BYTES}")
@@ -67,7 +67,7 @@ def read_json(value: bytes, node: Node, words: Words) -> dict[str, Any]:
     for name in document:
         if name not in fields:
             raise DecodeError("unknown_field", f"{name[:80]!r}{_meant(name, fields)}")
-    return {field.name: _field_value(field, document.get(field.name), words) for field in node.fields}
+    return {field.name: _field_value(field, document.get(field.name), value_lists) for field in node.fields}
 
 
 def _parse(value: bytes) -> dict[str, Any]:
@@ -76,9 +76,9 @@ def _parse(value: bytes) -> dict[str, Any]:
         document = json.loads(
             text,
             object_pairs_hook=_unique,
-            parse_constant=_no_number,
+            parse_constant=_reject_constant,
             parse_int=_whole,
-            parse_float=_fraction,
+            parse_float=_parse_float,
         )
     except UnicodeDecodeError as failure:
         raise DecodeError("bad_json", f"no UTF-8 at byte {failure.start}") from failure
@@ -100,7 +100,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return document
 
 
-def _no_number(constant: str) -> Any:
+def _reject_constant(constant: str) -> Any:
     raise DecodeError("bad_json", f"{constant} is no JSON number")
 
 
@@ -110,14 +110,14 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
-def _fraction(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     number = float(digits)
     if not isfinite(number):
         raise DecodeError("bad_json", f"{digits[:MAX_DIGITS]} is too large a number")
     return number
 
 
-def _field_value(field: Field, value: Any, words: Words) -> Any:
+def _field_value(field: SchemaField, value: Any, words: ValueLists) -> Any:
     if value is None:
         if not field.has_default:
             raise DecodeError("missing_field", f"{field.name!r} is required")
@@ -125,18 +125,18 @@ def _field_value(field: Field, value: Any, words: Words) -> Any:
     if field.name == "priority" and isinstance(value, str):
         value = _priority(value)
     result = _convert(value, field.node, field.name)
-    _require_words(field, result, words)
+    _require_allowed_values(field, result, words)
     _require_range(field.name, result)
     if field.name == "url":
-        _require_line(result, field.name)
+        _require_single_line(result, field.name)
     return result
 
 
 def _priority(word: str) -> int:
     said = word.strip().lower()
-    known = PRIORITY_WORDS.get(said, TASK_PRIORITIES.get(said))
+    known = PRIORITY_NAMES.get(said, TASK_PRIORITIES.get(said))
     if known is None:
-        names = ", ".join(sorted(PRIORITY_WORDS, key=lambda name: -PRIORITY_WORDS[name]))
+        names = ", ".join(sorted(PRIORITY_NAMES, key=lambda name: -PRIORITY_NAMES[name]))
         raise DecodeError(
             "bad_value", f"priority is {word[:80]!r}, wanted is one of {names}, 0 to 3, or 1/10 to 10/10"
         )
@@ -144,28 +144,28 @@ def _priority(word: str) -> int:
 
 
 def _require_range(name: str, value: Any) -> None:
-    if fault := range_fault(name, value):
+    if fault := seed_range_error(name, value):
         raise DecodeError("bad_value", fault)
 
 
-def _require_line(text: str, place: str) -> None:
+def _require_single_line(text: str, place: str) -> None:
     if not text.strip():
         raise DecodeError("bad_value", f"{place} is empty")
     if _CONTROL.search(text):
         raise DecodeError("bad_value", f"{place} has a control character in it")
 
 
-def _convert(value: Any, node: Node, place: str) -> Any:
+def _convert(value: Any, node: SchemaNode, place: str) -> Any:
     if node.kind == "union":
         # Ours are null or one type, and null has been answered with the default before.
-        return _convert(value, next(part for part in node.parts if part.kind != "null"), place)
+        return _convert(value, next(part for part in node.children if part.kind != "null"), place)
     if node.kind == "array" and isinstance(value, list | str):
         items = [value] if isinstance(value, str) else value
-        return [_convert(item, node.parts[0], f"{place}[{at}]") for at, item in enumerate(items)]
+        return [_convert(item, node.children[0], f"{place}[{at}]") for at, item in enumerate(items)]
     if node.kind == "map" and isinstance(value, dict):
-        return _convert_map(value, node.parts[0], place)
+        return _convert_map(value, node.children[0], place)
     if node.kind == "string" and isinstance(value, str):
-        return _clean(value, place)
+        return _storable_text(value, place)
     if node.kind == "boolean" and isinstance(value, bool):
         return value
     if (number := _number(value, node.kind, place)) is not None:
@@ -173,14 +173,16 @@ def _convert(value: Any, node: Node, place: str) -> Any:
     raise DecodeError("wrong_type", f"{place} is {_kind(value)}, wanted is {_WANTED[node.kind]}")
 
 
-def _convert_map(value: Mapping[str, Any], part: Node, place: str) -> dict[str, Any]:
+def _convert_map(value: Mapping[str, Any], part: SchemaNode, place: str) -> dict[str, Any]:
     def item(name: str, content: Any) -> Any:
         if part.kind == "string" and isinstance(content, bool | int | float):
             content = json.dumps(content)
         return _convert(content, part, f"{place}.{name[:80]}")
 
     return {
-        _clean(name, place): item(name, content) for name, content in value.items() if content is not None
+        _storable_text(name, place): item(name, content)
+        for name, content in value.items()
+        if content is not None
     }
 
 
@@ -196,7 +198,7 @@ def _number(value: Any, kind: str, place: str) -> int | float | None:
     return int(value)
 
 
-def _clean(text: str, place: str) -> str:
+def _storable_text(text: str, place: str) -> str:
     """Refuse what would fail further on, where nobody can tell the sender any more."""
     if "\0" in text:
         raise DecodeError("bad_value", f"{place[:80]} has a NUL character in it")
@@ -207,19 +209,19 @@ def _clean(text: str, place: str) -> str:
     return text
 
 
-def _require_words(field: Field, value: Any, words: Words) -> None:
-    if field.words is None:
+def _require_allowed_values(field: SchemaField, value: Any, words: ValueLists) -> None:
+    if field.value_list is None:
         return
-    known = words[field.words]
+    known = words[field.value_list]
     for word in value if isinstance(value, list) else [value]:
         if word not in known and word != field.default:
             raise DecodeError("bad_value", f"{field.name} is {word[:80]!r}{_nearest(word, known)}")
 
 
-def _meant(name: str, fields: Mapping[str, Field]) -> str:
+def _meant(name: str, fields: Mapping[str, SchemaField]) -> str:
     """Suggest a field for a name that there is not: options of commands are known by heart, too."""
     said = name.lower().lstrip("-").replace("-", "_")
-    field = OPTION_NAMES.get(said, said)
+    field = FIELD_OF_OPTION.get(said, said)
     return f"; did you mean {field!r}?" if field in fields else _nearest(name, fields)
 
 

@@ -29,7 +29,7 @@ E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class TopicReader:
     """One way in which a service reads a topic."""
 
     service: str
@@ -72,7 +72,7 @@ class Topic(Generic[E]):
     shard_of: Callable[[E, int], int] | None = None
     """For `shard` partitioned topics: event and number of shards to the shard."""
     headers_of: Callable[[E], tuple[tuple[str, bytes], ...]] = lambda _event: ()
-    read_by: tuple[Reader, ...] = ()
+    read_by: tuple[TopicReader, ...] = ()
     transactional: bool = False
     """Whether only a shard's owner writes it, in transactions."""
     key_name: str = ""

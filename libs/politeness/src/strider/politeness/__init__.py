@@ -1,31 +1,45 @@
 """When a host may be asked, and what it may be told: robots rules, delays, breakers, retry ladders. Pure."""
 
-from .backoff import BackOff
-from .breaker import Breaker, Signal
-from .credentials import is_personal
-from .ladder import DB_WRITE, FETCH, INFRASTRUCTURE, REDIS_OP, ROBOTS, RetryLadder
-from .robots import MAX_CRAWL_DELAY_SECONDS, MAX_ROBOTS_BYTES, Robots, product_token
-from .robots_state import Answer, Asked, OriginRobots, Standing, answer_of, answered
+from .backoff import HostBackoff
+from .circuit_breaker import BreakerSignal, CircuitBreaker
+from .retry_policy import (
+    DB_WRITE_RETRY,
+    FETCH_RETRY,
+    INFRASTRUCTURE_RETRY,
+    REDIS_RETRY,
+    ROBOTS_RETRY,
+    RetryPolicy,
+)
+from .robots.freshness import (
+    OriginRobots,
+    RobotsFetchResult,
+    RobotsResponse,
+    RobotsStatus,
+    apply_response,
+    classify_outcome,
+)
+from .robots.robots_txt import MAX_CRAWL_DELAY_SECONDS, MAX_ROBOTS_BYTES, RobotsTxt, product_token
+from .sensitive_headers import is_sensitive_header
 
 __all__ = [
     "DB_WRITE",
     "FETCH",
-    "INFRASTRUCTURE",
+    "INFRASTRUCTURE_RETRY",
     "MAX_CRAWL_DELAY_SECONDS",
     "MAX_ROBOTS_BYTES",
     "REDIS_OP",
-    "ROBOTS",
-    "Answer",
-    "Asked",
+    "ROBOTS_RETRY",
     "BackOff",
     "Breaker",
     "OriginRobots",
     "RetryLadder",
     "Robots",
+    "RobotsFetchResult",
+    "RobotsResponse",
+    "RobotsStatus",
     "Signal",
-    "Standing",
     "answer_of",
-    "answered",
+    "apply_response",
     "is_personal",
     "product_token",
 ]

@@ -11,24 +11,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from .ladder import Chance
+from .retry_policy import RandomSource
 
 FIRST_SECONDS: Final = 60.0
 MAX_SECONDS: Final = 3_600.0
 """Longest wait that we come to by ourselves."""
-MAX_NAMED_SECONDS: Final = 86_400.0
+MAX_RETRY_AFTER_SECONDS: Final = 86_400.0
 """Longest wait that a host may name."""
-QUIET_MS: Final = 600_000
+RESET_AFTER_QUIET_MS: Final = 600_000
 """Without another sign for so long after a wait, the next one begins anew."""
-TRUSTED_SIGNS: Final = 3
+TRUSTED_RETRY_AFTERS: Final = 3
 """How often a named time is believed alone; a host that then still says stop has named too short a one."""
-OVERLOADS_OF_A_HOST: Final = 3
+OVERLOADS_BEFORE_BACKOFF: Final = 3
 JITTER: Final = 0.1
 """Part of a wait that chance may add, so that many hosts do not come back at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class BackOff:
+class HostBackoff:
     """How a host stands with us."""
 
     count: int = 0
@@ -44,22 +44,22 @@ class BackOff:
     """Plain 503s in a row."""
 
 
-NONE: Final = BackOff()
+NO_BACKOFF: Final = HostBackoff()
 
 
-def pushed(
-    before: BackOff, *, now_ms: int, retry_after_seconds: float, reason: str, chance: Chance
-) -> BackOff:
+def extend_backoff(
+    before: HostBackoff, *, now_ms: int, retry_after_seconds: float, reason: str, random: RandomSource
+) -> HostBackoff:
     """Leave a host alone, for as long as it says (-1: it does not) or as its signs ask for."""
-    is_forgiven = before.count > 0 and now_ms - before.until_ms > QUIET_MS
+    is_forgiven = before.count > 0 and now_ms - before.until_ms > RESET_AFTER_QUIET_MS
     count = 1 if is_forgiven else before.count + 1
     if retry_after_seconds >= 0:
-        wait = min(retry_after_seconds, MAX_NAMED_SECONDS)
-        if count > TRUSTED_SIGNS:
-            wait = max(wait, _doubled(count - TRUSTED_SIGNS))
+        wait = min(retry_after_seconds, MAX_RETRY_AFTER_SECONDS)
+        if count > TRUSTED_RETRY_AFTERS:
+            wait = max(wait, _doubled_seconds(count - TRUSTED_RETRY_AFTERS))
     else:
-        wait = _doubled(count)
-    wait += chance.uniform(0, wait * JITTER)
+        wait = _doubled_seconds(count)
+    wait += random.uniform(0, wait * JITTER)
     return replace(
         before,
         count=count,
@@ -70,22 +70,22 @@ def pushed(
     )
 
 
-def strained(before: BackOff, now_ms: int) -> BackOff:
+def record_overload(before: HostBackoff, now_ms: int) -> HostBackoff:
     """Note a sign of trouble that asks for no wait yet."""
     return replace(before, overloads=before.overloads + 1, since_ms=before.since_ms or now_ms)
 
 
-def eased(before: BackOff) -> BackOff:
+def record_success(before: HostBackoff) -> HostBackoff:
     """Note a good answer: the host can be reached. How long the next wait is does not change by it."""
     if not before.since_ms and not before.overloads:
         return before
     return replace(before, since_ms=0, overloads=0)
 
 
-def is_overloaded(before: BackOff) -> bool:
+def is_overload_limit_reached(before: HostBackoff) -> bool:
     """Say whether one more plain 503 speaks of the host."""
-    return before.overloads + 1 >= OVERLOADS_OF_A_HOST
+    return before.overloads + 1 >= OVERLOADS_BEFORE_BACKOFF
 
 
-def _doubled(count: int) -> float:
+def _doubled_seconds(count: int) -> float:
     return min(FIRST_SECONDS * 2.0 ** min(count - 1, 16), MAX_SECONDS)

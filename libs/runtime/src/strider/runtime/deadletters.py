@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from strider.contracts import DecodeError, EncodeError, Topic
-from strider.contracts.codec_unwritten import written
+from strider.contracts.avro.deferred_encoding import encoded_bytes
 
 from .deadletters_packing import Packed, pack
 from .effects import Say
@@ -93,7 +93,7 @@ class DeadLetters:
 
         `headers` carry the trace that it was handled in.
         """
-        value, room_bytes = written(record.value), int(self._topic.max_bytes * ROOM_SHARE)
+        value, room_bytes = encoded_bytes(record.value), int(self._topic.max_bytes * ROOM_SHARE)
         packed = await pack(record, room_bytes=room_bytes, objects=self._objects)
         event = self._event(
             topic=record.topic,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from strider.contracts.codec_unwritten import written
+from strider.contracts.avro.deferred_encoding import encoded_bytes
 
 from .loop_ports import ObjectStore
 from .ports import Header, Record
@@ -45,7 +45,7 @@ async def pack(record: Record, *, room_bytes: int, objects: ObjectStore | None) 
     """Fit a message into so many bytes; raises Unavailable where its store does not answer."""
     headers = tuple((name, content or b"") for name, content in record.headers)
     rest_bytes = _size(record.key) + sum(map(_header_size, headers))
-    key, value, value_object = record.key, written(record.value), ""
+    key, value, value_object = record.key, encoded_bytes(record.value), ""
     value_bytes = _size(value)
     if rest_bytes + value_bytes <= room_bytes:
         return Packed(key, value, headers)
@@ -72,7 +72,7 @@ def _cut(record: Record, headers: Sequence[Header], *, room_bytes: int) -> Packe
             break
         kept.append(header)
     left_bytes = room_bytes - _size(key) - sum(map(_header_size, kept)) - _MARK_BYTES
-    value, missing_value = _head(written(record.value), left_bytes, "value")
+    value, missing_value = _head(encoded_bytes(record.value), left_bytes, "value")
     said = ", ".join((*missing, *missing_value))
     return Packed(key, value, (*kept, (TRUNCATED, said.encode())), missing=said)
 

@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from strider.contracts import Topic
-from strider.contracts.codec import Encoded
-from strider.contracts.making import swift
+from strider.contracts.avro.codec import EncodedMessage
+from strider.contracts.fast_dataclass import fast_dataclass
 
 from .ports import Header, Record
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Say:
     """One event for one topic; key and partition follow from the topic's declaration."""
 
@@ -25,14 +25,14 @@ class Say:
     headers: tuple[Header, ...] = ()
     partition: int | None = None
     """Only for topics that are partitioned explicitly."""
-    encoded: Encoded | None = None
+    encoded: EncodedMessage | None = None
     """The event's bytes, where they are there already (spliced): they are sent as they are, and the
     event only says key, partition and headers."""
     cause: str = ""
     """What this event alone follows from, where it is said for itself: its id, so that none is computed."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class SayRaw:
     """Bytes for one topic as they are, or a tombstone: there is no event that key and place follow from."""
 
@@ -50,7 +50,7 @@ Saying = Say | SayRaw
 """Whatever can be said."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Effects:
     """Everything that follows from one message (or from one batch)."""
 
@@ -75,7 +75,7 @@ Handler = Callable[[Any, Record], Awaitable[Effects]]
 BatchHandler = Callable[[Sequence[tuple[Any, Record]]], Awaitable[Effects]]
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Reads:
     """One input of a topology: this topic goes to that method."""
 

@@ -12,13 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from strider.contracts.generated.enums import ParseOutcome, RejectionKind, RejectionReason, ValidationStatus
 from strider.contracts.generated.events import PageParsed, PageRejected
-from strider.contracts.generated.words import (
-    ParseOutcome,
-    RejectionKind,
-    RejectionReason,
-    ValidationStatus,
-)
 
 from .deadletters import ANSWER_REFUSED, HANDLER_CRASHED, HANDLER_TIMEOUT
 from .ports import Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from strider.politeness.ladder import INFRASTRUCTURE
+from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY
 
 from .deadletters import DeadLetters
 from .flood import FloodLimits
@@ -53,7 +53,7 @@ class LoopSettings:
     """How long partitions that are taken away wait for what is in hand."""
     stop_grace_seconds: float = 25.0
     lag_interval_seconds: float = 5.0
-    ladder: Ladder = INFRASTRUCTURE
+    ladder: Ladder = INFRASTRUCTURE_RETRY
     """Waits between tries while infrastructure is down; must be endless."""
     flood: FloodLimits = field(default_factory=FloodLimits)
 

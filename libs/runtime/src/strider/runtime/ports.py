@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from strider.contracts.making import swift
+from strider.contracts.fast_dataclass import fast_dataclass
 
 Header = tuple[str, bytes]
 
@@ -42,7 +42,7 @@ class Record(Protocol):
     def headers(self) -> Sequence[Header]: ...
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Outgoing:
     """A message to be sent. `partition` is None where the key's hash may choose."""
 
@@ -160,7 +160,7 @@ class Consumer(Protocol):
     async def close(self) -> None: ...
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class GroupSpec:
     """How a group reads its topics."""
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from strider.contracts import DecodeError, Topic, UnknownSchema
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SchemaDeclared
 from strider.contracts.generated.topics import SCHEMAS
 
@@ -50,7 +50,7 @@ class SchemaPublisher:
 
     async def publish(self, producer: Producer, topics: Iterable[Topic[Any]]) -> None:
         """Have the schema of each topic acknowledged; raises Unavailable where that cannot be had now."""
-        book = self._codec.book
+        book = self._codec.schema_store
         written = {topic.name: topic for topic in (*topics, SCHEMAS)}
         names = sorted({topic.schema_name for topic in written.values()})
         waiting = [await producer.send(self._message(book, name)) for name in names]
@@ -58,11 +58,11 @@ class SchemaPublisher:
         if self._registry is not None:
             for topic in written.values():
                 registry_id = await self._registry.id_of(topic.name, book.definition(topic.schema_name))
-                book.write_as(topic.name, topic.schema_name, registry_id)
+                book.use_registry_id(topic.name, topic.schema_name, registry_id)
         _log.debug("Schemas Declared", schemas=names)
 
-    def _message(self, book: SchemaBook, name: str) -> Outgoing:
-        fingerprint = book.ours(name).fingerprint.hex()
+    def _message(self, book: SchemaStore, name: str) -> Outgoing:
+        fingerprint = book.current(name).fingerprint.hex()
         event = SchemaDeclared(
             fingerprint=fingerprint,
             name=name,
@@ -91,9 +91,9 @@ class SchemaFinder:
                 return True
         if unknown.fingerprint is None:
             return False
-        if self._codec.book.find(unknown.fingerprint) is None:
+        if self._codec.schema_store.find(unknown.fingerprint) is None:
             await self._readings.read()
-        return self._codec.book.find(unknown.fingerprint) is not None
+        return self._codec.schema_store.find(unknown.fingerprint) is not None
 
     async def close(self) -> None:
         """Stop reading."""
@@ -128,7 +128,9 @@ class SchemaFinder:
         self, definition: str, *, claimed: bytes | None = None, registry_id: int | None = None
     ) -> None:
         try:
-            self._codec.book.learn(definition, claimed=claimed, registry_id=registry_id)
+            self._codec.schema_store.register(
+                definition, expected_fingerprint=claimed, registry_id=registry_id
+            )
         except (
             DecodeError
         ) as error:  # the book remembers the refusal, and the message gets its reason from it

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, Final, TypeVar
 
 from strider.contracts import Topic
-from strider.politeness.ladder import RetryLadder
+from strider.politeness.retry_policy import RetryPolicy
 
 from .errors import StartRefused, Unavailable
 from .logs import logger
@@ -21,8 +21,8 @@ from .readiness import Readiness
 T = TypeVar("T")
 _log = logger("service")
 
-STARTING: Final = RetryLadder(
-    tries=inf, first_seconds=0.25, factor=2, cap_seconds=4, jitter_seconds=0.5, deadline_seconds=inf
+STARTING: Final = RetryPolicy(
+    retries=inf, first_seconds=0.25, factor=2, cap_seconds=4, jitter_seconds=0.5, deadline_seconds=inf
 )
 """Waits for infrastructure at the start: shorter than while running, nothing else is held up by them."""
 

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TextIO
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 
 from . import metrics as declared
 from .clocks import SystemChance, SystemClock
@@ -164,7 +164,7 @@ class Start(Generic[S]):
             name=self._name,
             settings=self._settings,
             bus=bus,
-            codec=Codec(SchemaBook.embedded()),
+            codec=Codec(SchemaStore.bundled()),
             clock=self._clock,
             chance=self._chance,
             metrics=self._metrics,

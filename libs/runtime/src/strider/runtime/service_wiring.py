@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from strider.contracts import Topic
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
 
 from .logs_jobs import JobLogSink
 from .loop_ports import ObjectStore

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from strider.contracts import EncodeError, Topic
-from strider.contracts.codec_unwritten import written
+from strider.contracts.avro.deferred_encoding import encoded_bytes
 
 from .effects import Say, Saying, SayRaw
 from .errors import Unavailable
@@ -171,7 +171,7 @@ def identity_of(cause: str, key: bytes | None, value: bytes | None) -> bytes:
     """Name a message by what it follows from, or by its content; a repeat has the same name."""
     if cause:
         return cause.encode()
-    digest = blake2b(written(value) or b"", digest_size=16)
+    digest = blake2b(encoded_bytes(value) or b"", digest_size=16)
     if value is None:
         digest.update(key or b"")  # all tombstones would have one name
     return digest.hexdigest().encode()

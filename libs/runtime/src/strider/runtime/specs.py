@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from strider.contracts import DecodeError, UnknownSchema
-from strider.contracts.codec import Codec
-from strider.contracts.framing import SCHEMA_HEADER
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.framing import SCHEMA_HEADER
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS
 

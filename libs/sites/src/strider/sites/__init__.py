@@ -1,15 +1,15 @@
 """Parsers for single sites: what they are, how they are found, and one for Amazon's product pages."""
 
-from .choice import BadChoice, SiteParsers, choose_parsers
-from .discovery import GROUP, FoundParsers, find_parsers
-from .parsers import ATTRIBUTES, Found, Select, SiteParser, faults_of
+from .base import ATTRIBUTES, FoundTexts, Select, SiteParser, find_declaration_errors
+from .discovery import ENTRY_POINT_GROUP, InstalledParsers, load_installed_parsers
+from .version_selection import InvalidParserChoice, SelectedParsers, select_parsers
 
 __all__ = [
     "ATTRIBUTES",
-    "GROUP",
+    "ENTRY_POINT_GROUP",
     "BadChoice",
-    "Found",
     "FoundParsers",
+    "FoundTexts",
     "Select",
     "SiteParser",
     "SiteParsers",

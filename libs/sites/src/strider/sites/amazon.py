@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from .parsers import Found, Select, SiteParser
+from .base import FoundTexts, Select, SiteParser
 
 _ASIN: Final = re.compile(r"/(?:dp|gp/product|gp/aw/d)/([A-Z0-9]{10})(?:[/?]|$)")
 _BYLINE: Final = re.compile(
@@ -71,7 +71,7 @@ class Amazon(SiteParser):
         ),
     }
 
-    def refine(self, found: Found, url: str) -> Found:
+    def refine(self, found: FoundTexts, url: str) -> FoundTexts:
         """Put the ASIN, the brand, the pictures and the details in their places."""
         said = {name: [_bare(text) for text in texts] for name, texts in found.items()}
         asin = said.pop("asin", []) or ([match[1]] if (match := _ASIN.search(url)) else [])

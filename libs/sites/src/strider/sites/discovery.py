@@ -11,38 +11,38 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
-from .parsers import SiteParser, faults_of
+from .base import SiteParser, find_declaration_errors
 
-GROUP: Final = "strider.site_parsers"
+ENTRY_POINT_GROUP: Final = "strider.site_parsers"
 
 
 @dataclass(frozen=True, slots=True)
-class FoundParsers:
+class InstalledParsers:
     """What there is, and what could not be used, each with why."""
 
     parsers: tuple[SiteParser, ...] = ()
-    faults: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
 
 
-def find_parsers(points: Iterable[EntryPoint] | None = None) -> FoundParsers:
+def load_installed_parsers(points: Iterable[EntryPoint] | None = None) -> InstalledParsers:
     """Load all of them, in the order of their names and versions."""
     parsers: list[SiteParser] = []
     faults: list[str] = []
-    for point in entry_points(group=GROUP) if points is None else points:
+    for point in entry_points(group=ENTRY_POINT_GROUP) if points is None else points:
         try:
             parser = point.load()()
         except Exception as failure:  # noqa: BLE001  # others' code: whatever it raises costs itself alone
             faults.append(f"{point.name}: {type(failure).__name__}: {failure}")
             continue
         wrong = [f"{point.name} is no SiteParser"] if not isinstance(parser, SiteParser) else []
-        wrong += [f"{point.name}: {fault}" for fault in faults_of(parser)] if not wrong else []
+        wrong += [f"{point.name}: {fault}" for fault in find_declaration_errors(parser)] if not wrong else []
         faults += wrong
         if not wrong:
             parsers.append(parser)
-    parsers.sort(key=lambda parser: (parser.name, version_of(parser)))
-    return FoundParsers(tuple(parsers), tuple(faults))
+    parsers.sort(key=lambda parser: (parser.name, version_key(parser)))
+    return InstalledParsers(tuple(parsers), tuple(faults))
 
 
-def version_of(parser: SiteParser) -> tuple[int, ...]:
+def version_key(parser: SiteParser) -> tuple[int, ...]:
     """Give a version in a form that can be compared."""
     return tuple(map(int, parser.version.split(".")))

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import asyncpg
 
-from strider.politeness import DB_WRITE, RetryLadder
+from strider.politeness import DB_WRITE_RETRY, RetryPolicy
 from strider.runtime.clocks import SystemChance, SystemClock
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.runtime.ports import Chance, Clock
@@ -73,7 +73,7 @@ class Postgres:
         *,
         clock: Clock | None = None,
         chance: Chance | None = None,
-        ladder: RetryLadder = DB_WRITE,
+        ladder: RetryPolicy = DB_WRITE_RETRY,
     ) -> None:
         self._options = options
         self._clock = clock or SystemClock()

@@ -1,49 +1,49 @@
 """What a URL is: as found, its key, its origin, its scope. Pure."""
 
-from .addresses import METADATA, NAME, PRIVATE, PUBLIC, address_kind, address_refusal, host_kind
-from .filetypes import ending, file_kind
-from .found import MAX_URL_BYTES, as_found
-from .hosts import domain, host, origin, registrable_domain
-from .links import Links, links
-from .normal import KEY_RULES, KeyRules, fingerprint, key, key_of, url_hash
-from .patterns import BadPattern, Patterns, compile_patterns
-from .refusals import DETAILS, REASONS, Refused
-from .scope import SCOPE_KINDS, SCOPE_REASONS, Scope, scope_of
-from .texts import told
+from .addresses import CLOUD_METADATA, HOST_NAME, PRIVATE, PUBLIC, address_kind, address_refusal, host_kind
+from .display import escape_unstorable
+from .file_types import file_extension, file_kind
+from .hosts import domain_of, host_of, origin_of, registrable_domain
+from .links import ResolvedLinks, resolve_links
+from .patterns import InvalidPattern, UrlPatterns, compile_patterns
+from .refusals import REFUSAL_DETAILS, REFUSAL_REASONS, RefusedUrl
+from .scope import SCOPE_KINDS, SCOPE_REASONS, CrawlScope, build_scope
+from .url_key import DEFAULT_KEY_RULES, UrlKeyRules, seen_fingerprint, url_hash, url_key_of, url_key_of_text
+from .wire_url import MAX_URL_BYTES, to_wire_url
 
 __all__ = [
+    "CLOUD_METADATA",
     "DETAILS",
     "KEY_RULES",
     "MAX_URL_BYTES",
-    "METADATA",
     "NAME",
     "PRIVATE",
     "PUBLIC",
-    "REASONS",
+    "REFUSAL_REASONS",
     "SCOPE_KINDS",
     "SCOPE_REASONS",
     "BadPattern",
+    "CrawlScope",
     "KeyRules",
     "Links",
     "Patterns",
-    "Refused",
-    "Scope",
+    "RefusedUrl",
     "address_kind",
     "address_refusal",
     "as_found",
     "compile_patterns",
-    "domain",
-    "ending",
+    "domain_of",
+    "escape_unstorable",
+    "file_extension",
     "file_kind",
-    "fingerprint",
-    "host",
     "host_kind",
-    "key",
-    "key_of",
-    "links",
-    "origin",
+    "host_of",
+    "origin_of",
     "registrable_domain",
+    "resolve_links",
     "scope_of",
-    "told",
+    "seen_fingerprint",
     "url_hash",
+    "url_key_of",
+    "url_key_of_text",
 ]

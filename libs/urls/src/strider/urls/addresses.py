@@ -13,14 +13,14 @@ from typing import Final
 
 import can_ada
 
-from .refusals import METADATA_ADDRESS, POLICY_BLOCKED, PRIVATE_ADDRESS, Refused
+from .refusals import METADATA_ADDRESS, POLICY_BLOCKED, PRIVATE_ADDRESS, RefusedUrl
 
-NAME: Final = "name"
+HOST_NAME: Final = "name"
 """A host name that only a name server can judge."""
 PUBLIC: Final = "public"
 PRIVATE: Final = "private"
 """Loopback, private, link-local, shared, multicast, reserved, or a name that means one of them."""
-METADATA: Final = "metadata"
+CLOUD_METADATA: Final = "metadata"
 """A cloud's metadata service, which hands out credentials to whoever can reach it."""
 
 _METADATA_ADDRESSES: Final = frozenset(
@@ -49,7 +49,7 @@ _METADATA_NAMES: Final = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
 )
 
-_INNER_SUFFIXES: Final = (
+_INTERNAL_SUFFIXES: Final = (
     ".localhost",
     ".local",
     ".localdomain",
@@ -60,7 +60,9 @@ _INNER_SUFFIXES: Final = (
 )
 """Names that no public name server may answer (RFC 6761, 6762, 8375; ICANN's .internal; Kubernetes)."""
 
-_INNER_NAMES: Final = frozenset({"localhost", "localdomain", *(suffix[1:] for suffix in _INNER_SUFFIXES)})
+_INTERNAL_NAMES: Final = frozenset(
+    {"localhost", "localdomain", *(suffix[1:] for suffix in _INTERNAL_SUFFIXES)}
+)
 
 _NOT_PUBLIC_V4: Final = tuple(
     map(
@@ -123,15 +125,15 @@ def canonical_host_kind(name: str) -> str:
     if name[-1:].isdigit() and (address := _ipv4(name)):
         return address_kind(address)
     if name in _METADATA_NAMES:
-        return METADATA
-    return PRIVATE if name in _INNER_NAMES or name.endswith(_INNER_SUFFIXES) else NAME
+        return CLOUD_METADATA
+    return PRIVATE if name in _INTERNAL_NAMES or name.endswith(_INTERNAL_SUFFIXES) else HOST_NAME
 
 
-def address_refusal(kind: str, *, allow_private: bool = False) -> Refused | None:
+def address_refusal(kind: str, *, allow_private: bool = False) -> RefusedUrl | None:
     """Say whether a kind of host or address is refused, and with which words."""
-    if kind == METADATA:
-        return Refused(POLICY_BLOCKED, METADATA_ADDRESS)
-    return Refused(POLICY_BLOCKED, PRIVATE_ADDRESS) if kind == PRIVATE and not allow_private else None
+    if kind == CLOUD_METADATA:
+        return RefusedUrl(POLICY_BLOCKED, METADATA_ADDRESS)
+    return RefusedUrl(POLICY_BLOCKED, PRIVATE_ADDRESS) if kind == PRIVATE and not allow_private else None
 
 
 @lru_cache(maxsize=CACHED_KINDS)
@@ -143,7 +145,7 @@ def address_kind(address: str | IPv4Address | IPv6Address) -> str:
         except ValueError:
             return PRIVATE
     if address in _METADATA_ADDRESSES:
-        return METADATA
+        return CLOUD_METADATA
     if isinstance(address, IPv4Address):
         is_inner = not address.is_global or any(address in network for network in _NOT_PUBLIC_V4)
         return PRIVATE if is_inner else PUBLIC

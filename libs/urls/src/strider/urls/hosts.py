@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from strider.contracts.partitioning import registrable_domain
 
-from .found import authority_host, path_start
-from .normal import key_authority
+from .url_key import key_authority
+from .wire_url import authority_host, path_start
 
-__all__ = ["domain", "host", "origin", "registrable_domain"]
+__all__ = ["domain_of", "host_of", "origin_of", "registrable_domain"]
 
 
-def host(found: str) -> str:
+def host_of(url: str) -> str:
     """Give the host without port and last dot: what politeness is about, where not set otherwise."""
-    return authority_host(found[: path_start(found)])
+    return authority_host(url[: path_start(url)])
 
 
-def origin(found: str) -> str:
+def origin_of(url: str) -> str:
     """Give scheme, host and port: what one robots.txt speaks for."""
-    return key_authority(found[: path_start(found)])
+    return key_authority(url[: path_start(url)])
 
 
-def domain(found: str) -> str:
+def domain_of(url: str) -> str:
     """Give the registrable domain of a URL; an address or a single label is its own."""
-    return registrable_domain(host(found))
+    return registrable_domain(host_of(url))

@@ -14,25 +14,6 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .addresses import address_refusal, canonical_host_kind
-from .found import (
-    MAX_TEXT_CHARACTERS,
-    MAX_URL_BYTES,
-    authority_host,
-    is_host_possible,
-    is_tracking,
-    resolver,
-    strip,
-)
-from .normal import (
-    KEY_RULES,
-    NOT_ALLOWED,
-    REFERRER_NAMES,
-    KeyRules,
-    by_name,
-    is_unfinished,
-    key_authority,
-    key_rest,
-)
 from .refusals import (
     BAD_HOST,
     BAD_URL,
@@ -40,11 +21,30 @@ from .refusals import (
     TOO_LONG,
     scheme_detail,
 )
+from .url_key import (
+    DEFAULT_KEY_RULES,
+    NOT_ALLOWED,
+    REFERRER_NAMES,
+    UrlKeyRules,
+    has_unnormalized_escapes,
+    key_authority,
+    key_rest,
+    parameter_name,
+)
+from .wire_url import (
+    MAX_TEXT_CHARACTERS,
+    MAX_URL_BYTES,
+    authority_host,
+    is_host_possible,
+    is_tracking,
+    strip_wire_url,
+    url_resolver,
+)
 
 _NOT_PLAIN: Final = re.compile("[?" + re.escape(NOT_ALLOWED) + "]").search
 """Finds what may make a URL as found differ from its key."""
 
-_STANDS: Final = re.compile(r"/(?!/)[A-Za-z0-9/_~.,;:@!$*()+=&?-]*\Z").match
+_IS_CANONICAL_REST: Final = re.compile(r"/(?!/)[A-Za-z0-9/_~.,;:@!$*()+=&?-]*\Z").match
 """Finds path and query that the parser would give back as they are, but for dot segments."""
 
 MAX_PLAIN_CHARACTERS: Final = 1024
@@ -73,7 +73,7 @@ _NOT_IN_KEY: Final = 1
 _TRACKING: Final = 2
 
 
-class Links(NamedTuple):
+class ResolvedLinks(NamedTuple):
     """Parallel lists, as long as the list of hrefs: a refused one has a reason and empty texts."""
 
     urls: list[str]
@@ -99,9 +99,13 @@ class _Authority(NamedTuple):
     """Good, and in the key as it stands in the URL."""
 
 
-def links(
-    base: str | None, hrefs: Iterable[str], *, allow_private: bool | None = False, rules: KeyRules = KEY_RULES
-) -> Links:
+def resolve_links(
+    base: str | None,
+    hrefs: Iterable[str],
+    *,
+    allow_private: bool | None = False,
+    rules: UrlKeyRules = DEFAULT_KEY_RULES,
+) -> ResolvedLinks:
     """Resolve what a page links to; with a base that is none, the absolute links remain.
 
     With None for `allow_private` all addresses are let pass, for somebody else to judge and to tell.
@@ -113,9 +117,9 @@ def links(
     origin, hosts = looker.origin, looker.plain_hosts
     home = hosts.get(origin)
     hrefs = list(hrefs)
-    if not hrefs or (home is not None and _are_plain(hrefs)):
+    if not hrefs or (home is not None and _are_plain_paths(hrefs)):
         urls, empty = [origin + href for href in hrefs], [""] * len(hrefs)
-        return Links(urls, urls, [home or ""] * len(hrefs), empty, empty)
+        return ResolvedLinks(urls, urls, [home or ""] * len(hrefs), empty, empty)
     met = _met(allow_private, rules)
     found: list[_Link] = []
     for href in hrefs:
@@ -133,10 +137,10 @@ def links(
                     met.clear()
                 met[href] = link
         found.append(link)
-    return Links(*map(list, zip(*found, strict=True)))
+    return ResolvedLinks(*map(list, zip(*found, strict=True)))
 
 
-def _are_plain(hrefs: list[str]) -> bool:
+def _are_plain_paths(hrefs: list[str]) -> bool:
     """Tell by one look whether all links are plain paths, as those of many a site are."""
     lines = "\n".join([*hrefs, ""])
     is_a_line_each = lines.count("\n") == len(hrefs)
@@ -148,9 +152,9 @@ class _Looker:
 
     __slots__ = ("_allow_private", "_drop_slash", "_is_found", "_resolve", "origin", "plain_hosts")
 
-    def __init__(self, base: str | None, *, allow_private: bool | None, rules: KeyRules) -> None:
-        self._resolve = resolver(base)
-        self._is_found = base is None
+    def __init__(self, base: str | None, *, allow_private: bool | None, rules: UrlKeyRules) -> None:
+        self._resolve = url_resolver(base)
+        self._is_wire_form = base is None
         self._allow_private = allow_private
         self._drop_slash = rules.drop_trailing_slash
         self.plain_hosts = _plain_hosts(allow_private)
@@ -169,7 +173,7 @@ class _Looker:
         url = self.origin + href if self.origin and href[:1] == "/" else href
         start = url.find("/", 8)
         host = hosts.get(url[:start])
-        if host is None or not (self._is_found or (_STANDS(url, start) and "/." not in url)):
+        if host is None or not (self._is_wire_form or (_IS_CANONICAL_REST(url, start) and "/." not in url)):
             if len(href) > MAX_TEXT_CHARACTERS:
                 return _refused(TOO_LONG)
             try:
@@ -183,9 +187,9 @@ class _Looker:
         if host is None or "/." in url or len(url) > MAX_URL_BYTES:
             return self.look(url)
         if (mark := _NOT_PLAIN(url, start)) or url[-2:] == "//":
-            if is_unfinished(url, mark.start() if mark else start):
+            if has_unnormalized_escapes(url, mark.start() if mark else start):
                 return self.look(url)
-            return (*self.read_query(url, start), host, "", "")
+            return (*self.resolve_query(url, start), host, "", "")
         if url[-1] == "/" and self._drop_slash and len(url) > start + 1:
             return url, url[:-1], host, "", ""
         return url, url, host, "", ""
@@ -194,7 +198,7 @@ class _Looker:
         """Do for one URL in WHATWG form what `as_found` and `key_of` do."""
         if not url.startswith(("http://", "https://")):
             return _refused(REFUSED_SCHEME, scheme_detail(url.partition(":")[0]))
-        url = strip(url)
+        url = strip_wire_url(url)
         if len(url) > MAX_URL_BYTES:
             return _refused(TOO_LONG)
         start = url.index("/", 8)
@@ -208,42 +212,44 @@ class _Looker:
         rest = key_rest(url[start:], drop_slash=self._drop_slash)
         return url, authority.key + rest, authority.host, "", ""
 
-    def read_query(self, url: str, start: int) -> tuple[str, str]:
+    def resolve_query(self, url: str, start: int) -> tuple[str, str]:
         """Give URL and key where host and escapes need no look: mostly there is only a query."""
         address, mark, query = url.partition("?")
         key = address.rstrip("/") if self._drop_slash and address[-1] == "/" else address
         if len(key) == start:
             key += "/"
         if mark:
-            found, keyed = self._queries(query)
+            found, keyed = self._split_query(query)
             if found != query:
                 url = f"{address}?{found}" if found else address
             key = f"{key}?{keyed}" if keyed else key
         return url, key
 
     @staticmethod
-    def _queries(query: str) -> tuple[str, str]:
+    def _split_query(query: str) -> tuple[str, str]:
         """Give the query as found and in the key."""
         pieces = query.split("&")
         keyed = []
         is_tracked = False
         for piece in pieces:
             name, _, value = piece.partition("=")
-            kind = _name_kind(name)
+            kind = _parameter_kind(name)
             if kind == _TRACKING:
                 is_tracked = True
             elif kind == _KEPT and (name or value):
                 keyed.append((name, piece if value else name))
         if is_tracked:
-            query = "&".join([piece for piece in pieces if _name_kind(piece.partition("=")[0]) != _TRACKING])
+            query = "&".join(
+                [piece for piece in pieces if _parameter_kind(piece.partition("=")[0]) != _TRACKING]
+            )
         if len(keyed) == 1:
             return query, keyed[0][1]
-        keyed.sort(key=by_name)
+        keyed.sort(key=parameter_name)
         return query, "&".join([piece for _, piece in keyed])
 
 
 @lru_cache(maxsize=6)
-def _met(allow_private: bool | None, rules: KeyRules) -> dict[str, _Link]:  # noqa: ARG001  # one for each answer
+def _met(allow_private: bool | None, rules: UrlKeyRules) -> dict[str, _Link]:  # noqa: ARG001  # one for each answer
     """Keep what absolute links have turned out to be: no base changes that."""
     return {}
 
@@ -269,7 +275,7 @@ def _judged(authority: str, allow_private: bool | None) -> _Authority:
 
 
 @lru_cache(maxsize=CACHED_NAMES)
-def _name_kind(name: str) -> int:
+def _parameter_kind(name: str) -> int:
     if is_tracking(name):
         return _TRACKING
     return _NOT_IN_KEY if name in REFERRER_NAMES else _KEPT

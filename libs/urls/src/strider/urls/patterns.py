@@ -31,7 +31,7 @@ _GLOB: Final = {"*": ".*", "?": "."}
 
 
 @dataclass(frozen=True, slots=True)
-class BadPattern:
+class InvalidPattern:
     """A pattern that cannot be used, and the sentence for the person who wrote it."""
 
     pattern: str
@@ -39,42 +39,42 @@ class BadPattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Patterns:
+class UrlPatterns:
     """Any of several patterns."""
 
     texts: tuple[str, ...] = ()
     _searches: tuple[Any, ...] = ()
 
-    def matches(self, found: str) -> bool:
+    def matches(self, url: str) -> bool:
         """Say whether one of them fits a URL as found."""
-        return any(search(found) is not None for search in self._searches)
+        return any(search(url) is not None for search in self._searches)
 
 
-NO_PATTERNS: Final = Patterns()
+NO_PATTERNS: Final = UrlPatterns()
 
 
-def compile_patterns(texts: Iterable[str]) -> Patterns | BadPattern:
+def compile_patterns(texts: Iterable[str]) -> UrlPatterns | InvalidPattern:
     """Read patterns; the first bad one is what comes back."""
     wanted = tuple(texts)
     if len(wanted) > MAX_PATTERNS:
-        return BadPattern(wanted[MAX_PATTERNS], f"more than {MAX_PATTERNS} patterns in one list")
+        return InvalidPattern(wanted[MAX_PATTERNS], f"more than {MAX_PATTERNS} patterns in one list")
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MEMORY_BYTES
     searches = []
     for text in wanted:
         if not text or len(text) > MAX_PATTERN_CHARACTERS:
-            return BadPattern(text[:80], f"a pattern has 1 to {MAX_PATTERN_CHARACTERS} characters")
-        if fault := _bracket_fault(text):
-            return BadPattern(text, fault)
+            return InvalidPattern(text[:80], f"a pattern has 1 to {MAX_PATTERN_CHARACTERS} characters")
+        if fault := _bracket_error(text):
+            return InvalidPattern(text, fault)
         try:
             searches.append(re2.compile(_expression(text), options).search)
         except (re2.error, ValueError) as failure:  # ValueError: lone surrogates
-            return BadPattern(text, _sentence(failure))
-    return Patterns(wanted, tuple(searches))
+            return InvalidPattern(text, _sentence(failure))
+    return UrlPatterns(wanted, tuple(searches))
 
 
-def _bracket_fault(text: str) -> str:
+def _bracket_error(text: str) -> str:
     """Say what is wrong with a glob that only means something where brackets make a class.
 
     Pairs stay: `?filter[name]=*` is what URLs look like.

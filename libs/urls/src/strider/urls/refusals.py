@@ -22,15 +22,15 @@ REFUSED_SCHEME: Final = "refused_scheme"
 POLICY_BLOCKED: Final = "policy_blocked"
 """The host means this machine, the network around it, or a vault; the detail says which."""
 
-REASONS: Final = (BAD_URL, TOO_LONG, REFUSED_SCHEME, POLICY_BLOCKED)
+REFUSAL_REASONS: Final = (BAD_URL, TOO_LONG, REFUSED_SCHEME, POLICY_BLOCKED)
 
 NO_PAGE: Final = "no_page"
 """A link that leads to no document: mailto, tel, javascript, data and their like. Not worth an event."""
 
-LOCAL: Final = "local"
+LOCAL_SCHEME: Final = "local"
 """A link into the reader's own machine: file and the browsers' inner pages."""
 
-OTHER: Final = "other"
+OTHER_SCHEME: Final = "other"
 """A scheme that nobody here fetches: ftp, gopher, ws, magnet …"""
 
 BAD_HOST: Final = "bad_host"
@@ -42,24 +42,32 @@ PRIVATE_ADDRESS: Final = "private_address"
 METADATA_ADDRESS: Final = "metadata_address"
 """A cloud's metadata service: refused whatever is allowed."""
 
-DETAILS: Final = ("", NO_PAGE, LOCAL, OTHER, BAD_HOST, PRIVATE_ADDRESS, METADATA_ADDRESS)
+REFUSAL_DETAILS: Final = (
+    "",
+    NO_PAGE,
+    LOCAL_SCHEME,
+    OTHER_SCHEME,
+    BAD_HOST,
+    PRIVATE_ADDRESS,
+    METADATA_ADDRESS,
+)
 
-_LOCAL_WORDS: Final = (
+_LOCAL_SCHEME_NAMES: Final = (
     "about chrome chrome-extension edge file filesystem jar moz-extension ms-settings resource "
     "safari-web-extension shell view-source"
 )
 
-_NO_PAGE_WORDS: Final = (
+_NO_PAGE_SCHEME_NAMES: Final = (
     "blob callto cid data facetime fax geo intent itms-apps javascript market maps mailto mid mms skype "
     "sip sips sms smsto tel telegram tg vbscript viber webcal whatsapp xmpp"
 )
 
-_LOCAL_SCHEMES: Final = frozenset(_LOCAL_WORDS.split())
-_NO_PAGE_SCHEMES: Final = frozenset(_NO_PAGE_WORDS.split())
+_LOCAL_SCHEMES: Final = frozenset(_LOCAL_SCHEME_NAMES.split())
+_NO_PAGE_SCHEMES: Final = frozenset(_NO_PAGE_SCHEME_NAMES.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedUrl:
     """A text that will not be fetched, and the words for why."""
 
     reason: str
@@ -69,5 +77,5 @@ class Refused:
 def scheme_detail(scheme: str) -> str:
     """Say what kind of link has a scheme other than http and https (without the colon, lower case)."""
     if scheme in _LOCAL_SCHEMES:
-        return LOCAL
-    return NO_PAGE if scheme in _NO_PAGE_SCHEMES else OTHER
+        return LOCAL_SCHEME
+    return NO_PAGE if scheme in _NO_PAGE_SCHEMES else OTHER_SCHEME

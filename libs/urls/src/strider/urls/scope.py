@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from .found import as_found, path_start
-from .hosts import host, registrable_domain
-from .normal import key_rest
-from .patterns import NO_PATTERNS, BadPattern, Patterns, compile_patterns
-from .refusals import Refused
+from .hosts import host_of, registrable_domain
+from .patterns import NO_PATTERNS, InvalidPattern, UrlPatterns, compile_patterns
+from .refusals import RefusedUrl
+from .url_key import key_rest
+from .wire_url import path_start, to_wire_url
 
 HOST: Final = "host"
 DOMAIN: Final = "domain"
@@ -33,52 +33,52 @@ SCOPE_REASONS: Final = (OUT_OF_SCOPE, NOT_INCLUDED, EXCLUDED)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CrawlScope:
     """The bounds of one crawl. Scheme and port do not matter to them."""
 
-    is_anywhere: bool = False
+    is_unbounded: bool = False
     hosts: frozenset[str] = frozenset()
     domains: frozenset[str] = frozenset()
     path_prefixes: tuple[str, ...] = ()
     """Folders in their normal form, with a slash at the end; none: every path."""
-    include: Patterns = NO_PATTERNS
-    exclude: Patterns = NO_PATTERNS
+    include: UrlPatterns = NO_PATTERNS
+    exclude: UrlPatterns = NO_PATTERNS
 
-    def refusal(self, found: str, url_host: str | None = None) -> str:
+    def refusal_reason(self, url: str, url_host: str | None = None) -> str:
         """Give the word for why a URL stays out, or an empty one; `links` knows the host already."""
-        if not self.is_at_home(host(found) if url_host is None else url_host):
+        if not self.includes_host(host_of(url) if url_host is None else url_host):
             return OUT_OF_SCOPE
-        return self.path_refusal(found)
+        return self.path_refusal_reason(url)
 
-    def path_refusal(self, found: str) -> str:
+    def path_refusal_reason(self, url: str) -> str:
         """Give the word for why a URL stays out whose host is in scope: its path, or a pattern."""
-        if self.path_prefixes and not folder(found[path_start(found) :]).startswith(self.path_prefixes):
+        if self.path_prefixes and not normal_folder(url[path_start(url) :]).startswith(self.path_prefixes):
             return OUT_OF_SCOPE
-        if self.exclude.matches(found):
+        if self.exclude.matches(url):
             return EXCLUDED
-        return NOT_INCLUDED if self.include.texts and not self.include.matches(found) else ""
+        return NOT_INCLUDED if self.include.texts and not self.include.matches(url) else ""
 
     @property
-    def is_hosts_only(self) -> bool:
+    def is_by_host_only(self) -> bool:
         """Whether nothing but the host matters: then a page's links need one look a host."""
         return not (self.path_prefixes or self.include.texts or self.exclude.texts)
 
-    def is_at_home(self, url_host: str) -> bool:
+    def includes_host(self, url_host: str) -> bool:
         """Say whether a host is in scope."""
-        if self.is_anywhere or url_host in self.hosts:
+        if self.is_unbounded or url_host in self.hosts:
             return True
         return bool(self.domains) and registrable_domain(url_host) in self.domains
 
-    def with_seed(self, kind: str, found: str) -> Scope:
+    def with_seed(self, kind: str, url: str) -> CrawlScope:
         """Give the scope that a seed, as found, adds its host or its domain to."""
         if kind == HOST:
-            return replace(self, hosts=self.hosts | {host(found)})
+            return replace(self, hosts=self.hosts | {host_of(url)})
         if kind == DOMAIN:
-            return replace(self, domains=self.domains | {registrable_domain(host(found))})
+            return replace(self, domains=self.domains | {registrable_domain(host_of(url))})
         return self
 
 
-def scope_of(
+def build_scope(
     kind: str,
     seeds: Iterable[str] = (),
     *,
@@ -87,32 +87,32 @@ def scope_of(
     path_prefixes: Iterable[str] = (),
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
-) -> Scope | BadPattern | Refused:
+) -> CrawlScope | InvalidPattern | RefusedUrl:
     """Bound a crawl; a seed, name or pattern that cannot be read is what comes back."""
     if kind not in SCOPE_KINDS:
-        return BadPattern(kind, f"a scope is one of {', '.join(SCOPE_KINDS)}")
+        return InvalidPattern(kind, f"a scope is one of {', '.join(SCOPE_KINDS)}")
     wanted, unwanted = compile_patterns(include), compile_patterns(exclude)
     for patterns in (wanted, unwanted):
-        if isinstance(patterns, BadPattern):
+        if isinstance(patterns, InvalidPattern):
             return patterns
-    assert isinstance(wanted, Patterns)
-    assert isinstance(unwanted, Patterns)
-    scope = Scope(
-        is_anywhere=kind == ANY,
-        path_prefixes=tuple(sorted({folder(prefix) for prefix in path_prefixes})),
+    assert isinstance(wanted, UrlPatterns)
+    assert isinstance(unwanted, UrlPatterns)
+    scope = CrawlScope(
+        is_unbounded=kind == ANY,
+        path_prefixes=tuple(sorted({normal_folder(prefix) for prefix in path_prefixes})),
         include=wanted,
         exclude=unwanted,
     )
     for texts, how in ((seeds, kind), (map(_as_url, hosts), HOST), (map(_as_url, domains), DOMAIN)):
         for text in texts:
-            found = as_found(text)
-            if isinstance(found, Refused):
+            found = to_wire_url(text)
+            if isinstance(found, RefusedUrl):
                 return found
             scope = scope.with_seed(how, found)
     return scope
 
 
-def folder(path: str) -> str:
+def normal_folder(path: str) -> str:
     """Give a path in its normal form, without query and with a slash at its end: `/docs` begins `/docs/a`."""
     return key_rest("/" + path.partition("?")[0].lstrip("/"), drop_slash=True).rstrip("/") + "/"
 

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Final, Protocol
 
 from strider.contracts import DecodeError
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.events import FetchCompleted, FetchRequested, PageFetched
 from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHER_DLQ, FETCHES_COMPLETED, PAGES_FETCHED
-from strider.contracts.generated.words import ErrorClass
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
 from strider.runtime.loop_ports import ObjectStore
 from strider.runtime.loop_settings import LoopSettings

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from strider.contracts import Topic
+from strider.contracts.generated.enums import EntryState, ValidationStatus
 from strider.contracts.generated.events import (
     DeadLetter,
     EntryRecorded,
@@ -32,7 +33,6 @@ from strider.contracts.generated.topics import (
     TOPICS,
     URLS_DECIDED,
 )
-from strider.contracts.generated.words import EntryState, ValidationStatus
 from strider.runtime.effects import Effects, Reads
 from strider.runtime.ports import Record
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypedDict
 
+from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import FetchCompleted, PageSettled
-from strider.contracts.generated.words import RequestKind
 
 SETTLED: Final = "settled:"
 HOUR_MS: Final = 3_600_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
 from strider.contracts import DecodeError, Topic, UnknownSchema
-from strider.contracts.codec import Codec
-from strider.contracts.framing import Header
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.framing import Header
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED
 from strider.runtime.logs import logger
 

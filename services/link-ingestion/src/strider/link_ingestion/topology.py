@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from strider.contracts.codec_unwritten import written
+from strider.contracts.avro.deferred_encoding import encoded_bytes
 from strider.contracts.generated.events import (
     CrawlSpecDeclared,
     PageParsed,
@@ -33,8 +33,8 @@ from strider.contracts.generated.topics import (
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
+from strider.contracts.multipart_pages import closing_reason, has_more_parts
 from strider.contracts.partitioning import shard_of_host
-from strider.contracts.parts import closes_for, has_more
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
 from strider.runtime.ports import Clock, Record
 
@@ -170,7 +170,7 @@ class SeedIngestion:
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Refuse the URL of a seed that went to the dead letters, where its bytes contain one."""
         place = SeedPosition(record.topic, record.partition, record.offset)
-        refused = refuse_undecodable(written(record.value) or b"", reason, place)
+        refused = refuse_undecodable(encoded_bytes(record.value) or b"", reason, place)
         if refused is None or is_replayed(record):
             return NOTHING
         self._count("seed_refused", 1)
@@ -233,7 +233,7 @@ class PageIngestion:
             return Effects(outcome="replayed")
         own, closed = [], []
         for event, record in fresh:
-            if reason := closes_for(record.headers):
+            if reason := closing_reason(record.headers):
                 closed.append(settle_closed(event.page, reason, now_ms=now_ms_of(self._clock)))
             else:
                 own.append(event.page)
@@ -254,13 +254,13 @@ class PageIngestion:
         settled = [
             Say(PAGES_SETTLED, settle_rejected(page, now_ms=now_ms))
             for page, record in pages
-            if not (is_replayed(record) or has_more(record.headers))
+            if not (is_replayed(record) or has_more_parts(record.headers))
         ]
         return Effects(close=settled, outcome="settled" if settled else "passed_over")
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Settle a page whose message went to the dead letters, so that its entry closes."""
-        if is_replayed(record) or has_more(record.headers):
+        if is_replayed(record) or has_more_parts(record.headers):
             return NOTHING
         settled = settle_undecodable(record.headers, reason, now_ms=now_ms_of(self._clock))
         return NOTHING if settled is None else Effects(close=(Say(PAGES_SETTLED, settled),))

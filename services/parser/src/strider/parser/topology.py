@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
-from strider.contracts.codec import Encoded
+from strider.contracts.avro.codec import EncodedMessage
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import CrawlSpecDeclared, PageFetched, PageParsed
 from strider.contracts.generated.topics import (
     PAGES_FETCHED,
@@ -20,9 +22,7 @@ from strider.contracts.generated.topics import (
     PAGES_REJECTED,
     PARSER_DLQ,
 )
-from strider.contracts.generated.words import ExtractionLevel
-from strider.contracts.making import swift
-from strider.contracts.parts import LAST, MORE, closing
+from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.parser.core.sitefields import Reader, reader_of
 from strider.runtime.deadletters import ANSWER_REFUSED, HANDLER_CRASHED, HANDLER_TIMEOUT
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
@@ -66,13 +66,13 @@ def loop_settings(*, workers: int, page_seconds: float) -> LoopSettings:
     )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Parsed:
     """What came of a page."""
 
     event: PageParsed
     """All of it; or, with `encoded`, what key, partition and headers follow from."""
-    encoded: Encoded | None = None
+    encoded: EncodedMessage | None = None
     texts: bytes = b""
     """Texts too long to travel, for the object store."""
     reader: Reader | None = None
@@ -155,8 +155,8 @@ class Parser:
         topic = PAGES_PARSED_SHADOW if self._is_shadow else PAGES_PARSED
         if not parsed.before:
             return Effects((Say(topic, event, encoded=parsed.encoded),), outcome=event.outcome)
-        last = Say(topic, event, LAST, encoded=parsed.encoded)
-        parts = [Say(topic, part.event, MORE, encoded=part.encoded) for part in parsed.before]
+        last = Say(topic, event, LAST_PART_HEADERS, encoded=parsed.encoded)
+        parts = [Say(topic, part.event, MORE_PARTS_HEADERS, encoded=part.encoded) for part in parsed.before]
         return Effects(parts, close=(last,), outcome=event.outcome)  # the last one settles the page
 
     async def _asked_for(self, page: PageFetched) -> str:
@@ -173,5 +173,5 @@ class Parser:
             return NOTHING
         if reason not in _AFTER_ALL:
             return Effects(close=(Say(PAGES_REJECTED, rejected),))
-        closes = Say(PAGES_PARSED, closing_of(rejected), closing(rejected.rejection_reason))
-        return Effects((Say(PAGES_REJECTED, rejected, MORE),), close=(closes,))
+        closes = Say(PAGES_PARSED, closing_of(rejected), closing_headers(rejected.rejection_reason))
+        return Effects((Say(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), close=(closes,))

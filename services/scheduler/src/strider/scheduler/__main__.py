@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.politeness.breaker import Limits
+from strider.politeness.circuit_breaker import BreakerLimits
 from strider.runtime.journal import Journal
 from strider.runtime.logs import logger
 from strider.runtime.readiness import Dependency
@@ -96,7 +96,7 @@ def options_of(settings: SchedulerSettings) -> Options:
         agent=settings.user_agent,
         heeds_robots=settings.crawl.respect_robots,
         delay_seconds=settings.host_delay_seconds,
-        breaker=Limits(
+        breaker=BreakerLimits(
             failures=settings.breaker_failures,
             open_ms=round(settings.breaker_open_seconds * 1000),
             refusals=settings.breaker_refusals,

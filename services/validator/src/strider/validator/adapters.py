@@ -6,10 +6,10 @@ nothing to splice, and the event is said as it is.
 
 from __future__ import annotations
 
-from strider.contracts.codec import Codec, Encoded
+from strider.contracts.avro.codec import Codec, EncodedMessage
+from strider.contracts.avro.splice import Splicer
 from strider.contracts.generated.events import PageParsed, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED
-from strider.contracts.splice import Splicer
 from strider.runtime.ports import Record
 
 from .core import Rules
@@ -24,7 +24,7 @@ class SplicedPages:
             codec, part=PAGES_PARSED, whole=PAGES_VALIDATED
         )
 
-    def join(self, page: PageParsed, record: Record, verdict: Verdict) -> Encoded | None:
+    def join(self, page: PageParsed, record: Record, verdict: Verdict) -> EncodedMessage | None:
         """Give the validated page's bytes; None where the page did not come as bytes."""
         value = record.value
         if not isinstance(value, bytes):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from strider.contracts.codec import Encoded
+from strider.contracts.avro.codec import EncodedMessage
+from strider.contracts.generated.enums import ParseOutcome
 from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, Verdict
 from strider.contracts.generated.topics import (
     PAGES_PARSED,
@@ -16,8 +17,14 @@ from strider.contracts.generated.topics import (
     PAGES_VALIDATED,
     VALIDATOR_DLQ,
 )
-from strider.contracts.generated.words import ParseOutcome
-from strider.contracts.parts import LAST, MORE, closes_for, closing, has_more, may_follow_others
+from strider.contracts.multipart_pages import (
+    LAST_PART_HEADERS,
+    MORE_PARTS_HEADERS,
+    closing_headers,
+    closing_reason,
+    follows_other_parts,
+    has_more_parts,
+)
 from strider.runtime.effects import NOTHING, Effects, Reads, Say
 from strider.runtime.lastwords import closing_of
 from strider.runtime.lastwords import rejection_of as rejection_from_headers
@@ -47,7 +54,7 @@ _log = logger("validator")
 class Pages(Protocol):
     """Who puts a page and its verdict together."""
 
-    def join(self, page: PageParsed, record: Record, verdict: Verdict) -> Encoded | None:
+    def join(self, page: PageParsed, record: Record, verdict: Verdict) -> EncodedMessage | None:
         """Give the validated page's bytes; None where it is to be written from the event."""
 
 
@@ -66,7 +73,7 @@ class Validator:
 
     async def on_page_parsed(self, page: PageParsed, record: Record) -> Effects:
         """Judge one page; what only closes an entry is handed on, behind the parts that came before it."""
-        if reason := closes_for(record.headers):
+        if reason := closing_reason(record.headers):
             return Effects((self._closing(page, reason),), outcome=reason)
         judgement = judge(page, self._rules)
         version, now_ms = self._rules_version, self._now_ms()
@@ -77,12 +84,18 @@ class Validator:
         verdict = verdict_of(judgement, rules_version=version, now_ms=now_ms)
         validated = PageValidated(page=page, verdict=verdict)
         encoded = self._pages.join(page, record, verdict)
-        further = MORE if has_more(record.headers) else LAST if may_follow_others(record.headers) else ()
+        further = (
+            MORE_PARTS_HEADERS
+            if has_more_parts(record.headers)
+            else LAST_PART_HEADERS
+            if follows_other_parts(record.headers)
+            else ()
+        )
         return Effects((Say(PAGES_VALIDATED, validated, further, encoded=encoded),), outcome=judgement.status)
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Speak for a page that could not be judged, so that its entry settles; the last part does it."""
-        if has_more(record.headers):
+        if has_more_parts(record.headers):
             return NOTHING
         rejected = rejection_from_headers(record, reason, service=SERVICE, now_ms=self._now_ms())
         if rejected is None:
@@ -92,13 +105,13 @@ class Validator:
 
     def _rejection(self, rejected: PageRejected, record: Record, *, outcome: str = "done") -> Effects:
         """Say that a page is none. Where parts of it may have come before, what closes it follows them."""
-        if has_more(record.headers):
-            return Effects((Say(PAGES_REJECTED, rejected, MORE),), outcome=outcome)
-        if not may_follow_others(record.headers) and rejected.parse_outcome not in _BY_CHANCE:
+        if has_more_parts(record.headers):
+            return Effects((Say(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), outcome=outcome)
+        if not follows_other_parts(record.headers) and rejected.parse_outcome not in _BY_CHANCE:
             return Effects((Say(PAGES_REJECTED, rejected),), outcome=outcome)
         closes = self._closing(closing_of(rejected), rejected.rejection_reason)
-        return Effects((Say(PAGES_REJECTED, rejected, MORE),), close=(closes,), outcome=outcome)
+        return Effects((Say(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), close=(closes,), outcome=outcome)
 
     def _closing(self, page: PageParsed, reason: str) -> Say:
         verdict = closing_verdict(reason, rules_version=self._rules_version, now_ms=self._now_ms())
-        return Say(PAGES_VALIDATED, PageValidated(page=page, verdict=verdict), closing(reason))
+        return Say(PAGES_VALIDATED, PageValidated(page=page, verdict=verdict), closing_headers(reason))

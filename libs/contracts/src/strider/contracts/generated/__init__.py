@@ -1,1 +1,1 @@
-"""What is made of the declarations. Generated from `schemas/` by `python -m strider.contracts.generator`; do not edit."""
+"""What is made of the declarations. Generated from `schemas/` by `python -m strider.contracts.codegen`; do not edit."""

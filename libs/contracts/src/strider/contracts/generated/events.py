@@ -1,6 +1,6 @@
 """Every event, and every record inside of one, as a class.
 
-Generated from `schemas/` by `python -m strider.contracts.generator`; do not edit.
+Generated from `schemas/` by `python -m strider.contracts.codegen`; do not edit.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Final, Self
 
-from strider.contracts.making import swift
+from strider.contracts.fast_dataclass import fast_dataclass
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AdaptiveRecorded:
     """Change rate and recrawl interval of a source: the latest state, by source."""
 
@@ -86,7 +86,7 @@ class AdaptiveRecorded:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CrawlSpecDeclared:
     """The settings of a run. Content-addressed, so it never changes: published and acknowledged before the
     first event that names it."""
@@ -321,7 +321,7 @@ class CrawlSpecDeclared:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class DeadLetter:
     """A message that could not be handled, with all that is needed to look at it and to send it again; or
     a range of messages that was lost unread."""
@@ -448,7 +448,7 @@ class DeadLetter:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class EchoRequested:
     """A request for an echo. The smallest event; the examples use it."""
 
@@ -482,7 +482,7 @@ class EchoRequested:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Echoed:
     """The echo of one request."""
 
@@ -520,7 +520,7 @@ class Echoed:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class EntryRecorded:
     """Latest state of one URL of one job in the frontier. Working sets are rebuilt from it. A tombstone
     deletes it."""
@@ -700,7 +700,7 @@ class EntryRecorded:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class FetchCompleted:
     """Outcome of a request: for every marked request, what the scheduler needs for its next decision.
     Published after the page."""
@@ -957,7 +957,7 @@ class FetchCompleted:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class FetchRequested:
     """One request to be made now, under a lease. For pages and robots.txt alike, and for the renderer."""
 
@@ -1109,7 +1109,7 @@ class FetchRequested:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class HostRecorded:
     """State of a group (clock, blocks and circuit breaker), or of one origin's robots.txt under a key of
     its own. It survives restarts."""
@@ -1312,7 +1312,7 @@ class HostRecorded:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class JobEvent:
     """A command about a job, a run or a host, or a fact about it. Every scheduler reads all of them."""
 
@@ -1422,7 +1422,7 @@ class JobEvent:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class LinksDiscovered:
     """URLs for the frontier, for one shard: the accepted links of all pages of a poll batch. Parallel
     arrays: one item a link in `urls` and its companions, one item a page (or seed, or redirect) in those
@@ -1552,7 +1552,7 @@ class LinksDiscovered:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PageFetched:
     """A response with a body, as received. Inline where the event stays within 512 KiB, else by reference
     into the object store."""
@@ -1761,7 +1761,7 @@ class PageFetched:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Product:
     """One product that a page offers. Each attribute's source and confidence stand in two maps by
     attribute name."""
@@ -1895,7 +1895,7 @@ class Product:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PageParsed:
     """The content of a document: text, metadata, links, records; or why there is none. Links and entries
     travel as parallel arrays."""
@@ -2378,7 +2378,7 @@ class PageParsed:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PageRejected:
     """A page that is not content, with the reason. Also published by a pipeline service that gives up a
     page, from the message's headers; fields that are not in them are empty then."""
@@ -2577,7 +2577,7 @@ class PageRejected:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PageSettled:
     """A page was processed by every service: its links are acknowledged by the broker. Closes the entry of
     the same execution and fetch sequence, and carries the input of recrawl decisions."""
@@ -2724,7 +2724,7 @@ class PageSettled:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Verdict:
     """The validator's verdict on a page: the second half of a validated page."""
 
@@ -2778,7 +2778,7 @@ class Verdict:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PageValidated:
     """A page that is content: the parsed page as it was written, then the verdict. Avro is plain
     concatenation, so the validator splices and never re-encodes; no third field may ever come between or
@@ -2806,7 +2806,7 @@ class PageValidated:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class SchemaDeclared:
     """A writer's schema; published and acknowledged before the first message with it."""
 
@@ -2845,7 +2845,7 @@ class SchemaDeclared:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class SeedSubmitted:
     """A URL to crawl. The public way in: only `url` is required, and a plain JSON document will do."""
 
@@ -2977,7 +2977,7 @@ class SeedSubmitted:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class SourceSaved:
     """A website to watch: its latest state, by source id. A tombstone deletes it."""
 
@@ -3107,7 +3107,7 @@ class SourceSaved:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TallyKept:
     """How many echoes a host has had: the latest state, by host."""
 
@@ -3150,7 +3150,7 @@ class TallyKept:
         )
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class UrlsDecided:
     """Why URLs were not crawled, or not stored: one message a page or batch, one item a URL in the
     parallel arrays."""

@@ -1,6 +1,6 @@
 """Every topic: the only place in code where a topic's name stands.
 
-Generated from `schemas/` by `python -m strider.contracts.generator`; do not edit.
+Generated from `schemas/` by `python -m strider.contracts.codegen`; do not edit.
 """
 
 from __future__ import annotations
@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from strider.contracts.partitioning import key_partition
-from strider.contracts.partitioning import shard_of_host
-from strider.contracts.topic import Reader, Topic
+from strider.contracts.partitioning import key_partition, shard_of_host
+from strider.contracts.topic import Topic, TopicReader
 from strider.contracts.urlhost import host_of_url
 
 from .events import (
     AdaptiveRecorded,
     CrawlSpecDeclared,
     DeadLetter,
-    EchoRequested,
     Echoed,
+    EchoRequested,
     EntryRecorded,
     FetchCompleted,
     FetchRequested,
@@ -274,9 +273,7 @@ ADAPTIVE_STATE: Final[Topic[AdaptiveRecorded]] = Topic(
     },
     key_of=_key_of_adaptive_state,
     shard_of=_shard_of_adaptive_state,
-    read_by=(
-        Reader("scheduler", mode="table"),
-    ),
+    read_by=(TopicReader("scheduler", mode="table"),),
     transactional=True,
     key_name="source_id",
 )
@@ -302,9 +299,7 @@ API_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
+    read_by=(TopicReader("indexer", group="indexer"),),
     transactional=False,
     key_name="key",
 )
@@ -332,13 +327,13 @@ CRAWL_SPECS: Final[Topic[CrawlSpecDeclared]] = Topic(
     },
     key_of=_key_of_crawl_specs,
     read_by=(
-        Reader("link-ingestion", mode="table"),
-        Reader("scheduler", mode="table"),
-        Reader("fetcher", mode="table"),
-        Reader("renderer", mode="table"),
-        Reader("parser", mode="table"),
-        Reader("validator", mode="table"),
-        Reader("indexer", mode="table"),
+        TopicReader("link-ingestion", mode="table"),
+        TopicReader("scheduler", mode="table"),
+        TopicReader("fetcher", mode="table"),
+        TopicReader("renderer", mode="table"),
+        TopicReader("parser", mode="table"),
+        TopicReader("validator", mode="table"),
+        TopicReader("indexer", mode="table"),
     ),
     transactional=False,
     key_name="crawl_spec_id",
@@ -391,9 +386,7 @@ ECHO_REQUESTS: Final[Topic[EchoRequested]] = Topic(
     },
     key_of=_key_of_echo_requests,
     shard_of=_shard_of_echo_requests,
-    read_by=(
-        Reader("echo", group="echo"),
-    ),
+    read_by=(TopicReader("echo", group="echo"),),
     transactional=False,
     key_name="host",
 )
@@ -420,9 +413,7 @@ ECHOES: Final[Topic[Echoed]] = Topic(
     },
     key_of=_key_of_echoes,
     shard_of=_shard_of_echoes,
-    read_by=(
-        Reader("tally", group="tally", sharded=True),
-    ),
+    read_by=(TopicReader("tally", group="tally", sharded=True),),
     transactional=False,
     key_name="host",
 )
@@ -449,9 +440,7 @@ FETCH_REQUESTS: Final[Topic[FetchRequested]] = Topic(
     },
     key_of=_key_of_fetch_requests,
     shard_of=_shard_of_fetch_requests,
-    read_by=(
-        Reader("fetcher", group="fetcher", gates="release"),
-    ),
+    read_by=(TopicReader("fetcher", group="fetcher", gates="release"),),
     transactional=False,
     key_name="group",
 )
@@ -477,9 +466,7 @@ FETCHER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
+    read_by=(TopicReader("indexer", group="indexer"),),
     transactional=False,
     key_name="key",
 )
@@ -508,9 +495,9 @@ FETCHES_COMPLETED: Final[Topic[FetchCompleted]] = Topic(
     shard_of=_shard_of_fetches_completed,
     headers_of=_headers_of_fetches_completed,
     read_by=(
-        Reader("scheduler", group="scheduler", sharded=True, gates="shard"),
-        Reader("indexer", group="indexer"),
-        Reader("insights", group="insights"),
+        TopicReader("scheduler", group="scheduler", sharded=True, gates="shard"),
+        TopicReader("indexer", group="indexer"),
+        TopicReader("insights", group="insights"),
     ),
     transactional=False,
     key_name="group",
@@ -549,8 +536,8 @@ FRONTIER: Final[Topic[EntryRecorded]] = Topic(
     key_of=_key_of_frontier,
     shard_of=_shard_of_frontier,
     read_by=(
-        Reader("scheduler", mode="table"),
-        Reader("indexer", group="indexer"),
+        TopicReader("scheduler", mode="table"),
+        TopicReader("indexer", group="indexer"),
     ),
     transactional=True,
     key_name="job_id/url_key",
@@ -583,8 +570,8 @@ HOSTS: Final[Topic[HostRecorded]] = Topic(
     key_of=_key_of_hosts,
     shard_of=_shard_of_hosts,
     read_by=(
-        Reader("scheduler", mode="table"),
-        Reader("indexer", group="indexer"),
+        TopicReader("scheduler", mode="table"),
+        TopicReader("indexer", group="indexer"),
     ),
     transactional=True,
     key_name="origin or group",
@@ -611,9 +598,7 @@ INDEXER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
+    read_by=(TopicReader("indexer", group="indexer"),),
     transactional=False,
     key_name="key",
 )
@@ -639,9 +624,7 @@ INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
+    read_by=(TopicReader("indexer", group="indexer"),),
     transactional=False,
     key_name="key",
 )
@@ -668,8 +651,8 @@ JOB_EVENTS: Final[Topic[JobEvent]] = Topic(
     },
     key_of=_key_of_job_events,
     read_by=(
-        Reader("scheduler", mode="whole"),
-        Reader("indexer", group="indexer"),
+        TopicReader("scheduler", mode="whole"),
+        TopicReader("indexer", group="indexer"),
     ),
     transactional=False,
     key_name="job_id or group",
@@ -696,9 +679,7 @@ LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
+    read_by=(TopicReader("indexer", group="indexer"),),
     transactional=False,
     key_name="key",
 )
@@ -724,9 +705,7 @@ LINKS_DISCOVERED: Final[Topic[LinksDiscovered]] = Topic(
         "retention.ms": "604800000",
     },
     key_of=_key_of_links_discovered,
-    read_by=(
-        Reader("scheduler", group="scheduler", sharded=True),
-    ),
+    read_by=(TopicReader("scheduler", group="scheduler", sharded=True),),
     transactional=False,
     key_name="shard",
 )
@@ -757,9 +736,9 @@ PAGES_FETCHED: Final[Topic[PageFetched]] = Topic(
     key_of=_key_of_pages_fetched,
     headers_of=_headers_of_pages_fetched,
     read_by=(
-        Reader("parser", group="parser", gates="release"),
-        Reader("parser", group="parser-shadow"),
-        Reader("indexer", group="indexer-archive"),
+        TopicReader("parser", group="parser", gates="release"),
+        TopicReader("parser", group="parser-shadow"),
+        TopicReader("indexer", group="indexer-archive"),
     ),
     transactional=False,
     key_name="url_key",
@@ -797,9 +776,7 @@ PAGES_PARSED: Final[Topic[PageParsed]] = Topic(
     key_of=_key_of_pages_parsed,
     shard_of=_shard_of_pages_parsed,
     headers_of=_headers_of_pages_parsed,
-    read_by=(
-        Reader("validator", group="validator", sharded=True, gates="release"),
-    ),
+    read_by=(TopicReader("validator", group="validator", sharded=True, gates="release"),),
     transactional=False,
     key_name="group",
     headers={
@@ -836,9 +813,7 @@ PAGES_PARSED_SHADOW: Final[Topic[PageParsed]] = Topic(
     key_of=_key_of_pages_parsed_shadow,
     shard_of=_shard_of_pages_parsed_shadow,
     headers_of=_headers_of_pages_parsed_shadow,
-    read_by=(
-        Reader("person", mode="whole"),
-    ),
+    read_by=(TopicReader("person", mode="whole"),),
     transactional=False,
     key_name="group",
     headers={
@@ -877,8 +852,8 @@ PAGES_REJECTED: Final[Topic[PageRejected]] = Topic(
     shard_of=_shard_of_pages_rejected,
     headers_of=_headers_of_pages_rejected,
     read_by=(
-        Reader("link-ingestion", group="link-ingestion-pages", sharded=True, gates="release"),
-        Reader("indexer", group="indexer", gates="release"),
+        TopicReader("link-ingestion", group="link-ingestion-pages", sharded=True, gates="release"),
+        TopicReader("indexer", group="indexer", gates="release"),
     ),
     transactional=False,
     key_name="group",
@@ -914,8 +889,8 @@ PAGES_SETTLED: Final[Topic[PageSettled]] = Topic(
     shard_of=_shard_of_pages_settled,
     headers_of=_headers_of_pages_settled,
     read_by=(
-        Reader("scheduler", group="scheduler", sharded=True, gates="shard"),
-        Reader("insights", group="insights"),
+        TopicReader("scheduler", group="scheduler", sharded=True, gates="shard"),
+        TopicReader("insights", group="insights"),
     ),
     transactional=False,
     key_name="group",
@@ -954,8 +929,8 @@ PAGES_VALIDATED: Final[Topic[PageValidated]] = Topic(
     shard_of=_shard_of_pages_validated,
     headers_of=_headers_of_pages_validated,
     read_by=(
-        Reader("link-ingestion", group="link-ingestion-pages", sharded=True, gates="release"),
-        Reader("indexer", group="indexer", gates="release"),
+        TopicReader("link-ingestion", group="link-ingestion-pages", sharded=True, gates="release"),
+        TopicReader("indexer", group="indexer", gates="release"),
     ),
     transactional=False,
     key_name="page.group",
@@ -988,9 +963,7 @@ PARSER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
+    read_by=(TopicReader("indexer", group="indexer"),),
     transactional=False,
     key_name="key",
 )
@@ -1017,9 +990,7 @@ RENDER_REQUESTS: Final[Topic[FetchRequested]] = Topic(
     },
     key_of=_key_of_render_requests,
     shard_of=_shard_of_render_requests,
-    read_by=(
-        Reader("renderer", group="renderer"),
-    ),
+    read_by=(TopicReader("renderer", group="renderer"),),
     transactional=False,
     key_name="group",
 )
@@ -1045,9 +1016,7 @@ RENDERER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
+    read_by=(TopicReader("indexer", group="indexer"),),
     transactional=False,
     key_name="key",
 )
@@ -1073,9 +1042,7 @@ SCHEDULER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
+    read_by=(TopicReader("indexer", group="indexer"),),
     transactional=False,
     key_name="key",
 )
@@ -1088,8 +1055,32 @@ SCHEMAS: Final[Topic[SchemaDeclared]] = Topic(
     description="Schemas that messages are written with, by fingerprint. Declared before the first message.",
     partitioner="key",
     cleanup="compact",
-    writers=("link-ingestion", "scheduler", "fetcher", "renderer", "parser", "validator", "indexer", "insights", "api", "echo", "tally"),
-    readers=("link-ingestion", "scheduler", "fetcher", "renderer", "parser", "validator", "indexer", "insights", "api", "echo", "tally"),
+    writers=(
+        "link-ingestion",
+        "scheduler",
+        "fetcher",
+        "renderer",
+        "parser",
+        "validator",
+        "indexer",
+        "insights",
+        "api",
+        "echo",
+        "tally",
+    ),
+    readers=(
+        "link-ingestion",
+        "scheduler",
+        "fetcher",
+        "renderer",
+        "parser",
+        "validator",
+        "indexer",
+        "insights",
+        "api",
+        "echo",
+        "tally",
+    ),
     max_bytes=262_144,
     partitions=1,
     compression="zstd",
@@ -1103,17 +1094,17 @@ SCHEMAS: Final[Topic[SchemaDeclared]] = Topic(
     },
     key_of=_key_of_schemas,
     read_by=(
-        Reader("link-ingestion", mode="table"),
-        Reader("scheduler", mode="table"),
-        Reader("fetcher", mode="table"),
-        Reader("renderer", mode="table"),
-        Reader("parser", mode="table"),
-        Reader("validator", mode="table"),
-        Reader("indexer", mode="table"),
-        Reader("insights", mode="table"),
-        Reader("api", mode="table"),
-        Reader("echo", mode="table"),
-        Reader("tally", mode="table"),
+        TopicReader("link-ingestion", mode="table"),
+        TopicReader("scheduler", mode="table"),
+        TopicReader("fetcher", mode="table"),
+        TopicReader("renderer", mode="table"),
+        TopicReader("parser", mode="table"),
+        TopicReader("validator", mode="table"),
+        TopicReader("indexer", mode="table"),
+        TopicReader("insights", mode="table"),
+        TopicReader("api", mode="table"),
+        TopicReader("echo", mode="table"),
+        TopicReader("tally", mode="table"),
     ),
     transactional=False,
     key_name="fingerprint",
@@ -1140,9 +1131,7 @@ SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_seeds_submitted,
-    read_by=(
-        Reader("link-ingestion", group="link-ingestion-seeds"),
-    ),
+    read_by=(TopicReader("link-ingestion", group="link-ingestion-seeds"),),
     transactional=False,
     key_name="host of url",
 )
@@ -1169,9 +1158,7 @@ SOURCES: Final[Topic[SourceSaved]] = Topic(
         "min.cleanable.dirty.ratio": "0.2",
     },
     key_of=_key_of_sources,
-    read_by=(
-        Reader("scheduler", mode="table"),
-    ),
+    read_by=(TopicReader("scheduler", mode="table"),),
     transactional=False,
     key_name="source_id",
 )
@@ -1202,9 +1189,7 @@ TALLIES: Final[Topic[TallyKept]] = Topic(
     },
     key_of=_key_of_tallies,
     shard_of=_shard_of_tallies,
-    read_by=(
-        Reader("tally", mode="table"),
-    ),
+    read_by=(TopicReader("tally", mode="table"),),
     transactional=True,
     key_name="host",
 )
@@ -1255,9 +1240,7 @@ URLS_DECIDED: Final[Topic[UrlsDecided]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_urls_decided,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
+    read_by=(TopicReader("indexer", group="indexer"),),
     transactional=False,
     key_name="url_key",
 )
@@ -1283,9 +1266,7 @@ VALIDATOR_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(
-        Reader("indexer", group="indexer"),
-    ),
+    read_by=(TopicReader("indexer", group="indexer"),),
     transactional=False,
     key_name="key",
 )

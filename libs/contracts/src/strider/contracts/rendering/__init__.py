@@ -4,8 +4,8 @@ Each function turns the registry into text and reads nothing but what ships with
 that an installed command renders the same as the repository's own check.
 """
 
-from .asyncapi_document import asyncapi
-from .markdown_table import markdown
-from .strimzi_topics import strimzi
+from strider.contracts.codegen.asyncapi import render_asyncapi
+from strider.contracts.codegen.markdown import render_markdown
+from strider.contracts.codegen.strimzi import render_strimzi
 
-__all__ = ["asyncapi", "markdown", "strimzi"]
+__all__ = ["render_asyncapi", "render_markdown", "render_strimzi"]

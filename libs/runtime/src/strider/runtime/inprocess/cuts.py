@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from strider.contracts.codec_unwritten import written
+from strider.contracts.avro.deferred_encoding import encoded_bytes
 from strider.runtime.ports import TopicPartition
 
 from .broker import Broker
@@ -239,12 +239,12 @@ class CutFile:
 
 def _row(record: Stored) -> tuple[object, ...]:
     topic, partition, offset, timestamp, key, value, headers = record
-    return topic, partition, offset, timestamp, key, written(value), _text(headers)
+    return topic, partition, offset, timestamp, key, encoded_bytes(value), _text(headers)
 
 
 def _table_row(record: Stored) -> tuple[object, ...]:
     topic, partition, offset, timestamp, key, value, headers = record
-    return topic, partition, key, offset, timestamp, written(value), _text(headers)
+    return topic, partition, key, offset, timestamp, encoded_bytes(value), _text(headers)
 
 
 def _text(headers: Sequence[tuple[str, bytes]]) -> str:

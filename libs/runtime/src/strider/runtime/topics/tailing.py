@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from strider.contracts import DecodeError, Topic, UnknownSchema
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
 from strider.runtime.errors import StartRefused
 from strider.runtime.loop_ports import SchemaSource
 from strider.runtime.ports import Bus, Consumer, Record, TopicPartition

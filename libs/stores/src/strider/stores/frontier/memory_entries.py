@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Final
 
+from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import entry_id, key_fingerprint
-from strider.contracts.making import changed
+from strider.contracts.ids import entry_id, key_fingerprint
 
 from .memory_groups import Groups
 from .memory_parked import Parked
@@ -267,7 +267,7 @@ def shown(slot: Slot) -> EntryRecorded:
 
 def sequenced(entry: EntryRecorded, sequence: int) -> EntryRecorded:
     """Give an entry the number of its latest fetch."""
-    return changed(entry, fetch_sequence=sequence)
+    return replace_fields(entry, fetch_sequence=sequence)
 
 
 def known(entries: Entries, questions: Sequence[Question], now_ms: int) -> list[Known]:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import seen_scope
-from strider.contracts.making import changed
+from strider.contracts.ids import seen_scope
 
 from .packing import NOTHING_RARE, RARE, Own, Rare, Shape, as_bytes, rare_of, shape_of
 from .rules import rank_of
@@ -74,7 +74,7 @@ class Recorded(NamedTuple):
 
     def entry(self) -> EntryRecorded:
         """Make the event."""
-        return changed(
+        return replace_fields(
             self.mould.like,
             url_key=_text(self.url_key),
             url=_text(self.url),

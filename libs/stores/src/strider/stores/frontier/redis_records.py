@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import entry_digest, key_fingerprint, raw_entry_id
+from strider.contracts.ids import entry_id_bytes, entry_id_of_bytes, key_fingerprint
 
 from .packing import NOTHING_RARE, QUEUED, pack_own
 from .ports import (
@@ -74,7 +74,7 @@ def digits(fingerprint: int) -> bytes:
 
 def raw_id(entry: EntryRecorded) -> bytes:
     """Name an entry in 16 bytes."""
-    return raw_entry_id(entry.job_id, entry.url_key)
+    return entry_id_bytes(entry.job_id, entry.url_key)
 
 
 def accepted_bytes(accepted: Iterable[Accepted], names: Names, scopes: Scopes) -> bytes:
@@ -84,7 +84,7 @@ def accepted_bytes(accepted: Iterable[Accepted], names: Names, scopes: Scopes) -
     for each in accepted:
         entry = each.entry
         group, token, tail = _bytes(entry.group), _bytes(entry.seed_token), pack(entry)
-        name, fingerprint = raw_entry_id(entry.job_id, entry.url_key), digits(each.fingerprint)
+        name, fingerprint = entry_id_bytes(entry.job_id, entry.url_key), digits(each.fingerprint)
         head = _ACCEPTED.pack(QUEUED, number(each.seen_scope), name, fingerprint, len(group))
         if token:
             parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
@@ -103,7 +103,7 @@ def recorded_bytes(recorded: Iterable[Recorded], names: Names, scopes: Scopes, *
             numbers = kept[mould] = (*names.packers[mould.shape], scopes.number(mould.scope))
         shape, execution, scope = numbers
         tail = pack_own(each.own, rare=rare, queue=each.queue, shape=shape, execution=execution)
-        name, fingerprint = entry_digest(mould.job, url_key), digits(key_fingerprint(url_key))
+        name, fingerprint = entry_id_of_bytes(mould.job, url_key), digits(key_fingerprint(url_key))
         head = _ACCEPTED.pack(phase, scope, name, fingerprint, len(group))
         if rare is not NOTHING_RARE and (token := _bytes(each.seed_token)):
             parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from strider.contracts.generated.enums import EntryReason
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.generated.words import EntryReason
 
 from .values import Room
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.making import swift
 
 
 class Standing(StrEnum):
@@ -24,7 +24,7 @@ class Standing(StrEnum):
     """Queued, parked, leased, or on its way round the ring."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Question:
     """Is this entry known? Seeds ask too, for their token."""
 
@@ -36,7 +36,7 @@ class Question:
     """64 bits of the URL key."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Known:
     """What is known of an entry."""
 
@@ -48,7 +48,7 @@ class Known:
     """The seed that opened it last; empty for links and for what was forgotten."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Accepted:
     """An entry to be queued, whose truth is committed."""
 
@@ -57,7 +57,7 @@ class Accepted:
     fingerprint: int
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Seen:
     """A URL that was refused for good: it is not asked about again."""
 
@@ -90,7 +90,7 @@ class LeaseState(StrEnum):
     STARTED = "started"
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Lease:
     """One request that may be made for an entry."""
 
@@ -103,7 +103,7 @@ class Lease:
     state: LeaseState = LeaseState.ISSUED
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Release:
     """What one look at the queues of a shard gave."""
 
@@ -118,7 +118,7 @@ class Release:
     left some); None where nothing waits for time alone."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Swap:
     """Give a lease's place to another request of the group: robots.txt comes before pages."""
 
@@ -127,7 +127,7 @@ class Swap:
     """What is asked instead; never queued, its lease lives alone."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Freed:
     """A request has ended: its group may have the next one, after the delay."""
 
@@ -162,7 +162,7 @@ class Fate(StrEnum):
     """It is over untried: a link to it counts as new."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Conclusion:
     """The fate of an entry, whose truth is committed; ends the lease that is named.
 
@@ -176,7 +176,7 @@ class Conclusion:
     lease_id: str = ""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class GroupState:
     """What holds for a group: set whole by the owner, kept apart from its clock.
 
@@ -192,7 +192,7 @@ class GroupState:
     """Moves the clock forwards, never back; 0 leaves it."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Counts:
     """Entries of one execution in one shard."""
 
@@ -201,7 +201,7 @@ class Counts:
     """What the log knew when the shard was rebuilt, and since then: grows only, until it is rebuilt again."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Room:
     """How much of a shard may be queued; what is beyond is parked: only in the log, and known to be there.
 
@@ -218,7 +218,7 @@ class Room:
     """So many are queued however full the store is, or the crawl would stand where other things fill it."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Figures:
     """How full a shard is."""
 
@@ -250,7 +250,7 @@ class Place(StrEnum):
     RING = "ring"
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Scan:
     """A part of the open entries of a shard."""
 
@@ -260,7 +260,7 @@ class Scan:
     now_ms: int
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Taken:
     """Answer to taking a shard."""
 
@@ -286,7 +286,7 @@ class Marked(StrEnum):
     """Expired, superseded, or started by somebody else: drop it, the lease's own end repairs it."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Mark:
     """Answer to marking a lease."""
 

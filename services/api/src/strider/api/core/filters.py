@@ -9,7 +9,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
-from strider.urls import Refused, as_found, host, key_of, registrable_domain, url_hash
+from strider.urls import RefusedUrl, host_of, registrable_domain, to_wire_url, url_hash, url_key_of
 
 _KEY: Final = re.compile(r"[0-9a-f]{64}")
 _SHOWN_CHARACTERS: Final = 60
@@ -55,11 +55,11 @@ def check_names(given: Sequence[str], known: Sequence[str]) -> None:
 
 def url_to_key(url: str) -> str:
     """Return the key of a URL, in any notation."""
-    found = as_found(url)
-    if isinstance(found, Refused):
+    found = to_wire_url(url)
+    if isinstance(found, RefusedUrl):
         detail = f" ({found.detail})" if found.detail else ""
         raise InvalidFilterError("url", f"{found.reason}{detail}")
-    return url_hash(key_of(found))
+    return url_hash(url_key_of(found))
 
 
 def key_filter(key: str) -> str:
@@ -71,8 +71,12 @@ def key_filter(key: str) -> str:
 
 def host_filter(name: str, text: str) -> tuple[str, str]:
     """Return a host as in URLs, and its registrable domain."""
-    found = as_found(f"http://{text}/") if text and not re.search(r"[/\\?#@\s]", text) else Refused("bad_url")
-    if isinstance(found, Refused):
+    found = (
+        to_wire_url(f"http://{text}/")
+        if text and not re.search(r"[/\\?#@\s]", text)
+        else RefusedUrl("bad_url")
+    )
+    if isinstance(found, RefusedUrl):
         raise InvalidFilterError(name, "it is not a host name")
-    plain = host(found)
+    plain = host_of(found)
     return plain, registrable_domain(plain)

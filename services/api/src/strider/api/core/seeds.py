@@ -11,19 +11,19 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from strider.contracts.crawl_specs import job_id_of_seed
+from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import SeedSubmitted
-from strider.contracts.generated.words import DecisionReason
-from strider.contracts.specs import job_of
 from strider.urls import (
-    BadPattern,
-    Refused,
+    InvalidPattern,
+    RefusedUrl,
     address_refusal,
-    as_found,
     compile_patterns,
-    host,
     host_kind,
-    key_of,
+    host_of,
+    to_wire_url,
     url_hash,
+    url_key_of,
 )
 
 BAD_SEED: Final = DecisionReason.BAD_SEED
@@ -83,12 +83,12 @@ def validate_seed(seed: SeedSubmitted, *, allow_private: bool) -> SeedResult:
     """Return whether a seed can be crawled, as far as the seed alone decides it."""
     if fault := _pattern_fault(seed):
         return refused(seed.url, BAD_SEED, fault)
-    found = as_found(seed.url)
-    if isinstance(found, Refused):
+    found = to_wire_url(seed.url)
+    if isinstance(found, RefusedUrl):
         return refused(seed.url, found.reason, _detail(found, seed.url))
-    if blocked := address_refusal(host_kind(host(found)), allow_private=allow_private):
+    if blocked := address_refusal(host_kind(host_of(found)), allow_private=allow_private):
         return refused(seed.url, blocked.reason, blocked.detail)
-    return SeedResult(found, accepted=True, url_key=url_hash(key_of(found)), job_id=job_of(seed))
+    return SeedResult(found, accepted=True, url_key=url_hash(url_key_of(found)), job_id=job_id_of_seed(seed))
 
 
 def refused(url: str, reason: str, detail: str) -> SeedResult:
@@ -115,14 +115,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _pattern_fault(seed: SeedSubmitted) -> str:
     for name in ("include", "exclude"):
         bad = compile_patterns(getattr(seed, name))
-        if isinstance(bad, BadPattern):
+        if isinstance(bad, InvalidPattern):
             return f"{name}: {bad.pattern!r:.100}: {bad.detail}"
     return ""
 
 
-def _detail(refusal: Refused, text: str) -> str:
+def _detail(refusal: RefusedUrl, text: str) -> str:
     """Suggest the scheme, where only that is missing."""
     if refusal.reason != BAD_URL or "://" in text:
         return refusal.detail
-    guess = as_found(f"https://{text.strip()}")
-    return refusal.detail if isinstance(guess, Refused) else f"without a scheme; did you mean {guess}?"
+    guess = to_wire_url(f"https://{text.strip()}")
+    return refusal.detail if isinstance(guess, RefusedUrl) else f"without a scheme; did you mean {guess}?"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.events import FetchRequested
-from strider.contracts.generated.words import ErrorClass
 from strider.fetcher.core import (
     Answer,
     Failed,
@@ -23,11 +23,11 @@ from strider.fetcher.core import (
     url_refusal,
 )
 from strider.fetcher.settings import FetcherSettings
-from strider.politeness.windows import Windows
+from strider.politeness.rate_window import RateWindows
 from strider.runtime.own_version import own_version
 from strider.runtime.ports import Clock
 from strider.stores.frontier.ports import Marks
-from strider.urls import domain, host
+from strider.urls import domain_of, host_of
 
 from .budget import Budget
 from .course import RequestOptions
@@ -76,8 +76,8 @@ class Asker:
         await self._budget.room()
         via = None
         if url_refusal(request.url, places=ANYWHERE) is None:
-            await self._names.warm(host(request.url))
-            via = None if self.proxies is None else await self.proxies.next(domain(request.url))
+            await self._names.warm(host_of(request.url))
+            via = None if self.proxies is None else await self.proxies.next(domain_of(request.url))
         sent, jar = await self._jars.dressed(request) if request.cookie_jar else (request, ())
         start = await self._leases.start(request)
         if start is None:
@@ -157,7 +157,7 @@ def open_asker(
 
 
 def _rotation(settings: FetcherSettings, tunnels: Tunnels, *, clock: Clock) -> Rotation:
-    windows = Windows(most=settings.proxy_requests_per_second)
+    windows = RateWindows(max_requests=settings.proxy_requests_per_second)
     rotation = Rotation(clock=clock, windows=windows, knock=tunnels.knock)
     rotation.set((proxy_of(url.get_secret_value()), Standing()) for url in settings.proxy_urls)
     return rotation

@@ -10,8 +10,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Final
 
+from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.events import FetchRequested
-from strider.contracts.generated.words import ErrorClass
 from strider.fetcher.core import Head, Proxy
 from strider.runtime.ports import Clock
 

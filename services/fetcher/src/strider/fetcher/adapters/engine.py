@@ -20,7 +20,7 @@ import aiohttp
 from aiohttp.connector import AddrInfoType
 from yarl import URL
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 
 from .encryption import context_of
 from .exchange import CURRENT, Exchange

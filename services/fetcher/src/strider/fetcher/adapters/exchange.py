@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.core import Proxy
 
 from .failures import Failure, Phase

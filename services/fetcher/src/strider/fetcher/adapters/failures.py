@@ -18,7 +18,7 @@ from typing import Final
 from aiohttp import client_exceptions as client
 from aiohttp import http_exceptions as wire
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 
 from .interface import InvalidURL, TransportError, UnsupportedProtocol
 

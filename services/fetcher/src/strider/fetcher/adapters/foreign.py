@@ -12,10 +12,10 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.core import Answer, Failed
 from strider.runtime.ports import Clock
-from strider.urls import host
+from strider.urls import host_of
 
 KEEP_SECONDS: Final = 3600.0
 MOST_KEPT: Final = 1_000
@@ -56,9 +56,11 @@ class ForeignRobots:
         return answer if self._clock.monotonic() < until else None
 
     async def _asked(self, url: str, ask: Ask) -> Answer | Failed:
-        wait_seconds = self._reserve(host(url))
+        wait_seconds = self._reserve(host_of(url))
         if wait_seconds > PATIENCE_SECONDS:
-            return Failed(ErrorClass.TOTAL_TIMEOUT, f"too many are sent to {host(url)} for their robots.txt")
+            return Failed(
+                ErrorClass.TOTAL_TIMEOUT, f"too many are sent to {host_of(url)} for their robots.txt"
+            )
         await self._clock.sleep(wait_seconds)
         answer = await ask()
         if isinstance(answer, Answer) and answer.head.status < 500:  # noqa: PLR2004  # a server's trouble passes

@@ -12,7 +12,7 @@ import re
 from ipaddress import ip_address
 from typing import Final, cast
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.core import Proxy
 
 from .failures import Failure

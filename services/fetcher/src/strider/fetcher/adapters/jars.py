@@ -16,7 +16,7 @@ from strider.fetcher.core import Answer, Cookie, Failed, cookie_header, cookies_
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
-from strider.urls import domain
+from strider.urls import domain_of
 
 MOST_JARS: Final = 10_000
 """Jars in memory, each of one run and domain; the one used longest ago goes first."""
@@ -43,7 +43,7 @@ class Jars:
 
     async def dressed(self, request: FetchRequested) -> tuple[FetchRequested, Sequence[Cookie]]:
         """Give a request its cookies, and the jar that they came from; raises Unavailable."""
-        jar = await self._store.read(request.cookie_jar, domain(request.url))
+        jar = await self._store.read(request.cookie_jar, domain_of(request.url))
         header = cookie_header(jar, url=request.url, now=self._now())
         if not header:
             return request, jar
@@ -70,7 +70,7 @@ class Jars:
         if not added and not gone:
             return False
         try:
-            await self._store.change(request.cookie_jar, domain(request.url), added=added, gone=gone)
+            await self._store.change(request.cookie_jar, domain_of(request.url), added=added, gone=gone)
         except Unavailable as failure:
             _log.warning("Cookies Not Kept", why=failure.detail)
             return False

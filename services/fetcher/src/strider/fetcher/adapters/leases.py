@@ -15,8 +15,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
+from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.events import FetchRequested
-from strider.contracts.making import swift
 from strider.runtime.ports import Clock
 from strider.stores.frontier.ports import Mark, Marked, Marks
 
@@ -28,7 +28,7 @@ KEPT: Final = 10_000
 """Marks without an answer that are remembered; there are as many as messages in hand."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Started:
     """A lease that is ours: the request may be made."""
 
@@ -42,7 +42,7 @@ class Started:
         return self.now_us + round((monotonic - self.asked_at) * 1_000_000)
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class _Asked:
     """A mark that was asked for and not answered."""
 

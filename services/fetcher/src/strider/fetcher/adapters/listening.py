@@ -16,7 +16,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 
 from .exchange import Exchange
 from .failures import Failure

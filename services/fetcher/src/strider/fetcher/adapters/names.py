@@ -20,7 +20,7 @@ from typing import Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.core import Places
 from strider.runtime.ports import Clock
 from strider.urls import registrable_domain

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
+from strider.contracts.generated.enums import ErrorClass, RequestKind
 from strider.contracts.generated.events import FetchRequested
-from strider.contracts.generated.words import ErrorClass, RequestKind
-from strider.contracts.making import changed, swift
 from strider.fetcher.core import (
     Answer,
     Failed,
@@ -32,7 +32,7 @@ from strider.fetcher.core import (
     user_agent_of,
 )
 from strider.runtime.ports import Clock
-from strider.urls import host
+from strider.urls import host_of
 
 from .budget import Budget, Holding
 from .course import Course, RequestOptions
@@ -47,7 +47,7 @@ TIRED_OF_WAITING: Final = 408
 NO_ACCOUNT: Final = Failed(ErrorClass.PROXY_AUTH, "the proxy wants an account")
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Fetched:
     """A request that is over."""
 
@@ -135,24 +135,24 @@ class Requests:
             came_by = course.came_by
             refused = url_refusal(url, places=self._rules.places)
             if refused is not None:
-                return changed(refused, came_by=came_by)
+                return replace_fields(refused, came_by=came_by)
             answer = await self._ask_paced(course, url)
             if isinstance(answer, Failed):
-                return changed(answer, came_by=came_by)
+                return replace_fields(answer, came_by=came_by)
             if request.kind != RequestKind.ROBOTS:
                 return answer
             if not is_redirect(answer.head):
-                return changed(answer, url=url, came_by=came_by)
+                return replace_fields(answer, url=url, came_by=came_by)
             redirect = redirect_of(answer.head, url=url, came_by=came_by, hop=len(came_by), rules=self._rules)
             if redirect.refused:
-                return changed(answer, url=url, came_by=came_by)
+                return replace_fields(answer, url=url, came_by=came_by)
             course.came_by, url = (*came_by, url), redirect.target
 
     async def _ask_paced(self, course: Course, url: str) -> Answer | Failed:
         """Ask where we were sent to; where that is another host, only as often as it bears."""
         if url == course.request.url:
             return await self._ask(course, url)
-        if host(url) == host(course.request.url):
+        if host_of(url) == host_of(course.request.url):
             return await self._ask_again(course, url)
         return await self._foreign.answer(url, lambda: self._ask_again(course, url))
 

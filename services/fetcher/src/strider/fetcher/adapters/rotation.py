@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.core import Answer, Failed, Proxy, Standing
-from strider.politeness.windows import Windows
+from strider.politeness.rate_window import RateWindows
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
@@ -51,7 +51,7 @@ class Seat:
 class Rotation:
     """The proxies of a process, the one that was used longest ago first."""
 
-    def __init__(self, *, clock: Clock, windows: Windows, knock: Knock) -> None:
+    def __init__(self, *, clock: Clock, windows: RateWindows, knock: Knock) -> None:
         self._clock = clock
         self._windows = windows
         self.knock = knock
@@ -89,7 +89,7 @@ class Rotation:
                 if not seat.standing.is_active:
                     continue
                 if self._windows.can_crawl(domain, key, now=now):
-                    self._windows.note(domain, key, now=now)
+                    self._windows.record_request(domain, key, now=now)
                     seat.standing = seat.standing.used(now=self._now())
                     self._seats.move_to_end(key)
                     return seat.proxy

@@ -9,8 +9,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
+from strider.contracts.generated.enums import FetchOutcome
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
-from strider.contracts.generated.words import FetchOutcome
 from strider.runtime.metrics import Metric, Metrics
 from strider.runtime.ports import Clock
 from strider.stores.workers import Counts

@@ -21,7 +21,7 @@ from aiohttp import ClientRequest, ClientTimeout
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import AddrInfoType
 
-from strider.contracts.generated.words import ErrorClass
+from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.core import Proxy
 
 from .exchange import CURRENT

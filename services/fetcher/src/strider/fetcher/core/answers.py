@@ -12,15 +12,15 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
-from strider.contracts.generated.words import ErrorClass
-from strider.contracts.making import swift
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import ErrorClass
 
 _PLACE: Final = b"location"
 _BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 _NO_FIELDS: Final = MappingProxyType[str, str]({})
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Head:
     """Status and headers of an answer."""
 
@@ -68,7 +68,7 @@ def _text(header: tuple[bytes, bytes]) -> str:
         return value.decode("latin-1")
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Answer:
     """An answer that came to its end, or as far as it was wanted."""
 
@@ -85,7 +85,7 @@ class Answer:
     """The URLs that redirected there, where they were followed."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Failed:
     """No answer, or one that nobody may use."""
 
@@ -99,7 +99,7 @@ class Failed:
     """The URLs that redirected to where it failed, where they were followed."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Making:
     """How a request was made, whatever came of it. Times are of the one clock, or differences."""
 

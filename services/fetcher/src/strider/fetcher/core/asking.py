@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
+from strider.contracts.generated.enums import ErrorClass, RequestKind
 from strider.contracts.generated.events import FetchRequested
-from strider.contracts.generated.words import ErrorClass, RequestKind
-from strider.politeness import is_personal
-from strider.urls import host
+from strider.politeness import is_sensitive_header
+from strider.urls import host_of
 
 from .answers import Failed
 from .places import Places
@@ -118,7 +118,7 @@ def url_refusal(url: str, *, places: Places) -> Failed | None:
         scheme = url.partition(":")[0][:40]
         return Failed(ErrorClass.REFUSED_SCHEME, f"only http and https are asked, not {scheme}")
     try:
-        name = host(url)
+        name = host_of(url)
     except ValueError:
         return Failed(ErrorClass.BAD_URL, "the URL has no path")
     refused = places.name_refusal(name)
@@ -144,7 +144,7 @@ def _add(headers: Headers, request: FetchRequested, *, is_foreign: bool) -> None
         lower = name.lower()
         if lower in _OURS or not _NAME.fullmatch(name) or _UNFIT.search(value):
             continue
-        if is_foreign and is_personal(name):
+        if is_foreign and is_sensitive_header(name):
             continue
         if lower == "accept":
             headers[1] = (name, value)

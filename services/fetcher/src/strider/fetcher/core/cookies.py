@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from strider.urls import host, registrable_domain
+from strider.urls import host_of, registrable_domain
 
 from .retryafter import moment_of
 
@@ -69,7 +69,7 @@ def jar_with(jar: Iterable[Cookie], news: Iterable[Cookie], *, now: float) -> tu
 
 def cookie_header(jar: Sequence[Cookie], *, url: str, now: float) -> str:
     """Write what is sent to a URL; empty for nothing. Longer paths come first, then older cookies."""
-    name, path, is_secure = host(url), _path(url), url.startswith("https://")
+    name, path, is_secure = host_of(url), _path(url), url.startswith("https://")
     fitting = [
         cookie
         for cookie in jar
@@ -96,7 +96,7 @@ def _cookie(line: str, *, url: str, now: float) -> Cookie | None:
     if not (name or value) or _UNFIT.search(name + value) or len(f"{name}{value}".encode()) > MOST_BYTES:
         return None
     said = {key.strip().lower(): told.strip() for key, _, told in (part.partition("=") for part in rest)}
-    owner = _owner(said.get("domain", ""), host(url))
+    owner = _owner(said.get("domain", ""), host_of(url))
     is_secure = "secure" in said
     if owner is None or (is_secure and not url.startswith("https://")):
         return None

@@ -10,10 +10,10 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Final
 
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import ErrorCategory, ErrorClass, FetchOutcome, RequestKind
 from strider.contracts.generated.events import FetchCompleted, FetchRequested, PageFetched
 from strider.contracts.generated.topics import FETCHES_COMPLETED
-from strider.contracts.generated.words import ErrorCategory, ErrorClass, FetchOutcome, RequestKind
-from strider.contracts.making import swift
 
 from .answers import Answer, Failed, Head, Making
 from .asking import has_validator
@@ -33,7 +33,7 @@ _ROOM_BYTES: Final = 4 * 1024
 _NO_ONE: Final = Head(0, http_version="")
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Meaning:
     """What is to be said of a request."""
 
@@ -42,7 +42,7 @@ class Meaning:
     """With its body inline; whoever speaks puts a large one elsewhere."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class _Verdict:
     """An outcome in words."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from strider.contracts.generated.words import ErrorCategory, ErrorClass, FetchOutcome
+from strider.contracts.generated.enums import ErrorCategory, ErrorClass, FetchOutcome
 
 _NETWORK: Final = (
     *(ErrorClass.DNS_NOT_FOUND, ErrorClass.DNS_FAILED, ErrorClass.DNS_EMPTY, ErrorClass.DNS_LOOP),

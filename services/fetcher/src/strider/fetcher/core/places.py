@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
-from strider.urls import METADATA, Refused, address_kind, address_refusal, host, host_kind
+from strider.urls import CLOUD_METADATA, RefusedUrl, address_kind, address_refusal, host_kind, host_of
 
 Network = IPv4Network | IPv6Network
 
@@ -25,12 +25,12 @@ class Places:
     ports: frozenset[int] = frozenset()
     """Ports that may be asked; empty for every port."""
 
-    def name_refusal(self, name: str) -> Refused | None:
+    def name_refusal(self, name: str) -> RefusedUrl | None:
         """Judge a host as it stands in a URL."""
         refused = address_refusal(host_kind(name), allow_private=self.allow_private)
         return None if refused is not None and self._is_open(name.strip("[]")) else refused
 
-    def address_refusal(self, address: str) -> Refused | None:
+    def address_refusal(self, address: str) -> RefusedUrl | None:
         """Judge an address as the socket will have it."""
         refused = address_refusal(address_kind(address), allow_private=self.allow_private)
         return None if refused is not None and self._is_open(address) else refused
@@ -40,7 +40,7 @@ class Places:
         return self.allow_private or not self.ports or _port_of(url) in self.ports
 
     def _is_open(self, text: str) -> bool:
-        if not self.networks or address_kind(text) == METADATA:
+        if not self.networks or address_kind(text) == CLOUD_METADATA:
             return False
         try:
             address = ip_address(text.partition("%")[0])
@@ -52,7 +52,7 @@ class Places:
 def _port_of(url: str) -> int:
     """Give the port of a URL as found, in which a scheme's own port never stands."""
     authority = url[url.index("//") + 2 : url.index("/", 8)]
-    name = host(url)
+    name = host_of(url)
     port = authority[len(name) :].lstrip(".").removeprefix(":")
     if port.isdigit():
         return int(port)

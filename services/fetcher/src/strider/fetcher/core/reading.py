@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import ErrorClass, RequestKind
 from strider.contracts.generated.events import FetchRequested
-from strider.contracts.generated.words import ErrorClass, RequestKind
-from strider.contracts.making import swift
 
 from .answers import Failed, Head
 
@@ -35,7 +35,7 @@ _SNIFFED_BYTES: Final = 512
 _OK: Final = range(200, 300)
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Reading:
     """What to do with a body."""
 

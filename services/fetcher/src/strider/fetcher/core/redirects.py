@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from strider.contracts.generated.words import DecisionReason
-from strider.urls import Refused, as_found, host, key_of, url_hash
+from strider.contracts.generated.enums import DecisionReason
+from strider.urls import RefusedUrl, host_of, to_wire_url, url_hash, url_key_of
 
 from .answers import Head
 from .places import Places
@@ -57,17 +57,17 @@ def redirect_of(
         return Redirect(
             refused=DecisionReason.BAD_REDIRECT
         )  # of two that differ one was smuggled in, perhaps
-    target = as_found(location, url)
-    if isinstance(target, Refused):
+    target = to_wire_url(location, url)
+    if isinstance(target, RefusedUrl):
         is_none = target.reason == DecisionReason.BAD_URL
         return Redirect(refused=DecisionReason.BAD_REDIRECT if is_none else target.reason)
     return Redirect(
-        target, url_hash(key_of(target)), _refusal(target, url=url, came_by=came_by, hop=hop, rules=rules)
+        target, url_hash(url_key_of(target)), _refusal(target, url=url, came_by=came_by, hop=hop, rules=rules)
     )
 
 
 def _refusal(target: str, *, url: str, came_by: Sequence[str], hop: int, rules: RedirectRules) -> str:
-    refused = rules.places.name_refusal(host(target))
+    refused = rules.places.name_refusal(host_of(target))
     if refused is not None:
         return refused.reason
     if not rules.places.is_port_open(target):

@@ -11,9 +11,9 @@ import zlib
 from dataclasses import dataclass
 from typing import Final
 
-from strider.politeness.robots import Robots, product_token
-from strider.politeness.robots_bytes import text_of
-from strider.urls import Refused, as_found
+from strider.politeness.robots.decoding import decode_robots
+from strider.politeness.robots.robots_txt import RobotsTxt, product_token
+from strider.urls import RefusedUrl, to_wire_url
 
 from .answers import Answer
 from .reading import ROBOTS_BYTES, encodings
@@ -39,7 +39,7 @@ def robots_text(answer: Answer, *, max_bytes: int = ROBOTS_BYTES) -> tuple[str, 
     """Give the text, and whether something was cut off."""
     content, is_cut = _undone(answer)
     charset = answer.head.field("content-type").partition("charset=")[2].partition(";")[0].strip(" \"'")
-    encoded = text_of(content[:ROBOTS_BYTES], charset=charset).encode("utf-8", "replace")
+    encoded = decode_robots(content[:ROBOTS_BYTES], charset=charset).encode("utf-8", "replace")
     return encoded[:max_bytes].decode("utf-8", "ignore"), is_cut or len(encoded) > max_bytes
 
 
@@ -56,12 +56,12 @@ def wishes_of(text: str, *, url: str, user_agent: str, room_bytes: int) -> Wishe
     """Read a text's wishes towards us; a text of unusual size is left to whoever reads its rules."""
     if not text or len(text) > LONGEST_READ:
         return Wishes()
-    rules = Robots(text)
+    rules = RobotsTxt(text)
     asked = rules.delay_seconds(product_token(user_agent))
     sitemaps: list[str] = []
     for named in rules.sitemaps[:MOST_SITEMAPS]:
-        found = as_found(named, url)
-        if not isinstance(found, Refused) and (room_bytes := room_bytes - len(found) - 4) > 0:
+        found = to_wire_url(named, url)
+        if not isinstance(found, RefusedUrl) and (room_bytes := room_bytes - len(found) - 4) > 0:
             sitemaps.append(found)
     return Wishes(asked or -1.0, tuple(dict.fromkeys(sitemaps)))
 

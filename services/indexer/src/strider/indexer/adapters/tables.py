@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from strider.contracts.generated.words import Decision
+from strider.contracts.generated.enums import Decision
 from strider.indexer.core import Changes, DecisionRow, HostRow, PageRow, ProductRow
 from strider.runtime.errors import Unavailable
 from strider.stores import errorlogs

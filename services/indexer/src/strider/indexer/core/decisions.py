@@ -11,8 +11,8 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from strider.contracts.generated.enums import Decision, DecisionReason, RejectionReason
 from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, UrlsDecided
-from strider.contracts.generated.words import Decision, DecisionReason, RejectionReason
 
 from .places import MAX_URL_CHARACTERS, clipped, moment_of, place_of
 from .rows import DecisionRow

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from strider.contracts.generated.enums import FetchOutcome, RequestKind
 from strider.contracts.generated.events import FetchCompleted
-from strider.contracts.generated.words import FetchOutcome, RequestKind
 
 from .places import MAX_URL_CHARACTERS, clipped, moment_of, place_of
 from .rows import FailureRow

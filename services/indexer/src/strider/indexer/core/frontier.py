@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
+from strider.contracts.entry_states import url_status
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
-from strider.contracts.lives import url_status
 
 from .places import MAX_URL_CHARACTERS, clipped, moment_of, place_of
 from .rows import DroppedHostRow, DroppedUrlRow, HostRow, UrlRow

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from strider.contracts import EncodeError
-from strider.urls import host, registrable_domain
+from strider.urls import host_of, registrable_domain
 
 MAX_URL_CHARACTERS: Final = 4096
 """Longest text of a URL in a row: what was refused for its length may be very long."""
@@ -24,7 +24,7 @@ def moment_of(milliseconds: int) -> datetime:
 def place_of(url: str) -> tuple[str, str]:
     """Give host and registrable domain; both empty for a text that is no URL."""
     try:
-        name = host(url)
+        name = host_of(url)
         return name, registrable_domain(name)
     except (ValueError, EncodeError):
         return "", ""

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Final
 
 from strider.contracts.generated.events import PageParsed, PageValidated, Product
-from strider.urls import Refused, key, url_hash
+from strider.urls import RefusedUrl, url_hash, url_key_of_text
 
 from .pages import as_json
 from .places import moment_of, place_of
@@ -54,8 +54,8 @@ def _beside(name: str, mark: str) -> str:
 
 def _key_of(url: str) -> str:
     """Give the key of a URL; empty for what is none."""
-    normal = key(url) if url else ""
-    return "" if not normal or isinstance(normal, Refused) else url_hash(normal)
+    normal = url_key_of_text(url) if url else ""
+    return "" if not normal or isinstance(normal, RefusedUrl) else url_hash(normal)
 
 
 def _row(validated: PageValidated, product: Product, *, name: str, url: str, is_own_page: bool) -> ProductRow:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.words import DecisionReason
-from strider.contracts.making import swift
 from strider.urls.refusals import NO_PAGE
 
 from .link_filter import LinkFilter, LinkVerdict
@@ -64,7 +64,7 @@ class LinkCandidates:
         return [link.url for link in self.links]
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class LinkAdmission:
     """Result for all links of a page."""
 

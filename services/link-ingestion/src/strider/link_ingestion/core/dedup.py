@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from strider.contracts.generated.enums import DecisionReason, RequestKind
 from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.words import DecisionReason, RequestKind
-from strider.contracts.identity import seen_scope
+from strider.contracts.ids import seen_scope
 from strider.contracts.partitioning import shard_of_host
 
 from .admission import LinkAdmission, LinkCandidates

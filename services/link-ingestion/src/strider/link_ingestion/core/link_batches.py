@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import LinksDiscovered
-from strider.contracts.generated.words import RequestKind
 
 MAX_URLS: Final = 500
 """URLs in one message."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from strider.contracts.generated.words import DecisionReason
-from strider.contracts.identity import key_fingerprint
-from strider.urls import as_found, host, key_of, links, url_hash
+from strider.contracts.generated.enums import DecisionReason
+from strider.contracts.ids import key_fingerprint
+from strider.urls import host_of, resolve_links, to_wire_url, url_hash, url_key_of
 
 from .spec_rules import SpecRules
 
@@ -79,7 +79,7 @@ class LinkFilter:
 
     def _parse(self, base: str | None, texts: Sequence[str]) -> list[LinkVerdict]:
         """Parse each text; no rule is applied yet."""
-        found = links(base, texts, allow_private=self._allow_private)
+        found = resolve_links(base, texts, allow_private=self._allow_private)
         return [
             LinkVerdict(url, key := url_hash(normal), url_host, key_fingerprint(key), "", "")
             if normal
@@ -96,7 +96,7 @@ class LinkFilter:
     def _refusal(self, url: str, url_host: str) -> tuple[str, str]:
         is_in_scope = self._in_scope.get(url_host)
         if is_in_scope is None:
-            is_in_scope = self._in_scope[url_host] = self._scope.is_at_home(url_host)
+            is_in_scope = self._in_scope[url_host] = self._scope.includes_host(url_host)
         if not is_in_scope:
             return DecisionReason.OUT_OF_SCOPE, url_host
         return self.rules.refusal(url, self._scope)
@@ -104,9 +104,9 @@ class LinkFilter:
 
 def _refused(text: str, reason: str, detail: str) -> LinkVerdict:
     """Return the verdict on a link that may not be followed; a URL to a forbidden address keeps its key."""
-    found = as_found(text) if reason == DecisionReason.POLICY_BLOCKED else None
+    found = to_wire_url(text) if reason == DecisionReason.POLICY_BLOCKED else None
     if isinstance(found, str):
-        return LinkVerdict(found, url_hash(key_of(found)), host(found), 0, reason, detail)
+        return LinkVerdict(found, url_hash(url_key_of(found)), host_of(found), 0, reason, detail)
     return LinkVerdict(text[:MAX_TEXT_CHARS], "", "", 0, reason, detail)
 
 
@@ -122,7 +122,7 @@ class LinkFilters:
 
     def filter_for(self, page_url: str, rules: SpecRules) -> LinkFilter:
         """Return the filter for a page."""
-        cache, name = self._cache, (rules.spec.crawl_spec_id, host(page_url))
+        cache, name = self._cache, (rules.spec.crawl_spec_id, host_of(page_url))
         if cache.used > MAX_CACHED_VERDICTS:
             self._by_host.clear()
             self._by_scope.clear()

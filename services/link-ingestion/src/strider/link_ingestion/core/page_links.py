@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import LinkVia, RequestKind
 from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.words import LinkVia, RequestKind
-from strider.contracts.making import swift
 
 NOFOLLOW_FLAG: Final = 1
 """Of `link_rels`."""
@@ -20,7 +20,7 @@ _PAGE_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
 """Content types of alternates that are pages; the others are feeds, applications and the like."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class LinkSource:
     """Links of one source."""
 

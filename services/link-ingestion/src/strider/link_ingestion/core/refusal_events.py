@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from strider.contracts.generated.enums import Decision
 from strider.contracts.generated.events import PageParsed, UrlsDecided
-from strider.contracts.generated.words import Decision
 
 from .admission import Refusals
 

@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from strider.contracts.crawl_specs import execution_id_of_seed, job_id_of_seed, spec_from_seed
+from strider.contracts.generated.enums import DecisionReason, LinkVia, RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
-from strider.contracts.generated.words import DecisionReason, LinkVia, RequestKind
-from strider.contracts.ranges import RANGES, range_fault, spec_fault
-from strider.contracts.specs import execution_of, job_of, spec_of_seed
+from strider.contracts.seed_limits import SEED_RANGES, seed_range_error, spec_range_error
 from strider.urls import (
-    BadPattern,
-    Refused,
+    InvalidPattern,
+    RefusedUrl,
     address_refusal,
-    as_found,
     compile_patterns,
-    host,
     host_kind,
-    key_of,
+    host_of,
+    to_wire_url,
     url_hash,
+    url_key_of,
 )
 
 from .custom_headers import header_fault
@@ -65,7 +65,7 @@ def accept_seed(
     allow_private: bool,
 ) -> AcceptedSeed | RefusedSeed:
     """Accept or refuse a seed; `known_specs` has the specs that seeds may name."""
-    found = as_found(seed.url)
+    found = to_wire_url(seed.url)
     if fault := _fault_of(seed):
         return _refuse(seed, found, DecisionReason.BAD_SEED, fault)
     named = seed.crawl_spec_id
@@ -73,20 +73,20 @@ def accept_seed(
         return _refuse(
             seed, found, DecisionReason.UNKNOWN_SPEC, f"no crawl spec {named} was published on crawl-specs"
         )
-    if named and (fault := spec_fault(known_specs[named])):
+    if named and (fault := spec_range_error(known_specs[named])):
         return _refuse(seed, found, DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {fault}")
-    if isinstance(found, Refused):
+    if isinstance(found, RefusedUrl):
         return _refuse(seed, found, found.reason, _detail_of(found, seed.url))
-    url_host = host(found)
+    url_host = host_of(found)
     if blocked := address_refusal(host_kind(url_host), allow_private=allow_private):
         return _refuse(seed, found, blocked.reason, blocked.detail)
-    spec = None if named else spec_of_seed(seed)
+    spec = None if named else spec_from_seed(seed)
     spec_id = spec.crawl_spec_id if spec is not None else named or ""
-    execution_id = execution_of(seed, spec_id, timestamp_ms)
-    origin = LinkOrigin(LinkVia.SEED, "", "", job_of(seed), execution_id, spec_id, 0)
+    execution_id = execution_id_of_seed(seed, spec_id, timestamp_ms)
+    origin = LinkOrigin(LinkVia.SEED, "", "", job_id_of_seed(seed), execution_id, spec_id, 0)
     item = LinkItem(
         url=found,
-        url_key=url_hash(key_of(found)),
+        url_key=url_hash(url_key_of(found)),
         depth=0,
         priority=seed.priority,
         kind=seed.kind,
@@ -111,9 +111,10 @@ def _fault_of(seed: SeedSubmitted) -> str:
 
 def _number_fault(seed: SeedSubmitted) -> str:
     """Apply the ranges of JSON seeds to Avro seeds as well."""
-    values = ((name, getattr(seed, name)) for name in RANGES)
+    values = ((name, getattr(seed, name)) for name in SEED_RANGES)
     return next(
-        (fault for name, value in values if value is not None and (fault := range_fault(name, value))), ""
+        (fault for name, value in values if value is not None and (fault := seed_range_error(name, value))),
+        "",
     )
 
 
@@ -131,26 +132,26 @@ def _name_fault(seed: SeedSubmitted) -> str:
 def _pattern_fault(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
     for name, texts in (("include", include), ("exclude", exclude)):
         bad = compile_patterns(texts)
-        if isinstance(bad, BadPattern):
+        if isinstance(bad, InvalidPattern):
             return f"{name}: {bad.pattern!r:.100}: {bad.detail}"
     return ""
 
 
-def _detail_of(refused: Refused, text: str) -> str:
+def _detail_of(refused: RefusedUrl, text: str) -> str:
     """Add a suggestion where only the scheme is missing, the most frequent mistake."""
     if refused.reason != DecisionReason.BAD_URL or "://" in text:
         return refused.detail
-    guess = as_found(f"https://{text.strip()}")
-    return refused.detail if isinstance(guess, Refused) else f"without a scheme; did you mean {guess}?"
+    guess = to_wire_url(f"https://{text.strip()}")
+    return refused.detail if isinstance(guess, RefusedUrl) else f"without a scheme; did you mean {guess}?"
 
 
-def _refuse(seed: SeedSubmitted, found: str | Refused, reason: str, detail: str) -> RefusedSeed:
+def _refuse(seed: SeedSubmitted, found: str | RefusedUrl, reason: str, detail: str) -> RefusedSeed:
     """Refuse a seed; its key is kept, so that `strider why` finds it."""
     return RefusedSeed(
-        url=seed.url[:_MAX_TEXT_CHARS] if isinstance(found, Refused) else found,
-        url_key="" if isinstance(found, Refused) else url_hash(key_of(found)),
+        url=seed.url[:_MAX_TEXT_CHARS] if isinstance(found, RefusedUrl) else found,
+        url_key="" if isinstance(found, RefusedUrl) else url_hash(url_key_of(found)),
         reason=reason,
         detail=detail[:_MAX_TEXT_CHARS],
-        job_id=job_of(seed)[:MAX_NAME_CHARS],
+        job_id=job_id_of_seed(seed)[:MAX_NAME_CHARS],
         execution_id=(seed.execution_id or "")[:MAX_NAME_CHARS],
     )

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import RejectionKind, RejectionReason, SettleVerdict
 from strider.contracts.generated.events import PageParsed, PageRejected, PageSettled
-from strider.contracts.generated.words import RejectionKind, RejectionReason, SettleVerdict
-from strider.contracts.making import swift
 
 _GIVEN_UP: Final = frozenset(
     {
@@ -31,7 +31,7 @@ _OWN_FAULTS: Final = {
 """Reason of a dead letter → reason of a rejection. All others mean that the message is not an event."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class LinkCounts:
     """Counts of a page's links by outcome."""
 

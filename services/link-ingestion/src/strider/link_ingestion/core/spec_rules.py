@@ -9,9 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.contracts.generated.words import DecisionReason
-from strider.urls import MAX_URL_BYTES, BadPattern, Refused, Scope, ending, registrable_domain, scope_of
+from strider.urls import (
+    MAX_URL_BYTES,
+    CrawlScope,
+    InvalidPattern,
+    RefusedUrl,
+    build_scope,
+    file_extension,
+    registrable_domain,
+)
 from strider.urls.scope import DOMAIN, HOST
 
 from .file_types import refused_endings
@@ -33,7 +41,7 @@ class SpecRules:
     """A compiled crawl spec."""
 
     spec: CrawlSpecDeclared
-    scope: Scope
+    scope: CrawlScope
     """Without the page's own host: `scope_at` adds it."""
     schemes: frozenset[str]
     ports: frozenset[int]
@@ -52,11 +60,11 @@ class SpecRules:
             return page_host
         return registrable_domain(page_host) if kind == DOMAIN else ""
 
-    def scope_at(self, page_host: str) -> Scope:
+    def scope_at(self, page_host: str) -> CrawlScope:
         """Return the scope for the links of a page on this host."""
         return self.scope.with_seed(self.spec.scope, f"http://{page_host}/")
 
-    def refusal(self, found: str, scope: Scope) -> tuple[str, str]:
+    def refusal(self, found: str, scope: CrawlScope) -> tuple[str, str]:
         """Return the reason against a URL whose host is in scope, and its detail; empty for none."""
         spec = self.spec
         if self.is_plain and "?" not in found:
@@ -68,9 +76,9 @@ class SpecRules:
             return DecisionReason.URL_TOO_LONG, f"{len(found)} bytes, the limit is {spec.max_url_bytes}"
         if (self.schemes or self.ports) and (refusal := self._address_refusal(found))[0]:
             return refusal
-        if not scope.is_hosts_only and (word := scope.path_refusal(found)):
+        if not scope.is_by_host_only and (word := scope.path_refusal_reason(found)):
             return word, ""
-        if (kind := ending(found)) in self.refused_endings:
+        if (kind := file_extension(found)) in self.refused_endings:
             return DecisionReason.REFUSED_FILE_TYPE, kind
         return _NOTHING
 
@@ -85,7 +93,7 @@ class SpecRules:
 
 def compile_rules(spec: CrawlSpecDeclared) -> SpecRules:
     """Compile a spec; an invalid one accepts nothing, with the reason."""
-    scope = scope_of(
+    scope = build_scope(
         spec.scope,
         hosts=spec.hosts,
         domains=spec.domains,
@@ -94,12 +102,12 @@ def compile_rules(spec: CrawlSpecDeclared) -> SpecRules:
         exclude=spec.exclude,
     )
     barrier = detail = ""
-    if isinstance(scope, BadPattern | Refused):
+    if isinstance(scope, InvalidPattern | RefusedUrl):
         barrier, detail = DecisionReason.UNKNOWN_SPEC, f"the crawl spec cannot be used: {scope.detail}"
-        scope = Scope(is_anywhere=True)
+        scope = CrawlScope(is_unbounded=True)
     endings = refused_endings(spec.refused_file_types)
     is_plain = (
-        scope.is_hosts_only
+        scope.is_by_host_only
         and not (spec.schemes or spec.allowed_ports)
         and spec.max_url_bytes >= MAX_URL_BYTES
         and max(map(len, endings)) < _ENDING_CHARACTERS
@@ -121,7 +129,7 @@ def unknown_rules() -> SpecRules:
     """Return the rules for links whose spec does not exist."""
     return SpecRules(
         spec=UNKNOWN,
-        scope=Scope(is_anywhere=True),
+        scope=CrawlScope(is_unbounded=True),
         schemes=frozenset(),
         ports=frozenset(),
         refused_endings=frozenset(),

@@ -10,10 +10,10 @@ import json
 import re
 from typing import Any, Final
 
+from strider.contracts.avro.framing import parse_frame
 from strider.contracts.errors import DecodeError
-from strider.contracts.framing import read_frame
-from strider.contracts.generated.words import DecisionReason
-from strider.urls import Refused, as_found, key_of, told, url_hash
+from strider.contracts.generated.enums import DecisionReason
+from strider.urls import RefusedUrl, escape_unstorable, to_wire_url, url_hash, url_key_of
 
 from .link_batches import SeedPosition
 from .refusal_events import RefusedSeed
@@ -42,11 +42,11 @@ def refuse_undecodable(raw: bytes, reason: str, position: SeedPosition) -> Refus
     text = url_in(raw).strip()
     if not text:
         return None
-    found = as_found(text)
+    found = to_wire_url(text)
     where = f"{position.topic}[{position.partition}]@{position.offset}"
     return RefusedSeed(
-        url=told(text)[:_MAX_TEXT_CHARS] if isinstance(found, Refused) else found,
-        url_key="" if isinstance(found, Refused) else url_hash(key_of(found)),
+        url=escape_unstorable(text)[:_MAX_TEXT_CHARS] if isinstance(found, RefusedUrl) else found,
+        url_key="" if isinstance(found, RefusedUrl) else url_hash(url_key_of(found)),
         reason=DecisionReason.BAD_SEED,
         detail=f"{reason}: the message cannot be decoded; it is kept as the dead letter of {where}",
         job_id="",
@@ -78,7 +78,7 @@ def _json_text(quoted: bytes) -> str:
 def _first_field(raw: bytes) -> str:
     """Return the first field in Avro's binary form, of a seed its URL: its length, doubled, and the text."""
     try:
-        at = read_frame(raw).start
+        at = parse_frame(raw).start
     except DecodeError:
         return ""
     length, shift = 0, 0

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from strider.contracts.generated.words import ErrorClass, ParseOutcome
+from strider.contracts.generated.enums import ErrorClass, ParseOutcome
 from strider.parser.core.kinds import is_binary, packed_as
 from strider.parser.core.outcomes import Unreadable
 from strider.parser.core.portions import Portions

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from strider.contracts.generated.words import ExtractionLevel
+from strider.contracts.generated.enums import ExtractionLevel
 
 PARSED: Final = 0
 """Outcome and Avro event."""

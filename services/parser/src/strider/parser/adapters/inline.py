@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from strider.contracts.generated.enums import DocumentKind, ParseOutcome
 from strider.contracts.generated.events import PageFetched
-from strider.contracts.generated.words import DocumentKind, ParseOutcome
 from strider.parser.core import Limits, fit
 from strider.parser.topology import Parsed, Parsers
 from strider.runtime.ports import Record

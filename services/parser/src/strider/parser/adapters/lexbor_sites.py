@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from strider.parser.core.shadowtrees import with_shadow_trees
 from strider.parser.core.sitefields import ReadSite, SiteReading, no_site
-from strider.sites import Select, SiteParser, SiteParsers
+from strider.sites import Select, SelectedParsers, SiteParser
 
 from .lexbor_limits import find_limit
 
@@ -20,13 +20,13 @@ MAX_TEXTS: Final = 200
 MAX_TEXT_CHARS: Final = 10_000
 
 
-def make_site_reader(parsers: SiteParsers) -> ReadSite:
+def make_site_reader(parsers: SelectedParsers) -> ReadSite:
     """Make what reads pages of the sites that these parsers are for."""
     if not parsers.by_domain:
         return no_site
 
     def read_site(url: str, content: bytes) -> SiteReading | None:
-        parser = parsers.of(url)
+        parser = parsers.parser_for(url)
         return None if parser is None else _read(parser, url, content)
 
     return read_site

@@ -8,7 +8,7 @@ from strider.parser.core import Limits
 from strider.parser.settings import ParserSettings
 from strider.runtime.errors import StartRefused
 from strider.runtime.logs import logger
-from strider.sites import BadChoice, choose_parsers, find_parsers
+from strider.sites import InvalidParserChoice, load_installed_parsers, select_parsers
 
 from .worker import MIB, WorkerOrders
 
@@ -36,10 +36,10 @@ def orders_of(settings: ParserSettings, *, may_store: bool) -> WorkerOrders:
 
 def check_site_parsers(wanted: str) -> None:
     """Refuse to start with a choice that cannot be kept; say what of the installed ones cannot be used."""
-    found = find_parsers()
-    for fault in found.faults:
+    found = load_installed_parsers()
+    for fault in found.errors:
         _log.warning("Site Parser Left Out", why=fault)
     try:
-        choose_parsers(found.parsers, wanted)
-    except BadChoice as wrong:
+        select_parsers(found.parsers, wanted)
+    except InvalidParserChoice as wrong:
         raise StartRefused(f"PARSER_SITE_PARSERS: {wrong}") from wrong

@@ -12,11 +12,11 @@ from typing import Final, Protocol
 
 from selectolax.lexbor import SelectolaxError
 
+from strider.contracts.generated.enums import ExtractionLevel, ParseOutcome
 from strider.contracts.generated.events import PageFetched, PageParsed
-from strider.contracts.generated.words import ExtractionLevel, ParseOutcome
 from strider.parser.core import Limits, Tools, Unreadable, parse, unreadable
 from strider.parser.core.pdfs import no_pdf
-from strider.sites import choose_parsers, find_parsers
+from strider.sites import load_installed_parsers, select_parsers
 
 from .encodings import open_body, unpack
 from .lexbor import read_html
@@ -42,7 +42,7 @@ TOOLS: Final = Tools(
 
 def make_reader(limits: Limits, *, reads_pdf: bool = True) -> Reader:
     """Make what reads pages within these limits."""
-    chosen = choose_parsers(find_parsers().parsers, limits.site_parsers)
+    chosen = select_parsers(load_installed_parsers().parsers, limits.site_parsers)
     tools = replace(TOOLS, read_site=make_site_reader(chosen), read_pdf=read_pdf if reads_pdf else no_pdf)
     by_level = {"": limits}
     by_level |= {level.value: replace(limits, extraction=level.value) for level in ExtractionLevel}

@@ -16,7 +16,7 @@ from io import BytesIO
 from types import ModuleType
 from typing import Any, Final
 
-from strider.contracts.generated.words import ParseOutcome
+from strider.contracts.generated.enums import ParseOutcome
 from strider.parser.core.outcomes import Unreadable
 from strider.parser.core.pdfs import PdfReading, no_pdf
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from strider.contracts.generated.words import ParseOutcome
+from strider.contracts.generated.enums import ParseOutcome
 
 from .frames import READY, Answer, FrameBuffer, read_answer
 from .worker import ANSWERS_FD, MIB, WorkerOrders

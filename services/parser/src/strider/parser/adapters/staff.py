@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from strider.contracts.generated.words import ParseOutcome
+from strider.contracts.generated.enums import ParseOutcome
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 

@@ -23,8 +23,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from strider.contracts.book import SchemaBook
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.parser.core import Limits, fit
 from strider.parser.core.sitefields import reader_of, write_reader
@@ -103,7 +103,7 @@ class Worker:
     def __init__(self, orders: WorkerOrders, read: Reader) -> None:
         self._orders = orders
         self._read = read
-        self._codec = Codec(SchemaBook.embedded())
+        self._codec = Codec(SchemaStore.bundled())
 
     def serve(self, box: Letterbox) -> int:
         """Answer requests until there is nobody left to answer."""

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from strider.contracts import DecodeError
-from strider.contracts.codec import Codec, Encoded
-from strider.contracts.framing import single_object_prefix
+from strider.contracts.avro.codec import Codec, EncodedMessage
+from strider.contracts.avro.framing import single_object_prefix
+from strider.contracts.generated.enums import ParseOutcome
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
-from strider.contracts.generated.words import ParseOutcome
 from strider.parser.core import PARSER, PARSER_VERSION, Unreadable, unreadable
 from strider.parser.core.sitefields import as_reader
 from strider.parser.topology import WALL_FACTOR, Parsed
@@ -148,16 +148,16 @@ class WorkerParsers:
 
         And whether its body is in it: one that is written here goes along instead, whatever its size.
         """
-        ours = self._codec.book.ours(PAGES_FETCHED.schema_name).fingerprint
+        ours = self._codec.schema_store.current(PAGES_FETCHED.schema_name).fingerprint
         prefix = single_object_prefix(ours)
         value = record.value
         if isinstance(value, bytes):
             if value.startswith(prefix):
                 return value, not page.body_object
-            written_with, start = self._codec.frame(PAGES_FETCHED, value, record.headers)
+            written_with, start = self._codec.locate_event(PAGES_FETCHED, value, record.headers)
             if written_with == ours:
                 return prefix + value[start:], not page.body_object
-        opening, _ = self._codec.opening(PAGES_FETCHED)
+        opening, _ = self._codec.message_prefix(PAGES_FETCHED)
         bare = replace(page, body=b"")
         return prefix + self._codec.encode(PAGES_FETCHED, bare).value[len(opening) :], False
 
@@ -222,11 +222,11 @@ class WorkerParsers:
         if self._gives_events or answer.kind == PARSED_LONG:
             event = self._codec.decode(PAGES_PARSED, answer.event)
             return Parsed(event, texts=answer.texts, reader=as_reader(answer.reader))
-        value, (opening, headers) = answer.event, self._codec.opening(PAGES_PARSED)
+        value, (opening, headers) = answer.event, self._codec.message_prefix(PAGES_PARSED)
         if not value.startswith(opening):  # a registry's framing, which workers do not know
-            _, start = self._codec.frame(PAGES_PARSED, value)
+            _, start = self._codec.locate_event(PAGES_PARSED, value)
             value = opening + value[start:]
-        encoded = Encoded(value, headers)
+        encoded = EncodedMessage(value, headers)
         return Parsed(_routing(page, answer.outcome), encoded, reader=as_reader(answer.reader))
 
     def _on_dead(self, worker: WorkerProcess, death: Death) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Final
 
-from strider.contracts.generated.words import PageKind
+from strider.contracts.generated.enums import PageKind
 
 from .blocks import MAX_LINE_CHARS, lines_about_heading
 from .metadata import Properties

@@ -11,7 +11,7 @@ import codecs
 import re
 from typing import Final, NamedTuple
 
-from strider.contracts.generated.words import CharsetEvidence
+from strider.contracts.generated.enums import CharsetEvidence
 
 from .charsetlabels import codec_named, known_label
 from .declarations import declared_label

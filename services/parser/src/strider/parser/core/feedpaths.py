@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from strider.urls import host, origin
+from strider.urls import host_of, origin_of
 
 COMMON_PATHS: Final = (
     *("/feed", "/feed.xml", "/rss", "/rss.xml", "/atom.xml", "/index.xml", "/feed.json", "/blog/feed"),
@@ -46,7 +46,7 @@ def is_called_feed(url: str) -> bool:
 
 def common_feeds(url: str) -> tuple[str, ...]:
     """Give the addresses of a site where feeds mostly are; nothing for what is of no site."""
-    if not url.startswith(("http://", "https://")) or host(url).endswith(NOWHERE):
+    if not url.startswith(("http://", "https://")) or host_of(url).endswith(NOWHERE):
         return ()
-    home = origin(url)
+    home = origin_of(url)
     return tuple(f"{home}{path}" for path in COMMON_PATHS)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from strider.contracts.generated.words import AttributeSource
+from strider.contracts.generated.enums import AttributeSource
 
 CONFIDENCES: Final = {
     AttributeSource.SITE_PARSER: 0.98,

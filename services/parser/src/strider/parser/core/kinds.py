@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from strider.contracts.generated.words import DocumentKind, RequestKind
+from strider.contracts.generated.enums import DocumentKind, RequestKind
 
 HEAD_BYTES: Final = 1024
 XML_HEAD_BYTES: Final = 16 * 1024

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from strider.contracts.generated.words import DocumentKind, RequestKind
+from strider.contracts.generated.enums import DocumentKind, RequestKind
 
 from .feeds import read_feed
 from .jsonfeeds import read_json_feed

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from strider.contracts.generated.words import ExtractionLevel, RequestKind
-from strider.contracts.making import swift
-from strider.urls import domain
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import ExtractionLevel, RequestKind
+from strider.urls import domain_of
 
 MAX_ENTRIES: Final = 50_000
 """What the sitemap protocol allows in one file."""
@@ -23,7 +23,7 @@ NO_DETAILS: Final[dict[str, Any]] = {}
 """Of the tens of thousands of entries of which nothing more is said; nobody writes into it."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Entry:
     """One thing that is listed."""
 
@@ -79,7 +79,7 @@ SITEMAP: Final = "sitemap"
 
 def _of_same_site(entries: list[Entry], url: str) -> list[Entry]:
     """Leave out what is of other sites: a sitemap speaks for its own."""
-    own = domain(url)
+    own = domain_of(url)
     if not own or own.endswith(".invalid"):
         return entries  # nobody said where it comes from
     homes: dict[str, bool] = {}
@@ -88,7 +88,7 @@ def _of_same_site(entries: list[Entry], url: str) -> list[Entry]:
         url = entry.url
         there = url[: url.find("/", 8)]
         if (is_home := homes.get(there)) is None:
-            is_home = homes[there] = domain(url) == own
+            is_home = homes[there] = domain_of(url) == own
         if is_home:
             kept.append(entry)
     return kept

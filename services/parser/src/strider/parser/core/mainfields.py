@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from strider.contracts.generated.words import PageKind
+from strider.contracts.generated.enums import PageKind
 
 from .authors import find_author
 from .blocks import Block, Blocks

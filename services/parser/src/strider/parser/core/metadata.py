@@ -13,8 +13,8 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
-from strider.contracts.making import swift
-from strider.urls import Refused, as_found
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.urls import RefusedUrl, to_wire_url
 
 from .feedpaths import is_called_feed
 from .readings import HtmlReading, LinkTag, MetaTag
@@ -49,7 +49,7 @@ _OWN_FIELDS: Final = frozenset(
 _OPEN_GRAPH: Final = ("og:", "article:", "product:", "book:", "profile:", "video:", "music:")
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Alternates:
     """Other forms of the page: parallel tuples."""
 
@@ -59,7 +59,7 @@ class Alternates:
     feeds: tuple[str, ...] = ()
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Properties:
     """What stands in meta elements, by name; the first of a name counts."""
 
@@ -254,8 +254,8 @@ def resolve(href: str, base: str) -> str:
     """Give the URL as found; empty for what is none that could be fetched."""
     if not href:
         return ""
-    found = as_found(href, base)
-    return "" if isinstance(found, Refused) else found
+    found = to_wire_url(href, base)
+    return "" if isinstance(found, RefusedUrl) else found
 
 
 def _bounded(entries: dict[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from strider.contracts.generated.words import Availability
+from strider.contracts.generated.enums import Availability
 
 from .metadata import resolve
 from .pictures import NOTHING_TOLD, ToldImage, pixels_in

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from strider.contracts.generated.enums import ErrorClass, ExtractionLevel, ParseOutcome
 from strider.contracts.generated.events import PageFetched, PageParsed
-from strider.contracts.generated.words import ErrorClass, ExtractionLevel, ParseOutcome
 
 PARSER: Final = "strider"
 

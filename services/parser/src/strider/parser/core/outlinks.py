@@ -14,9 +14,9 @@ from itertools import compress
 from operator import itemgetter
 from typing import Final, TypeVar
 
-from strider.contracts.making import swift
-from strider.urls import links
-from strider.urls.links import Links
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.urls import resolve_links
+from strider.urls.links import ResolvedLinks
 from strider.urls.refusals import NO_PAGE
 
 from .readings import ASIDE, ELSEWHERE, FOOTER, FRAME, HEADER, MAIN, NAVIGATION, Anchors
@@ -40,7 +40,7 @@ _PAGINATION: Final = 16 | 32
 _LAST: Final = 100
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Outlinks:
     """Parallel tuples, best first."""
 
@@ -68,7 +68,7 @@ def find_outlinks(anchors: Anchors, *, base: str, max_links: int) -> Outlinks:
     leading = _leading(anchors)
     if not leading.hrefs:
         return Outlinks()
-    resolved = links(base, leading.hrefs, allow_private=None)
+    resolved = resolve_links(base, leading.hrefs, allow_private=None)
     first: dict[str, int] = {}
     again: list[tuple[int, int]] = []
     for place, key in enumerate(resolved.keys):
@@ -95,7 +95,7 @@ def find_outlinks(anchors: Anchors, *, base: str, max_links: int) -> Outlinks:
     )
 
 
-def _refused(hrefs: Sequence[str], resolved: Links) -> int:
+def _refused(hrefs: Sequence[str], resolved: ResolvedLinks) -> int:
     """Count what is no URL to be fetched, each once; what is meant to lead to no document is no loss."""
     answers = zip(hrefs, resolved.keys, resolved.details, strict=True)
     return len({href for href, key, detail in answers if not key and detail != NO_PAGE})

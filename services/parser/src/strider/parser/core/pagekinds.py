@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from strider.contracts.generated.words import PageKind
+from strider.contracts.generated.enums import PageKind
 
 from .blocks import Block
 from .emptywords import NO_RESULTS

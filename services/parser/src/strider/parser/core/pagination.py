@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from strider.contracts.generated.words import PaginationStyle
-from strider.urls import host
+from strider.contracts.generated.enums import PaginationStyle
+from strider.urls import host_of
 
 from .metadata import resolve
 from .pagewords import MORE, NEXT, PREVIOUS
@@ -66,7 +66,7 @@ class Pagination:
 
 def find_pagination(url: str, *, base: str, links: Sequence[LinkTag], anchors: Anchors) -> Pagination:
     """Decide where the list goes on."""
-    home = host(url).removeprefix("www.")
+    home = host_of(url).removeprefix("www.")
     following, preceding = _said_by_links(links, base)
     numbered: dict[str, int] = {}
     more = ""
@@ -119,7 +119,7 @@ def _on_host(href: str, base: str, home: str) -> str:
     if href.lstrip().startswith(("#", "javascript:")):
         return ""
     target = resolve(href, base)
-    return target if target and host(target).removeprefix("www.") == home else ""
+    return target if target and host_of(target).removeprefix("www.") == home else ""
 
 
 def _goes_on(url: str, target: str) -> bool:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
+from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.enums import DocumentKind, ExtractionLevel, ParseOutcome, RequestKind
 from strider.contracts.generated.events import PageFetched, PageParsed
-from strider.contracts.generated.words import DocumentKind, ExtractionLevel, ParseOutcome, RequestKind
-from strider.contracts.making import changed
 
 from .authors import stated_author
 from .charsets import Charset, find_charset, to_text, to_utf_8
@@ -124,7 +124,7 @@ def _parse_html(document: _Document, charset: Charset, *, tools: Tools, limits: 
     reading = tools.read_html(content, limits.depth)
     stated = stated_links(page)
     if stated:  # behind what the elements say, so that these come first
-        reading = changed(reading, links=(*reading.links, *stated))
+        reading = replace_fields(reading, links=(*reading.links, *stated))
     properties = read_properties(reading.metas)
     base = find_base(page.url, reading)
     anchors = reading.anchors.with_others(reading.frames)

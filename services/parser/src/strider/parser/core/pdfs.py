@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from strider.contracts.generated.words import ExtractionLevel, ParseOutcome
-from strider.contracts.making import swift
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import ExtractionLevel, ParseOutcome
 
 from .fingerprints import simhash
 from .metadata import MAX_TITLE_CHARS, as_language
@@ -21,7 +21,7 @@ PDF: Final = "pdf"
 MAX_AUTHOR_CHARS: Final = 200
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PdfReading:
     """What was found in a document, as it stands there."""
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from strider.contracts.generated.words import ImageKind
+from strider.contracts.generated.enums import ImageKind
 
 from .metadata import resolve
 from .shopsigns import Picture

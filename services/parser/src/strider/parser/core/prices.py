@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from strider.urls import host
+from strider.urls import host_of
 
 _AMOUNT: Final = re.compile(
     r"\d{1,3}(?:[\s'\u2019\u00a0\u202f]\d{3}(?!\d))+(?:[.,]\d+)?|\d{1,15}(?:[.,]\d{1,9}){0,6}"
@@ -227,7 +227,7 @@ def as_currency(text: str) -> str:
 
 def country_of(url: str) -> str:
     """Give the country by which a bare sign of money is read; empty where the address names none."""
-    return host(url).rpartition(".")[2] if "://" in url else ""
+    return host_of(url).rpartition(".")[2] if "://" in url else ""
 
 
 _LANDS_OF_MONEY: Final = (

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+from strider.contracts.generated.enums import AttributeSource
 from strider.contracts.generated.events import Product
-from strider.contracts.generated.words import AttributeSource
 
 from .heard import CONFIDENCES, HEADED, LIKELY, OF_PAGE, Known
 from .metadata import Properties, resolve

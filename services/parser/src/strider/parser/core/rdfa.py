@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from strider.urls import Refused, as_found
+from strider.urls import RefusedUrl, to_wire_url
 
 MAX_DEPTH: Final = 8
 _SCHEME: Final = re.compile(r"(?:_|[A-Za-z][A-Za-z0-9+.-]*):")
@@ -71,5 +71,5 @@ def _reference(text: str, base: str) -> str:
     if _SCHEME.match(text):
         return text
     path, sign, fragment = text.partition("#")
-    found = as_found(path, base) if path else base.partition("#")[0]
-    return text if isinstance(found, Refused) else f"{found}{sign}{fragment}"
+    found = to_wire_url(path, base) if path else base.partition("#")[0]
+    return text if isinstance(found, RefusedUrl) else f"{found}{sign}{fragment}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from strider.contracts.making import swift
+from strider.contracts.fast_dataclass import fast_dataclass
 
 from .blocks import Blocks
 from .shopsigns import NO_SHOP, Shop
@@ -33,7 +33,7 @@ class Anchor(NamedTuple):
     """Where on the page it stands, in the numbers of the contract."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Anchors:
     """The anchors of a page, in their order, as columns: they are read, resolved and sent so."""
 
@@ -94,7 +94,7 @@ class Depth(NamedTuple):
 BASIC_ONLY: Final = Depth()
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class HtmlReading:
     """What one walk over a tree has found."""
 

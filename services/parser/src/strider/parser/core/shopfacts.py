@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Any, Final
 
-from strider.contracts.generated.words import Availability
+from strider.contracts.generated.enums import Availability
 
 from .shopsigns import BRAND, BUTTON, HEADING, NOTE, NUMBER, PROPERTY, SCORE, Sign
 from .shopwords import (

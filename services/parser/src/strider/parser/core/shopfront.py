@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from strider.contracts.generated.words import Availability
+from strider.contracts.generated.enums import Availability
 
 from .prices import money_of
 from .shopfacts import (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from strider.contracts.generated.words import Availability
+from strider.contracts.generated.enums import Availability
 
 from .offers import amount_of, as_gtin, state_named, text_of
 from .prices import as_currency

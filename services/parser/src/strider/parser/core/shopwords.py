@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from strider.contracts.generated.words import Availability
+from strider.contracts.generated.enums import Availability
 
 MAX_NUMBER_CHARS: Final = 40
 MAX_STATE_CHARS: Final = 60

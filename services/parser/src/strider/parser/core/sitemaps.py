@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from strider.urls import links
+from strider.urls import resolve_links
 
 from .listings import MAX_DETAIL_BYTES, MAX_ENTRIES, NO_DETAILS, Entry, Listing
 from .markup import END, START, TEXT, Names, attributes, scan, without_references
@@ -161,7 +161,7 @@ class _Gathered:
             else row[0][:MAX_FIELD_CHARS]
             for row in kept
         ]
-        resolved = links(self._url, locs, allow_private=None).urls
+        resolved = resolve_links(self._url, locs, allow_private=None).urls
         self.entries += [
             Entry(
                 url=there,
@@ -179,7 +179,7 @@ class _Gathered:
             return
         self.found += len(ended)
         kept = ended[: MAX_ENTRIES - len(self.entries)]
-        resolved = links(self._url, [_address(row["loc"]) for row in kept], allow_private=None).urls
+        resolved = resolve_links(self._url, [_address(row["loc"]) for row in kept], allow_private=None).urls
         for row, there in zip(kept, resolved, strict=True):
             entry = _entry(row, there)
             self._room_for_details -= len(str(entry.details)) if entry.details else 0
@@ -199,7 +199,7 @@ def read_lines(texts: Iterable[str], url: str) -> Listing:
     for lines in whole_lines(texts):
         wanted = [line for line in map(str.strip, lines) if _LINE.fullmatch(line)]
         found += len(wanted)
-        resolved = links(url, wanted[: MAX_ENTRIES - len(entries)], allow_private=None).urls
+        resolved = resolve_links(url, wanted[: MAX_ENTRIES - len(entries)], allow_private=None).urls
         entries += [Entry(url=there, details=NO_DETAILS) for there in resolved]
     return Listing(entries=entries, found=found)
 

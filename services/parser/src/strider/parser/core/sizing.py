@@ -14,10 +14,10 @@ from dataclasses import replace
 from itertools import chain, pairwise, repeat
 from typing import Any, Final
 
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import DocumentKind, ParseOutcome
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED
-from strider.contracts.generated.words import DocumentKind, ParseOutcome
-from strider.contracts.making import swift
 
 from .outlinks import Outlinks
 
@@ -40,7 +40,7 @@ _EXPANSION: Final = 3
 """One byte of a body becomes at most three of UTF-8 (as U+FFFD); entities only shrink."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Fitted:
     """An event that fits, and the texts that had to leave it."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from strider.contracts.generated.words import ExtractionLevel
+from strider.contracts.generated.enums import ExtractionLevel
 
 from .outcomes import Unreadable
 from .pdfs import ReadPdf, no_pdf

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
-from strider.contracts.generated.words import DecisionReason
-from strider.contracts.making import changed
 from strider.runtime.journal import Journal
 from strider.runtime.metrics import Metric, Metrics
 from strider.runtime.ports import Bus, RawRecord, ShardWriter
@@ -58,7 +58,7 @@ class TopicTruth:
 
     def grave(self, job_id: str, url_key: str) -> RawRecord:
         """Make the record that forgets an entry."""
-        return RawRecord(FRONTIER.key_of(changed(_NOBODY, job_id=job_id, url_key=url_key)), None)
+        return RawRecord(FRONTIER.key_of(replace_fields(_NOBODY, job_id=job_id, url_key=url_key)), None)
 
     async def write(
         self, entries: Sequence[RawRecord], hosts: Sequence[HostRecorded] = (), *, at_once: bool = False

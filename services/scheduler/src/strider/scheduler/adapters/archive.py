@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from zlib import crc32
 
 from strider.contracts import DecodeError, Topic
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.contracts.topic import Event

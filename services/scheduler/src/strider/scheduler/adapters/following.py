@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 from strider.contracts import DecodeError, Topic
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import JobEvent, SourceSaved
 from strider.contracts.generated.topics import JOB_EVENTS, SOURCES
 from strider.runtime.errors import OffsetLost

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from strider.contracts import DecodeError
-from strider.contracts.codec import Codec
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.peek import FieldPeeker, PeekedFields
+from strider.contracts.generated.enums import EntryState
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
-from strider.contracts.generated.words import EntryState
-from strider.contracts.glances import Glance, Seen
 from strider.runtime.logs import logger
 from strider.scheduler.core.entries import FORGOTTEN, is_forgotten
 from strider.scheduler.topology.ports import Remnant
@@ -51,24 +51,24 @@ class Records:
         self._runs: dict[tuple[bytes, ...], _Run] = {}
         self._moulds: dict[Shape, Mould] = {}
         """Of records that were read whole."""
-        self._begin = Glance(
+        self._begin = FieldPeeker(
             codec, FRONTIER,
             "job_id", "url_key", "url", "group", "state..crawl_spec_id", "fetch_sequence", "updated_at_ms",
             "reason", "body_bytes", "busy_ms",
-        ).begin  # fmt: skip
-        middle = Glance(
+        ).read  # fmt: skip
+        middle = FieldPeeker(
             codec, FRONTIER,
             "kind..is_start", "referrer", "tries..status", "discovered_at_ms", "due_at_ms",
-            since="kind",
+            first_field="kind",
         )  # fmt: skip
-        self._middle, self._empty_end = middle.go_on, middle.empty_end
-        self._rest = Glance(
+        self._middle, self._empty_end = middle.read_at, middle.empty_suffix
+        self._rest = FieldPeeker(
             codec, FRONTIER,
             "fetched_at_ms", "closed_at_ms", "next_crawl_at_ms", "interval_seconds", "changed_at_ms",
             "unchanged_count", "losses..losses", "raw_hash", "text_hash", "etag", "last_modified",
             "needs_rendering..needs_rendering", "redirect_target", "seed_token",
-            since="fetched_at_ms",
-        ).go_on  # fmt: skip
+            first_field="fetched_at_ms",
+        ).read_at  # fmt: skip
 
     def read(self, key: bytes, value: bytes) -> Recorded | Remnant | None:
         """Read a record; None, and a word about it, where it cannot be read."""
@@ -82,7 +82,7 @@ class Records:
             return None
         return _remnant(entry) if entry.state in _CLOSED else self._whole(entry)
 
-    def _glanced(self, value: bytes, seen: Seen) -> Recorded | Remnant | None:
+    def _glanced(self, value: bytes, seen: PeekedFields) -> Recorded | Remnant | None:
         job, url_key, url, _, run_bytes, sequence, updated, reason, size, busy, _ = seen
         run = self._runs.get((job, run_bytes, reason)) or self._run(value, job, run_bytes, reason)
         if run.is_closed and not run.may_be_forgotten and value[-1] == _EMPTY_TEXT:
@@ -93,7 +93,7 @@ class Records:
         like = own.mould.like
         return Remnant(like, url_key, url, sequence, updated, size, busy, own.seed_token, is_forgotten(like))
 
-    def _own(self, value: bytes, seen: Seen, run: _Run) -> Recorded | None:
+    def _own(self, value: bytes, seen: PeekedFields, run: _Run) -> Recorded | None:
         """Take what is an entry's own; None where the codec has to read it."""
         _, url_key, url, group, _, sequence, updated, _, size, busy, at = seen
         middle = self._middle(value, at)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from strider.contracts.generated.enums import DecisionReason, LinkVia
 from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.contracts.generated.words import DecisionReason, LinkVia
-from strider.urls import address_refusal, host, origin
+from strider.urls import address_refusal, host_of, origin_of
 from strider.urls.addresses import canonical_host_kind
 
 from .candidates import Candidate
@@ -70,7 +70,7 @@ def place_refusal(url: str, spec: CrawlSpecDeclared, *, allow_private: bool) -> 
         return Refusal(DecisionReason.REFUSED_SCHEME, scheme)
     if spec.allowed_ports and (port := port_of(url)) not in spec.allowed_ports:
         return Refusal(DecisionReason.REFUSED_PORT, str(port))
-    blocked = address_refusal(canonical_host_kind(host(url)), allow_private=allow_private)
+    blocked = address_refusal(canonical_host_kind(host_of(url)), allow_private=allow_private)
     return None if blocked is None else Refusal(DecisionReason(blocked.reason), blocked.detail)
 
 
@@ -87,7 +87,7 @@ def admit(candidate: Candidate, past: Past, *, seed_token: str) -> Admission:
 
 def port_of(found: str) -> int:
     """Give the port of a URL as found; its scheme's where none is named."""
-    scheme, _, authority = origin(found).partition("://")
+    scheme, _, authority = origin_of(found).partition("://")
     _, colon, port = authority.rpartition(":")
     if colon and port.isdecimal():
         return int(port)

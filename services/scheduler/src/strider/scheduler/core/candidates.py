@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, TypeVar
 
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import LinksDiscovered
-from strider.contracts.generated.words import RequestKind
-from strider.contracts.identity import entry_id, seen_scope
-from strider.contracts.making import swift
-from strider.urls import host, registrable_domain
+from strider.contracts.ids import entry_id, seen_scope
+from strider.urls import host_of, registrable_domain
 
 T = TypeVar("T")
 
 NO_ATTACHMENT: Mapping[str, str] = {}
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Origin:
     """What a URL came from: a page, a seed, a URL that redirected."""
 
@@ -33,7 +33,7 @@ class Origin:
     crawl_spec_id: str
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Candidate:
     """A URL that may become an entry."""
 
@@ -120,7 +120,7 @@ def _rows(event: LinksDiscovered) -> Iterator[tuple[Any, ...]]:
 
 def group_of(url: str, *, by_domain: bool) -> str:
     """Say what politeness is about for a URL as found. Not taken from the message: one rule, one place."""
-    name = host(url)
+    name = host_of(url)
     return registrable_domain(name) if by_domain else name
 
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from strider.contracts.generated.enums import JobEvent as What
 from strider.contracts.generated.events import JobEvent
-from strider.contracts.generated.words import JobEvent as What
 
 from .account import Account
 from .quota import BEGAN, EPOCH, LIMITS, SCRAP, USED, WORD, Ledger, Measure, Share

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from strider.contracts.generated.enums import Decision
 from strider.contracts.generated.events import EntryRecorded, UrlsDecided
-from strider.contracts.generated.words import Decision
 
 from .candidates import Candidate
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from strider.contracts.generated.events import LinksDiscovered
 from strider.contracts.partitioning import shard_of_host
-from strider.urls import host
+from strider.urls import host_of
 
 from .candidates import Candidate
 
@@ -23,7 +23,7 @@ def discoveries(targets: Iterable[Candidate], *, shards: int, now_ms: int) -> It
     """Make messages of redirect targets, by shard."""
     by_shard: dict[int, list[Candidate]] = {}
     for target in targets:
-        by_shard.setdefault(shard_of_host(host(target.url), shards), []).append(target)
+        by_shard.setdefault(shard_of_host(host_of(target.url), shards), []).append(target)
     for shard, gathered in by_shard.items():
         for part in _parts(gathered):
             yield _message(part, shard=shard, shards=shards, now_ms=now_ms)

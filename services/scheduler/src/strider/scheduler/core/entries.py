@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from strider.contracts.generated.events import EntryRecorded, FetchCompleted, PageSettled
-from strider.contracts.generated.words import (
+from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.enums import (
     DecisionReason,
     EntryReason,
     EntryState,
     FetchOutcome,
     SettleVerdict,
 )
-from strider.contracts.making import changed
+from strider.contracts.generated.events import EntryRecorded, FetchCompleted, PageSettled
 
 from .candidates import Candidate
 
@@ -101,7 +101,7 @@ def accepted(
 def fetched(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> EntryRecorded:
     """Note that the page is on its way round. Its hashes come when it is settled."""
     is_same = outcome.outcome == FetchOutcome.NOT_MODIFIED
-    return changed(
+    return replace_fields(
         entry,
         state=EntryState.IN_PROGRESS,
         reason=EntryReason.FETCHED,
@@ -127,12 +127,14 @@ def busy_ms(answer: FetchCompleted | PageSettled) -> int:
 
 def waiting(entry: EntryRecorded, reason: str, *, due_at_ms: int, now_ms: int) -> EntryRecorded:
     """Put an entry back without holding anything against it."""
-    return changed(entry, state=EntryState.PENDING, reason=reason, due_at_ms=due_at_ms, updated_at_ms=now_ms)
+    return replace_fields(
+        entry, state=EntryState.PENDING, reason=reason, due_at_ms=due_at_ms, updated_at_ms=now_ms
+    )
 
 
 def closed(entry: EntryRecorded, reason: str, *, now_ms: int) -> EntryRecorded:
     """Close an entry without a page."""
-    return changed(
+    return replace_fields(
         entry,
         state=EntryState.COMPLETED if reason == DecisionReason.REDIRECTED else EntryState.FAILED,
         reason=reason,
@@ -144,7 +146,7 @@ def closed(entry: EntryRecorded, reason: str, *, now_ms: int) -> EntryRecorded:
 def settled(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryRecorded:
     """Close an entry whose page has gone round."""
     state, reason = _SETTLED.get(page.verdict, (EntryState.COMPLETED, EntryReason.SETTLED))
-    return changed(
+    return replace_fields(
         _answered(entry, page, now_ms=now_ms),
         state=state,
         reason=reason,
@@ -166,8 +168,8 @@ def _answered(entry: EntryRecorded, page: PageSettled, *, now_ms: int) -> EntryR
     if entry.state == EntryState.IN_PROGRESS and entry.fetch_sequence == page.fetch_sequence:
         return entry
     if not is_told(page):
-        return changed(entry, fetched_at_ms=entry.fetched_at_ms or now_ms)
-    return changed(
+        return replace_fields(entry, fetched_at_ms=entry.fetched_at_ms or now_ms)
+    return replace_fields(
         entry,
         fetched_at_ms=now_ms,
         body_bytes=entry.body_bytes + page.body_bytes,

@@ -13,13 +13,14 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
+from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
+from strider.contracts.generated.enums import BlockReason, BreakerState, FetchOutcome, HostRecordKind
 from strider.contracts.generated.events import CrawlSpecDeclared, FetchCompleted, HostRecorded
-from strider.contracts.generated.words import BlockReason, BreakerState, FetchOutcome, HostRecordKind
-from strider.contracts.making import changed, swift
-from strider.politeness import backoff, breaker
-from strider.politeness.backoff import BackOff
-from strider.politeness.breaker import LIMITS, Breaker, Limits
-from strider.politeness.ladder import Chance
+from strider.politeness import backoff
+from strider.politeness import circuit_breaker as breaker
+from strider.politeness.backoff import HostBackoff
+from strider.politeness.circuit_breaker import DEFAULT_LIMITS, BreakerLimits, CircuitBreaker
+from strider.politeness.retry_policy import RandomSource
 
 from .orders import NO_BAR, Bar
 from .outcomes import Sign, sign_of, signal_of
@@ -29,7 +30,7 @@ HEARD: Final = 8
 """Latest outcomes that are remembered by their numbers, so that a repeat pushes no host twice."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Group:
     """What is known of a group."""
 
@@ -40,8 +41,8 @@ class Group:
     """Crawl-delay by origin, of those that ask for one."""
     patience_ms: int = 86_400_000
     """Least of those of its specs: then a blocked group is looked at again."""
-    rest: BackOff = backoff.NONE
-    breaker: Breaker = breaker.NEW
+    rest: HostBackoff = backoff.NO_BACKOFF
+    breaker: CircuitBreaker = breaker.NEW_BREAKER
     bar: Bar = NO_BAR
     """A person's wish that it be left alone."""
     manners: Manners | None = None
@@ -103,7 +104,7 @@ class Group:
     @property
     def is_plain(self) -> bool:
         """Say whether nothing about it would be missed."""
-        is_well = self.rest == backoff.NONE and self.breaker.is_closed
+        is_well = self.rest == backoff.NO_BACKOFF and self.breaker.is_closed
         return is_well and not self.robots_ms and self.bar == NO_BAR
 
 
@@ -119,7 +120,7 @@ def with_spec(group: Group, spec: CrawlSpecDeclared, *, delay_seconds: float) ->
     configured = round(wanted * 1000)
     places = max(1, spec.max_in_flight_per_group)
     patience_ms = spec.host_patience_seconds * 1000
-    return changed(
+    return replace_fields(
         group,
         configured_ms=configured if is_first else max(group.configured_ms, configured),
         places=places if is_first else min(group.places, places),
@@ -131,11 +132,16 @@ def with_robots(group: Group, origin: str, delay_seconds: float) -> Group:
     """Heed the crawl-delay of one origin of the group; 0 for none."""
     others = {name: delay for name, delay in group.robots_ms.items() if name != origin}
     asked = {origin: round(delay_seconds * 1000)} if delay_seconds > 0 else {}
-    return changed(group, robots_ms=others | asked)
+    return replace_fields(group, robots_ms=others | asked)
 
 
 def hear(
-    group: Group, outcome: FetchCompleted, *, now_ms: int, chance: Chance, limits: Limits = LIMITS
+    group: Group,
+    outcome: FetchCompleted,
+    *,
+    now_ms: int,
+    chance: RandomSource,
+    limits: BreakerLimits = DEFAULT_LIMITS,
 ) -> Group:
     """Take in what an outcome says of the group; a repeat says nothing."""
     if outcome.fetch_sequence in group.heard:
@@ -143,8 +149,10 @@ def hear(
     switch = group.breaker
     if (signal := signal_of(outcome)) is not None:
         asked_at_ms = outcome.started_at_us // 1000
-        switch = breaker.heard(switch, signal, now_ms=now_ms, asked_at_ms=asked_at_ms, limits=limits)
-    return changed(
+        switch = breaker.apply_signal(
+            switch, signal, now_ms=now_ms, requested_at_ms=asked_at_ms, limits=limits
+        )
+    return replace_fields(
         group,
         heard=(*group.heard[1 - HEARD :], outcome.fetch_sequence),
         rest=_rest(group.rest, outcome, now_ms=now_ms, chance=chance),
@@ -158,19 +166,19 @@ def has_tripped(before: Group, after: Group) -> bool:
     return is_open and after.breaker.changed_at_ms != before.breaker.changed_at_ms
 
 
-def _rest(rest: BackOff, outcome: FetchCompleted, *, now_ms: int, chance: Chance) -> BackOff:
+def _rest(rest: HostBackoff, outcome: FetchCompleted, *, now_ms: int, chance: RandomSource) -> HostBackoff:
     sign = sign_of(outcome)
     if sign is Sign.GOOD:
-        return backoff.eased(rest)
-    if sign is Sign.PUSH or (sign is Sign.STRAIN and backoff.is_overloaded(rest)):
-        return backoff.pushed(
+        return backoff.record_success(rest)
+    if sign is Sign.PUSH or (sign is Sign.STRAIN and backoff.is_overload_limit_reached(rest)):
+        return backoff.extend_backoff(
             rest,
             now_ms=now_ms,
             retry_after_seconds=outcome.retry_after_seconds,
             reason=_block_reason(outcome),
-            chance=chance,
+            random=chance,
         )
-    return backoff.strained(rest, now_ms) if sign is Sign.STRAIN else rest
+    return backoff.record_overload(rest, now_ms) if sign is Sign.STRAIN else rest
 
 
 def group_record(group: Group, *, now_ms: int, epoch: int) -> HostRecorded:
@@ -208,8 +216,8 @@ def group_of_record(record: HostRecorded, *, delay_seconds: float, keeps_specs: 
     group = new_group(record.group, delay_seconds=delay_seconds)
     if keeps_specs:
         configured_ms = round(record.configured_delay_seconds * 1000)
-        group = changed(group, configured_ms=configured_ms, places=record.max_in_flight)
-    return changed(
+        group = replace_fields(group, configured_ms=configured_ms, places=record.max_in_flight)
+    return replace_fields(
         group,
         rest=_rest_of(record),
         breaker=_breaker_of(record),
@@ -217,11 +225,11 @@ def group_of_record(record: HostRecorded, *, delay_seconds: float, keeps_specs: 
     )
 
 
-def _rest_of(record: HostRecorded) -> BackOff:
+def _rest_of(record: HostRecorded) -> HostBackoff:
     """Read a rest; where a breaker has the group blocked for longer, that holds for both."""
     if not record.back_off_count:
-        return backoff.NONE
-    return BackOff(
+        return backoff.NO_BACKOFF
+    return HostBackoff(
         count=record.back_off_count,
         until_ms=record.blocked_until_ms,
         reason=record.block_reason,
@@ -230,10 +238,10 @@ def _rest_of(record: HostRecorded) -> BackOff:
     )
 
 
-def _breaker_of(record: HostRecorded) -> Breaker:
+def _breaker_of(record: HostRecorded) -> CircuitBreaker:
     state = BreakerState(record.breaker)
     is_open = state is BreakerState.OPEN
-    return Breaker(
+    return CircuitBreaker(
         state=state,
         changed_at_ms=record.breaker_changed_at_ms,
         until_ms=record.blocked_until_ms if is_open else 0,

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from strider.contracts.generated.enums import DecisionReason
+from strider.contracts.generated.enums import JobEvent as What
 from strider.contracts.generated.events import JobEvent
-from strider.contracts.generated.words import DecisionReason
-from strider.contracts.generated.words import JobEvent as What
 
 
 class Standing(StrEnum):

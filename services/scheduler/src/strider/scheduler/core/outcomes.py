@@ -19,8 +19,8 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
-from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchCompleted
-from strider.contracts.generated.words import (
+from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
+from strider.contracts.generated.enums import (
     DecisionReason,
     EntryReason,
     EntryState,
@@ -28,9 +28,9 @@ from strider.contracts.generated.words import (
     FetchOutcome,
     RequestKind,
 )
-from strider.contracts.making import changed, swift
-from strider.politeness.breaker import Signal
-from strider.politeness.ladder import FETCH, Chance
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchCompleted
+from strider.politeness.circuit_breaker import BreakerSignal
+from strider.politeness.retry_policy import FETCH_RETRY, RandomSource
 
 from .candidates import Candidate
 from .decisions import Line
@@ -62,7 +62,7 @@ class Sign(StrEnum):
     NONE = "none"
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Ended:
     """What follows from an outcome."""
 
@@ -74,7 +74,7 @@ class Ended:
     target: Candidate | None = None
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Circumstances:
     """What else it hangs on."""
 
@@ -101,7 +101,7 @@ def sign_of(outcome: FetchCompleted) -> Sign:
     return Sign.GOOD if word in _GOOD else Sign.NONE
 
 
-def signal_of(outcome: FetchCompleted) -> Signal | None:
+def signal_of(outcome: FetchCompleted) -> BreakerSignal | None:
     """Read what an outcome says to the group's breaker; None where it says nothing.
 
     A name that does not exist and a bad certificate close their URLs at once, which needs no breaker; and
@@ -109,17 +109,17 @@ def signal_of(outcome: FetchCompleted) -> Signal | None:
     """
     word = outcome.outcome
     if word in _GOOD or word in _ANSWERED:
-        return Signal.GOOD
+        return BreakerSignal.GOOD
     if word == FetchOutcome.RATE_LIMITED:
-        return Signal.REFUSED
+        return BreakerSignal.REFUSED
     if outcome.kind == RequestKind.ROBOTS:
         return None
     if word == FetchOutcome.BLOCKED:
-        return None if outcome.status == _UNAUTHORIZED else Signal.REFUSED
+        return None if outcome.status == _UNAUTHORIZED else BreakerSignal.REFUSED
     if word == FetchOutcome.SERVER_ERROR and outcome.try_number > 1:
-        return Signal.FAILED_AGAIN
+        return BreakerSignal.FAILED_AGAIN
     is_failure = word in _FAILURES and outcome.error_class not in _BY_ERROR
-    return Signal.FAILED if is_failure else None
+    return BreakerSignal.FAILED if is_failure else None
 
 
 def is_heard(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> bool:
@@ -131,7 +131,7 @@ def is_heard(entry: EntryRecorded, outcome: FetchCompleted, *, now_ms: int) -> b
     return entry.state == EntryState.PENDING or entry.fetch_sequence < outcome.fetch_sequence
 
 
-def ended(entry: EntryRecorded, outcome: FetchCompleted, at: Circumstances, *, chance: Chance) -> Ended:
+def ended(entry: EntryRecorded, outcome: FetchCompleted, at: Circumstances, *, chance: RandomSource) -> Ended:
     """Decide what becomes of an entry."""
     if not is_heard(entry, outcome, now_ms=at.now_ms):
         return DROPPED
@@ -142,15 +142,15 @@ def lasting(before: EntryRecorded, result: Ended, spec: CrawlSpecDeclared, *, no
     """Have an entry of a continuous crawl come again, whatever ended it."""
     if not spec.continuous or result.entry is None:
         return result
-    return changed(result, entry=after_none(before, result.entry, spec, now_ms=now_ms))
+    return replace_fields(result, entry=after_none(before, result.entry, spec, now_ms=now_ms))
 
 
 def _ended(  # one a line of the table above
-    entry: EntryRecorded, outcome: FetchCompleted, at: Circumstances, chance: Chance
+    entry: EntryRecorded, outcome: FetchCompleted, at: Circumstances, chance: RandomSource
 ) -> Ended:
     if outcome.has_page:
         return Ended("fetched", fetched(entry, outcome, now_ms=at.now_ms))
-    told = changed(
+    told = replace_fields(
         entry,
         fetch_sequence=outcome.fetch_sequence,
         body_bytes=entry.body_bytes + outcome.body_bytes,
@@ -175,14 +175,14 @@ def tried(
     spec: CrawlSpecDeclared,
     *,
     now_ms: int,
-    chance: Chance,
+    chance: RandomSource,
     detail: str = "",
     outcome: str = "",
 ) -> Ended:
     """Try an entry again, up the ladder, or close it where the ladder ends."""
     tries = entry.tries + 1
-    wait_seconds = replace(FETCH, tries=spec.max_tries).wait_seconds(tries, chance)
-    told = changed(entry, tries=tries)
+    wait_seconds = replace(FETCH_RETRY, retries=spec.max_tries).wait_seconds(tries, chance)
+    told = replace_fields(entry, tries=tries)
     if wait_seconds is not None:
         due_at_ms = now_ms + round(wait_seconds * 1000)
         return Ended("retry", waiting(told, EntryReason.RETRY, due_at_ms=due_at_ms, now_ms=now_ms))
@@ -227,7 +227,7 @@ def _rested(told: EntryRecorded, outcome: FetchCompleted, at: Circumstances) -> 
     if signs >= MAX_SIGNS:
         return close(told, DecisionReason.RETRIES_EXHAUSTED, now_ms=at.now_ms, detail=outcome.error_message)
     back = waiting(told, EntryReason.HOST_BACKS_OFF, due_at_ms=at.now_ms, now_ms=at.now_ms)
-    return Ended("host_backs_off", changed(back, error_count=signs))
+    return Ended("host_backs_off", replace_fields(back, error_count=signs))
 
 
 def _put_back(told: EntryRecorded, at: Circumstances) -> Ended:
@@ -236,7 +236,7 @@ def _put_back(told: EntryRecorded, at: Circumstances) -> Ended:
     if sum(waits) > at.spec.host_patience_seconds * 1000:
         return close(told, DecisionReason.HOST_UNAVAILABLE, now_ms=at.now_ms, detail=told.error_class)
     back = waiting(told, EntryReason.RETRY, due_at_ms=at.now_ms + waits[-1], now_ms=at.now_ms)
-    return Ended("put_back", changed(back, error_count=told.error_count + 1))
+    return Ended("put_back", replace_fields(back, error_count=told.error_count + 1))
 
 
 _GOOD: Final = frozenset(

@@ -16,7 +16,7 @@ import re
 from enum import IntEnum
 from typing import Final
 
-from strider.contracts.generated.words import LinkVia
+from strider.contracts.generated.enums import LinkVia
 
 from .candidates import Candidate
 

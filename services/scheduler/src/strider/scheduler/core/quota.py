@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from strider.contracts.generated.enums import JobEvent as What
 from strider.contracts.generated.events import JobEvent
-from strider.contracts.generated.words import JobEvent as What
 
 EPOCH: Final = "epoch"
 BEGAN: Final = "began_ms"

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, PageSettled
-from strider.contracts.generated.words import (
+from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.enums import (
     ChangeBasis,
     DecisionReason,
     EntryReason,
     EntryState,
     SettleVerdict,
 )
-from strider.contracts.making import changed
-from strider.urls import host
+from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, PageSettled
+from strider.urls import host_of
 
 MIN_SECONDS: Final = 60
 """No interval is shorter, whatever a crawl spec says."""
@@ -58,7 +58,7 @@ def after_page(
         return _waiting(ended, _same(before, spec), now_ms)
     if new == old:
         return _unchanged(before, ended, spec, now_ms)
-    moved = changed(ended, unchanged_count=0, changed_at_ms=now_ms)
+    moved = replace_fields(ended, unchanged_count=0, changed_at_ms=now_ms)
     return _waiting(moved, _baseline(spec), now_ms)
 
 
@@ -84,7 +84,7 @@ def hastened(entry: EntryRecorded, *, seed_token: str, is_fresh: bool, now_ms: i
     """Have an entry that waits for its interval come at once, since somebody asks; None where it does not."""
     if entry.reason != EntryReason.DUE_AGAIN or entry.due_at_ms <= now_ms:
         return None
-    return changed(
+    return replace_fields(
         entry,
         reason=EntryReason.REOPENED,
         due_at_ms=now_ms,
@@ -102,15 +102,15 @@ def _unchanged(
     count = min(before.unchanged_count + 1, _MOST_DOUBLINGS)
     baseline = _baseline(spec)
     grown = min(baseline << count, _cap(spec)) if spec.adaptive else baseline
-    return _waiting(changed(ended, unchanged_count=count), grown, now_ms)
+    return _waiting(replace_fields(ended, unchanged_count=count), grown, now_ms)
 
 
 def _waiting(ended: EntryRecorded, seconds: int, now_ms: int) -> EntryRecorded:
     """Count from the end; what led here within the same host is forgotten, so that no round adds to it."""
     due_at_ms = now_ms + seconds * 1000
-    here = host(ended.url)
-    chain = tuple(url for url in ended.redirect_chain if host(url) != here)
-    return changed(
+    here = host_of(ended.url)
+    chain = tuple(url for url in ended.redirect_chain if host_of(url) != here)
+    return replace_fields(
         ended,
         state=EntryState.PENDING,
         reason=EntryReason.DUE_AGAIN,

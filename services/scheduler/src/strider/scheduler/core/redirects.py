@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.enums import DecisionReason, EntryReason, EntryState, LinkVia, RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchCompleted
-from strider.contracts.generated.words import DecisionReason, EntryReason, EntryState, LinkVia, RequestKind
-from strider.contracts.making import changed
-from strider.urls import Scope, host, registrable_domain, scope_of
+from strider.urls import CrawlScope, build_scope, host_of, registrable_domain
 
 from .acceptance import MAX_HOPS, Refusal, place_refusal
 from .candidates import Candidate, Origin, group_of
@@ -48,7 +48,7 @@ def redirected(  # noqa: PLR0911  # one a case of the table above
 ) -> Redirected:
     """Decide about a redirect; the entry carries the outcome's sequence and status already."""
     target, key = outcome.redirect_target, outcome.redirect_target_key
-    named = changed(entry, redirect_target=target)
+    named = replace_fields(entry, redirect_target=target)
     if outcome.redirect_refused and not target:
         return Redirected(closed(named, _reason(outcome.redirect_refused), now_ms=now_ms))
     if not target or not key:
@@ -72,7 +72,7 @@ def redirected(  # noqa: PLR0911  # one a case of the table above
 
 def moved(entry: EntryRecorded, url: str, *, now_ms: int) -> EntryRecorded:
     """Put an entry back under another URL of the same key."""
-    return changed(
+    return replace_fields(
         entry,
         url=url,
         hop=entry.hop + 1,
@@ -95,7 +95,7 @@ def _barrier(
     if entry.is_start and _is_same_site(entry, outcome.redirect_target):
         return None
     scope = scope_for(spec, entry.url)
-    word = scope.refusal(outcome.redirect_target) if isinstance(scope, Scope) else ""
+    word = scope.refusal_reason(outcome.redirect_target) if isinstance(scope, CrawlScope) else ""
     return Refusal(DecisionReason(word)) if word else None
 
 
@@ -104,7 +104,7 @@ def scope_for(spec: CrawlSpecDeclared, page: str) -> object:
 
     It was refused with its seed; a redirect is not the place to find out.
     """
-    return scope_of(
+    return build_scope(
         spec.scope,
         [page],
         hosts=spec.hosts,
@@ -116,7 +116,7 @@ def scope_for(spec: CrawlSpecDeclared, page: str) -> object:
 
 
 def _is_same_site(entry: EntryRecorded, target: str) -> bool:
-    return registrable_domain(host(target)) == registrable_domain(host(entry.url))
+    return registrable_domain(host_of(target)) == registrable_domain(host_of(entry.url))
 
 
 def _target(entry: EntryRecorded, outcome: FetchCompleted, *, by_domain: bool) -> Candidate:

@@ -17,10 +17,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
+from strider.contracts.generated.enums import DecisionReason, EntryReason
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
-from strider.contracts.generated.words import DecisionReason, EntryReason
-from strider.contracts.making import changed, swift
-from strider.politeness.robots_state import Standing as RobotsStanding
+from strider.politeness.robots.freshness import RobotsStatus as RobotsStanding
 
 from .allowance import NOTHING, Amount
 from .budget import Answer, Grant
@@ -53,7 +53,7 @@ class Step(StrEnum):
     """Close it, and say so."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Turn:
     """The step, and what it leaves of the entry."""
 
@@ -64,7 +64,7 @@ class Turn:
     """What its request may cost, where that is less than its crawl spec allows."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Surroundings:
     """What is known around an entry."""
 
@@ -93,9 +93,9 @@ def turn(entry: EntryRecorded, around: Surroundings) -> Turn:
     if permit.reason is not None:
         detail = around.rules.known.error_class
         return _closed(entry, permit.reason, now_ms, detail, spec=spec)
-    if permit.standing is RobotsStanding.ASK and around.has_caught_up:
+    if permit.standing is RobotsStanding.FETCH_FIRST and around.has_caught_up:
         return Turn(Step.ROBOTS, entry)
-    if permit.standing in {RobotsStanding.ASK, RobotsStanding.WAIT}:
+    if permit.standing in {RobotsStanding.FETCH_FIRST, RobotsStanding.UNREACHABLE}:
         again_at_ms = permit.again_at_ms or now_ms + CATCH_UP_MS
         return _waits(entry, EntryReason.WAITS_FOR_ROBOTS, again_at_ms, now_ms)
     return Turn(Step.ASK, entry)
@@ -114,7 +114,7 @@ def obey(entry: EntryRecorded, order: Order, now_ms: int) -> Turn | None:
 def within_budget(asked: Turn, answer: Answer, now_ms: int) -> Turn:
     """Hold an entry that may be asked for to the budgets of its run."""
     if answer.grant is Grant.GIVEN:
-        return asked if answer.amount == NOTHING else changed(asked, amount=answer.amount)
+        return asked if answer.amount == NOTHING else replace_fields(asked, amount=answer.amount)
     if answer.grant is Grant.USED_UP:
         return _closed(asked.entry, DecisionReason.BUDGET, now_ms, answer.detail)
     return _waits(asked.entry, asked.entry.reason, now_ms + BUDGET_WAIT_MS, now_ms)

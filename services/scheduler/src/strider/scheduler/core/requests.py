@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import RequestKind, Scope
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchRequested
-from strider.contracts.generated.words import RequestKind, Scope
-from strider.contracts.making import swift
-from strider.politeness import is_personal
-from strider.urls import host, origin, registrable_domain
+from strider.politeness import is_sensitive_header
+from strider.urls import host_of, origin_of, registrable_domain
 
 from .allowance import NOTHING, Amount
 from .robots import JOB
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Licence:
     """The lease that a request stands under."""
 
@@ -32,7 +32,7 @@ def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, licence: Licenc
     return FetchRequested(
         url=entry.url,
         url_key=entry.url_key,
-        origin=origin(entry.url),
+        origin=origin_of(entry.url),
         group=entry.group,
         job_id=entry.metadata[JOB] if is_robots else entry.job_id,
         execution_id=entry.execution_id,
@@ -60,7 +60,7 @@ def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, licence: Licenc
         header_values=tuple(spec.headers[name] for name in names),
         user_agent=spec.user_agent,
         cookie_jar=entry.execution_id if spec.use_cookies and not is_robots else "",
-        insecure_tls=host(entry.url) in spec.insecure_tls_hosts,
+        insecure_tls=host_of(entry.url) in spec.insecure_tls_hosts,
         earlier_error=entry.error_class if entry.tries else "",
     )
 
@@ -68,7 +68,7 @@ def fetch_request(entry: EntryRecorded, spec: CrawlSpecDeclared, licence: Licenc
 def _header_names(entry: EntryRecorded, spec: CrawlSpecDeclared) -> tuple[str, ...]:
     if is_at_home(entry, spec):
         return tuple(spec.headers)
-    return tuple(name for name in spec.headers if not is_personal(name))
+    return tuple(name for name in spec.headers if not is_sensitive_header(name))
 
 
 def is_at_home(entry: EntryRecorded, spec: CrawlSpecDeclared) -> bool:
@@ -79,7 +79,7 @@ def is_at_home(entry: EntryRecorded, spec: CrawlSpecDeclared) -> bool:
     """
     if spec.scope != Scope.ANY:
         return True
-    name = host(entry.url)
+    name = host_of(entry.url)
     if name in spec.hosts or registrable_domain(name) in spec.domains:
         return True
-    return entry.is_start and all(host(url) == name for url in entry.redirect_chain)
+    return entry.is_start and all(host_of(url) == name for url in entry.redirect_chain)

@@ -9,13 +9,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final
 
-from strider.contracts.generated.events import (
-    CrawlSpecDeclared,
-    EntryRecorded,
-    FetchCompleted,
-    HostRecorded,
-)
-from strider.contracts.generated.words import (
+from strider.contracts.fast_dataclass import fast_dataclass
+from strider.contracts.generated.enums import (
     DecisionReason,
     EntryReason,
     EntryState,
@@ -23,10 +18,15 @@ from strider.contracts.generated.words import (
     RequestKind,
     RobotsState,
 )
-from strider.contracts.making import swift
-from strider.politeness.robots import Robots, cut, product_token
-from strider.politeness.robots_state import Asked, OriginRobots, Standing, answer_of
-from strider.urls import key_of, origin, url_hash
+from strider.contracts.generated.events import (
+    CrawlSpecDeclared,
+    EntryRecorded,
+    FetchCompleted,
+    HostRecorded,
+)
+from strider.politeness.robots.freshness import OriginRobots, RobotsResponse, RobotsStatus, classify_outcome
+from strider.politeness.robots.robots_txt import RobotsTxt, product_token, truncate_robots
+from strider.urls import origin_of, url_hash, url_key_of
 
 ROBOTS_PATH: Final = "/robots.txt"
 
@@ -34,12 +34,12 @@ ROBOTS_JOB: Final = ".robots"
 """Job of the requests for robots.txt within the working set, so that none is taken for a page of that URL."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Rules:
     """An origin's robots.txt as it is kept in memory: what is known, and its text read."""
 
     known: OriginRobots
-    robots: Robots
+    robots: RobotsTxt
 
     @property
     def cost(self) -> int:
@@ -49,19 +49,19 @@ class Rules:
 
 _FIXED_COST: Final = 500
 
-NO_RULES: Final = Rules(OriginRobots(), Robots(""))
+NO_RULES: Final = Rules(OriginRobots(), RobotsTxt(""))
 
 
 def rules_of(known: OriginRobots) -> Rules:
     """Read the text of what is known."""
-    return Rules(known, Robots(known.text)) if known.text else Rules(known, NO_RULES.robots)
+    return Rules(known, RobotsTxt(known.text)) if known.text else Rules(known, NO_RULES.robots)
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Permission:
     """Whether an entry may be asked for now."""
 
-    standing: Standing
+    standing: RobotsStatus
     """OBEY stands for a denial, ALLOW for a permission."""
     again_at_ms: int = 0
     """When to look again, where it has to wait."""
@@ -69,8 +69,8 @@ class Permission:
     """Why it is to be closed."""
 
 
-ALLOWED: Final = Permission(Standing.ALLOW)
-ASK_FIRST: Final = Permission(Standing.ASK)
+ALLOWED: Final = Permission(RobotsStatus.ALLOW_ALL)
+ASK_FIRST: Final = Permission(RobotsStatus.FETCH_FIRST)
 
 
 def permission(  # noqa: PLR0911  # one a standing
@@ -86,17 +86,17 @@ def permission(  # noqa: PLR0911  # one a standing
     if not (spec.respect_robots and is_heeded):
         return ALLOWED
     known = rules.known
-    standing = known.standing(now_ms)
-    if standing is Standing.ALLOW:
+    standing = known.status_at(now_ms)
+    if standing is RobotsStatus.ALLOW_ALL:
         return ALLOWED
-    if standing is Standing.OBEY:
+    if standing is RobotsStatus.APPLY_RULES:
         token = product_token(spec.user_agent or agent)
         if rules.robots.allows(entry.url, token):
             return ALLOWED
-        return Permission(Standing.OBEY, reason=DecisionReason.ROBOTS_DENIED)
-    if standing is Standing.GONE:
+        return Permission(RobotsStatus.APPLY_RULES, reason=DecisionReason.ROBOTS_DENIED)
+    if standing is RobotsStatus.NO_SUCH_HOST:
         return Permission(standing, reason=DecisionReason.HOST_UNAVAILABLE)
-    if standing is Standing.FORBIDDEN:
+    if standing is RobotsStatus.FORBIDDEN:
         return Permission(standing, reason=DecisionReason.POLICY_BLOCKED)
     return _patient(entry, spec, known, now_ms=now_ms)
 
@@ -112,18 +112,18 @@ def _patient(
     if now_ms >= known.expires_at_ms:
         return ASK_FIRST
     if known.expires_at_ms < ends_at_ms:
-        return Permission(Standing.WAIT, again_at_ms=known.expires_at_ms)
+        return Permission(RobotsStatus.UNREACHABLE, again_at_ms=known.expires_at_ms)
     # Nobody is asked before its patience ends: what is known then is known now.
     reason = DecisionReason.ROBOTS_UNREACHABLE if known.status else DecisionReason.HOST_UNAVAILABLE
-    return Permission(Standing.WAIT, reason=reason)
+    return Permission(RobotsStatus.UNREACHABLE, reason=reason)
 
 
 def robots_entry(entry: EntryRecorded) -> EntryRecorded:
     """Make the request that goes before an entry. It is no entry of any job, and never recorded."""
-    url = origin(entry.url) + ROBOTS_PATH
+    url = origin_of(entry.url) + ROBOTS_PATH
     return EntryRecorded(
         job_id=ROBOTS_JOB,
-        url_key=url_hash(key_of(url)),
+        url_key=url_hash(url_key_of(url)),
         url=url,
         group=entry.group,
         state=EntryState.PENDING,
@@ -142,15 +142,15 @@ JOB: Final = "job"
 """Where a request for a robots.txt keeps on whose behalf it is made."""
 
 
-def asked_of(outcome: FetchCompleted) -> Asked:
+def asked_of(outcome: FetchCompleted) -> RobotsResponse:
     """Read the outcome of a request for a robots.txt."""
-    answer = answer_of(
+    answer = classify_outcome(
         outcome.outcome, error_class=outcome.error_class, has_redirected=outcome.robots_hops > 0
     )
-    return Asked(
+    return RobotsResponse(
         answer,
         outcome.fetch_sequence,
-        text=cut(outcome.robots_text, is_part=outcome.robots_truncated),
+        text=truncate_robots(outcome.robots_text, is_part=outcome.robots_truncated),
         status=outcome.status,
         url=outcome.robots_url or outcome.url,
         error_class=outcome.error_class,
@@ -175,7 +175,7 @@ def robots_record(
         robots_hash=sha256(known.text.encode("utf-8", "replace")).hexdigest() if known.text else "",
         robots_status=known.status,
         robots_url=known.url,
-        robots_asked_at_ms=known.asked_at_ms,
+        robots_asked_at_ms=known.requested_at_ms,
         robots_fetched_at_ms=known.fetched_at_ms,
         robots_expires_at_ms=known.expires_at_ms,
         robots_failures=known.failures,
@@ -189,7 +189,7 @@ def known_of_record(record: HostRecorded) -> OriginRobots:
     return OriginRobots(
         state=RobotsState(record.robots_state),
         text=record.robots_text,
-        asked_at_ms=record.robots_asked_at_ms,
+        requested_at_ms=record.robots_asked_at_ms,
         fetched_at_ms=record.robots_fetched_at_ms,
         expires_at_ms=record.robots_expires_at_ms,
         failures=record.robots_failures,
@@ -200,7 +200,7 @@ def known_of_record(record: HostRecorded) -> OriginRobots:
     )
 
 
-def _sitemaps(robots: Robots) -> tuple[str, ...]:
+def _sitemaps(robots: RobotsTxt) -> tuple[str, ...]:
     """Name as many as a record has room for; they stand in the text as well."""
     kept: list[str] = []
     room = _SITEMAP_CHARACTERS

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.events import SourceSaved
-from strider.contracts.making import swift
 from strider.contracts.partitioning import registrable_domain
 
 from .candidates import group_of
@@ -20,7 +20,7 @@ DAY_MS: Final = 86_400_000
 """No source makes a host wait longer between two requests."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Manners:
     """What is wanted of a group."""
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+from strider.contracts.generated.enums import DecisionReason, EntryReason, EntryState
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import (
     PAGES_FETCHED,
@@ -23,7 +24,6 @@ from strider.contracts.generated.topics import (
     PAGES_SETTLED,
     PAGES_VALIDATED,
 )
-from strider.contracts.generated.words import DecisionReason, EntryReason, EntryState
 
 from .entries import waiting
 from .outcomes import Ended, close

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Final
 
 from strider.contracts import EncodeError
+from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.enums import DecisionReason, EntryReason, LinkVia
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, LinksDiscovered
 from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
-from strider.contracts.generated.words import DecisionReason, EntryReason, LinkVia
-from strider.contracts.making import changed
-from strider.contracts.ranges import USUAL_DEPTH
+from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
 from strider.runtime.effects import Effects, Say
 from strider.runtime.logs import logger
 from strider.runtime.ports import RawRecord
@@ -36,7 +36,7 @@ from strider.scheduler.core.priority import priority_of
 from strider.scheduler.core.recrawl import hastened
 from strider.scheduler.core.tokens import is_newer, merged, opened_by
 from strider.stores.frontier.ports import Accepted, Known, Round, Seen
-from strider.urls import host
+from strider.urls import host_of
 
 from .noting import note_lines, note_opened
 from .ports import Meter, Options, Specs
@@ -120,9 +120,9 @@ class Accepting:
     def _warn_of_depth(self, specs: Mapping[str, CrawlSpecDeclared]) -> None:
         """Say once of each crawl spec that it goes deep."""
         for name, spec in specs.items():
-            if spec.max_depth > USUAL_DEPTH and name not in self._told_deep:
+            if spec.max_depth > DEEP_CRAWL_DEPTH and name not in self._told_deep:
                 self._told_deep.add(name)
-                _log.warning("Deep Crawl", crawl_spec=name, max_depth=spec.max_depth, usual=USUAL_DEPTH)
+                _log.warning("Deep Crawl", crawl_spec=name, max_depth=spec.max_depth, usual=DEEP_CRAWL_DEPTH)
 
     def _read(self, event: LinksDiscovered) -> Iterator[Candidate]:
         if event.shards != self._options.shards:
@@ -147,14 +147,14 @@ class Accepting:
                 intake.refuse(candidate, why.reason, why.detail)
             elif (over := REASONS.get(order.standing)) is not None:
                 intake.refuse(candidate, over, order.reason)
-            elif spent := self._budgets.used_up_at(shard.number, origin.execution_id, host(candidate.url)):
+            elif spent := self._budgets.used_up_at(shard.number, origin.execution_id, host_of(candidate.url)):
                 intake.refuse(candidate, DecisionReason.BUDGET, spent)
             elif (before := asked.get(name := candidate.entry_id)) is None:
                 asked[name] = candidate
             elif is_newer(candidate.seed_token, before.seed_token):
                 # The newest wish counts, but none of the others may count as new when it is delivered again.
                 token = merged(candidate.seed_token, before.seed_token)
-                asked[name] = changed(candidate, seed_token=token)
+                asked[name] = replace_fields(candidate, seed_token=token)
                 intake.have_already(before, f"another seed of {origin.execution_id} came with it")
         return list(asked.values())
 
@@ -175,7 +175,7 @@ class Accepting:
         is_again = admission is not Admission.ACCEPTED
         token = merged(opened_by(candidate.seed_token, now_ms), known.seed_token)
         entry = accepted(
-            changed(candidate, seed_token=token, priority=priority_of(candidate)),
+            replace_fields(candidate, seed_token=token, priority=priority_of(candidate)),
             now_ms=now_ms,
             reason=EntryReason.REOPENED if is_again else EntryReason.ACCEPTED,
             after_sequence=shard.sequence if is_again else 0,

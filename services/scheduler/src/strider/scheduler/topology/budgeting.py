@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable
 
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import JOB_EVENTS
-from strider.contracts.identity import entry_id
-from strider.politeness.ladder import INFRASTRUCTURE, Chance
+from strider.contracts.ids import entry_id
+from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
 from strider.runtime.effects import Say
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Allowance, Bid, Budgets, Orders, Owner, Turn, within_budget
 from strider.stores.frontier.ports import Lease
-from strider.urls import host
+from strider.urls import host_of
 
 from .ports import Voice
 from .shard import Shard
@@ -36,7 +36,7 @@ class Budgeting:
         count: Count,
         voice: Voice,
         clock: Clock,
-        chance: Chance,
+        chance: RandomSource,
     ) -> None:
         self._shard = shard
         self._orders = orders
@@ -80,7 +80,7 @@ class Budgeting:
             except Unavailable as failure:
                 failures += 1
                 _log.warning("Count Waits", shard=self._shard.number, why=str(failure))
-                await self._clock.sleep(INFRASTRUCTURE.wait_seconds(failures, self._chance) or 1.0)
+                await self._clock.sleep(INFRASTRUCTURE_RETRY.wait_seconds(failures, self._chance) or 1.0)
             except Fenced:
                 return
 
@@ -88,4 +88,4 @@ class Budgeting:
 def bid_of(entry: EntryRecorded, lease_id: str, limits: Allowance) -> Bid:
     """Ask for a request for an entry."""
     name = entry_id(entry.job_id, entry.url_key)
-    return Bid(entry.execution_id, lease_id, name, host(entry.url), limits)
+    return Bid(entry.execution_id, lease_id, name, host_of(entry.url), limits)

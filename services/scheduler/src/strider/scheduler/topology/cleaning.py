@@ -12,8 +12,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
-from strider.contracts.identity import ADHOC, seen_scope
-from strider.politeness.ladder import Chance
+from strider.contracts.ids import ADHOC_JOB_ID, seen_scope
+from strider.politeness.retry_policy import RandomSource
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
@@ -40,7 +40,7 @@ class Cleaning:
         orders: Orders,
         turns: asyncio.Lock,
         clock: Clock,
-        chance: Chance,
+        chance: RandomSource,
     ) -> None:
         """Make one; `turns` is shared by all that read logs in a process, whose memory one of them takes."""
         self._shard = shard
@@ -94,7 +94,7 @@ class Cleaning:
         with shard.ready():
             counts = await shard.working_set.counts(shard.number, shard.epoch)
             over = [run for run, count in counts.items() if not count.open and self._before.get(run) == count]
-            scopes = [seen_scope(job, "") for job in self._orders.dropped if job != ADHOC]
+            scopes = [seen_scope(job, "") for job in self._orders.dropped if job != ADHOC_JOB_ID]
             self._before = counts
             if not (over or scopes):
                 return 0

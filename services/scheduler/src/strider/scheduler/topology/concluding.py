@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import (
     CrawlSpecDeclared,
     FetchCompleted,
     HostRecorded,
 )
 from strider.contracts.generated.topics import LINKS_DISCOVERED, URLS_DECIDED
-from strider.contracts.generated.words import RequestKind
-from strider.contracts.identity import entry_id
-from strider.politeness.ladder import Chance
-from strider.politeness.robots import product_token
-from strider.politeness.robots_state import answered
+from strider.contracts.ids import entry_id
+from strider.politeness.retry_policy import RandomSource
+from strider.politeness.robots.freshness import apply_response
+from strider.politeness.robots.robots_txt import product_token
 from strider.runtime.effects import Effects, Say
 from strider.runtime.logs import logger
 from strider.scheduler.core import (
@@ -44,7 +44,7 @@ from strider.scheduler.core.entries import busy_ms
 from strider.scheduler.core.outcomes import is_heard
 from strider.scheduler.core.robots import robots_ended
 from strider.stores.frontier.ports import Conclusion, Ending, Freed, Known
-from strider.urls import host
+from strider.urls import host_of
 
 from .noting import note_lines, note_outcomes
 from .ports import Meter, Options, Specs
@@ -82,7 +82,7 @@ class Concluding:
     """Load, decide, speak, remember: for the outcomes that one batch brought to one shard."""
 
     def __init__(
-        self, *, specs: Specs, budgets: Budgets, options: Options, meter: Meter, chance: Chance
+        self, *, specs: Specs, budgets: Budgets, options: Options, meter: Meter, chance: RandomSource
     ) -> None:
         self._specs = specs
         self._budgets = budgets
@@ -128,7 +128,7 @@ class Concluding:
             group = self._heard(shard.groups.get(outcome.group), outcome, now_ms)
             if outcome.kind == RequestKind.ROBOTS:
                 before = shard.robots.get(outcome.origin)
-                known = answered(before.known, asked_of(outcome), now_ms=now_ms, chance=self._chance)
+                known = apply_response(before.known, asked_of(outcome), now_ms=now_ms, random=self._chance)
                 rules = before if known.text == before.known.text else rules_of(known)
                 rules = replace(rules, known=known)
                 shard.robots.put(outcome.origin, rules)
@@ -175,7 +175,7 @@ class Concluding:
         fetch = Fetch(
             outcome.execution_id,
             entry_id(outcome.job_id, outcome.url_key),
-            host(outcome.url),
+            host_of(outcome.url),
             limits,
             sequence=outcome.fetch_sequence,
             has_page=outcome.has_page,

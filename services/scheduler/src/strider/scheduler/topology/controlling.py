@@ -13,7 +13,7 @@ from typing import Final
 
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.partitioning import shard_of_host
-from strider.politeness.ladder import Chance
+from strider.politeness.retry_policy import RandomSource
 from strider.runtime import log_events
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
@@ -40,7 +40,7 @@ class Controlling:
         *,
         shards: int,
         clock: Clock,
-        chance: Chance,
+        chance: RandomSource,
     ) -> None:
         self._orders = orders
         self._ledger = budgets.ledger

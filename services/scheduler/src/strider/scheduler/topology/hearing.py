@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from strider.politeness.ladder import INFRASTRUCTURE, Chance
+from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
@@ -37,7 +37,7 @@ class Hearing(Generic[T]):
         *,
         waits: str,
         clock: Clock,
-        chance: Chance,
+        chance: RandomSource,
     ) -> None:
         """Make one; `waits` is what the log of the process calls it when nothing can be heard."""
         self._words = words
@@ -64,4 +64,4 @@ class Hearing(Generic[T]):
             except Unavailable as failure:
                 failures += 1
                 _log.warning(self._waits, why=str(failure))
-                await self._clock.sleep(INFRASTRUCTURE.wait_seconds(failures, self._chance) or 1.0)
+                await self._clock.sleep(INFRASTRUCTURE_RETRY.wait_seconds(failures, self._chance) or 1.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from strider.contracts.generated.events import SourceSaved
-from strider.politeness.ladder import Chance
+from strider.politeness.retry_policy import RandomSource
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
@@ -32,7 +32,7 @@ class Heeding:
         *,
         in_hand: Callable[[], Iterable[Shard]],
         clock: Clock,
-        chance: Chance,
+        chance: RandomSource,
     ) -> None:
         """Make one; without a register there are no sources."""
         self._sources = sources

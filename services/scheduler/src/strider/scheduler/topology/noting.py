@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from strider.contracts.generated.events import EntryRecorded, FetchCompleted, PageSettled
-from strider.contracts.generated.words import (
+from strider.contracts.generated.enums import (
     Decision,
     DecisionReason,
     FetchOutcome,
     RequestKind,
     SettleVerdict,
 )
+from strider.contracts.generated.events import EntryRecorded, FetchCompleted, PageSettled
 from strider.runtime.journal import TELL_SECONDS, Journal
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Line

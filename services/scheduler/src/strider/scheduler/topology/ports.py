@@ -13,7 +13,7 @@ from strider.contracts.generated.events import (
     JobEvent,
     SourceSaved,
 )
-from strider.politeness.breaker import LIMITS, Limits
+from strider.politeness.circuit_breaker import DEFAULT_LIMITS, BreakerLimits
 from strider.runtime.effects import Saying
 from strider.runtime.ports import RawRecord
 from strider.scheduler.core.allowance import NO_LIMITS, Allowance
@@ -203,7 +203,7 @@ class Options:
     heeds_robots: bool = True
     """Whether robots.txt is asked for and kept to; false takes it away from every crawl."""
     delay_seconds: float = 1.0
-    breaker: Limits = LIMITS
+    breaker: BreakerLimits = DEFAULT_LIMITS
     """When a group that fails, or turns us away, is left alone altogether."""
     allow_private: bool = False
     by_domain: bool = False

@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
+from strider.contracts.generated.enums import HostRecordKind, RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
-from strider.contracts.generated.words import HostRecordKind, RequestKind
-from strider.politeness.robots import product_token
+from strider.politeness.robots.robots_txt import product_token
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from zlib import crc32
 
+from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import entry_id
-from strider.contracts.making import changed
+from strider.contracts.ids import entry_id
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
@@ -168,9 +168,9 @@ class Refilling:
                 continue
             standing = self._orders.of(entry.job_id, entry.execution_id).standing
             if standing in REASONS:
-                yield changed(entry, due_at_ms=min(entry.due_at_ms, now_ms))
+                yield replace_fields(entry, due_at_ms=min(entry.due_at_ms, now_ms))
             elif standing is Standing.PAUSED:
-                yield changed(entry, due_at_ms=SHELVED_MS)
+                yield replace_fields(entry, due_at_ms=SHELVED_MS)
             else:
                 yield entry
 

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import FETCH_REQUESTS, URLS_DECIDED
-from strider.contracts.generated.words import RequestKind
-from strider.politeness.ladder import INFRASTRUCTURE, Chance
-from strider.politeness.robots_state import Answer, Asked, answered
+from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
+from strider.politeness.robots.freshness import RobotsFetchResult, RobotsResponse, apply_response
 from strider.runtime.effects import Say
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
@@ -42,7 +42,7 @@ from strider.scheduler.core.allowance import NOTHING
 from strider.scheduler.core.gates import Spent
 from strider.scheduler.core.outcomes import lasting
 from strider.stores.frontier.ports import Conclusion, Fate, Lease, LeaseState, Release, Swap
-from strider.urls import origin
+from strider.urls import origin_of
 
 from .budgeting import Budgeting, Count
 from .concluding import DEFAULT_SPEC
@@ -101,7 +101,7 @@ class Releasing:
         gating: Gating,
         meter: Meter,
         clock: Clock,
-        chance: Chance,
+        chance: RandomSource,
     ) -> None:
         self._shard = shard
         self._options: Options = shard.options
@@ -140,7 +140,7 @@ class Releasing:
             except Unavailable as failure:
                 failures += 1
                 self._shard.waits_for = str(failure)
-                wait_seconds = INFRASTRUCTURE.wait_seconds(failures, self._chance) or 0.0
+                wait_seconds = INFRASTRUCTURE_RETRY.wait_seconds(failures, self._chance) or 0.0
                 _log.warning("Release Waits", shard=self._shard.number, why=str(failure))
                 await self._clock.sleep(wait_seconds)
                 continue
@@ -191,7 +191,7 @@ class Releasing:
         shard, entry = self._shard, lease.entry
         now_ms = shard.time.now_ms()
         group = shard.groups.get(entry.group) if spec is None else shard.groups.heed(entry.group, spec)
-        name = origin(entry.url)
+        name = origin_of(entry.url)
         rules: Rules = shard.robots.get(name)
         order = self._orders.of(entry.job_id, entry.execution_id)
         has_caught_up = shard.hindsight.has_caught_up
@@ -245,10 +245,10 @@ class Releasing:
 
     def _miss_robots(self, entry: EntryRecorded) -> None:
         """Count a robots.txt whose outcome never came as one that failed."""
-        shard, name = self._shard, origin(entry.url)
+        shard, name = self._shard, origin_of(entry.url)
         rules = shard.robots.get(name)
-        asked = Asked(Answer.FAILED, entry.fetch_sequence)
-        known = answered(rules.known, asked, now_ms=shard.time.now_ms(), chance=self._chance)
+        asked = RobotsResponse(RobotsFetchResult.FAILED, entry.fetch_sequence)
+        known = apply_response(rules.known, asked, now_ms=shard.time.now_ms(), random=self._chance)
         shard.robots.put(name, Rules(known, rules.robots))
 
     async def _request(self, harvest: Harvest) -> None:

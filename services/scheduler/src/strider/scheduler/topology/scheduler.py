@@ -18,7 +18,7 @@ from strider.contracts.generated.topics import (
     SCHEDULER_DLQ,
     URLS_DECIDED,
 )
-from strider.politeness.ladder import Chance
+from strider.politeness.retry_policy import RandomSource
 from strider.runtime.effects import Effects, Reads
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
@@ -79,7 +79,7 @@ class Scheduler:
         specs: Specs,
         voice: Voice,
         clock: Clock,
-        chance: Chance,
+        chance: RandomSource,
         options: Options,
         bulletin: Bulletin,
         soundings: Soundings,

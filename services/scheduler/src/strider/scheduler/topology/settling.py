@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from strider.contracts.generated.enums import EntryState
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, PageSettled
-from strider.contracts.generated.words import EntryState
-from strider.contracts.identity import entry_id
+from strider.contracts.ids import entry_id
 from strider.runtime.effects import NOTHING, Effects
 from strider.scheduler.core import Amount, Budgets, Fetch, settle
 from strider.scheduler.core.entries import busy_ms, is_told
 from strider.stores.frontier.ports import Known
-from strider.urls import host
+from strider.urls import host_of
 
 from .noting import note_settled
 from .ports import Meter, Specs
@@ -77,7 +77,7 @@ class Settling:
         fetch = Fetch(
             entry.execution_id,
             entry_id(entry.job_id, entry.url_key),
-            host(entry.url),
+            host_of(entry.url),
             limits,
             sequence=page.fetch_sequence,
             has_page=True,

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
-from strider.contracts.identity import entry_id
-from strider.contracts.making import changed, swift
+from strider.contracts.ids import entry_id
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import RawRecord
 from strider.scheduler.core import Fate, Orders, Sources, fate_of, obey
@@ -48,7 +48,7 @@ PART: Final = "frontier"
 """What readiness calls the working set while it is being rebuilt."""
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Decided:
     """A decision about an open entry that is neither written down nor told yet."""
 
@@ -62,7 +62,7 @@ class Decided:
         return entry_id(self.entry.job_id, self.entry.url_key)
 
 
-@swift(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Underway:
     """A decision on its way into the log."""
 
@@ -271,7 +271,7 @@ class Shard:
             entry = last.before if last.cause == cause else last.entry
         if fate_of(entry) not in _OPEN:
             return None
-        return changed(entry, seed_token=known.seed_token or entry.seed_token)
+        return replace_fields(entry, seed_token=known.seed_token or entry.seed_token)
 
     def decide(
         self, entry: EntryRecorded, *, before: EntryRecorded, cause: str, lease_id: str = ""

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
-from strider.contracts.making import changed
 from strider.scheduler.core import (
     NO_RULES,
     Bar,
@@ -53,7 +53,7 @@ class GroupShelf:
         """Give a group, new where it is not known; with what sources want of it now."""
         group = self._groups.get(name) or new_group(name, delay_seconds=self._delay_seconds)
         manners = self._sources.of(name)
-        return group if manners == group.manners else changed(group, manners=manners)
+        return group if manners == group.manners else replace_fields(group, manners=manners)
 
     def put(self, group: Group) -> None:
         """Keep a group as it is now."""
@@ -161,7 +161,7 @@ class RobotsShelf:
         while self._open_characters > self._most_characters // PARSED_PART and len(self._open) > 1:
             name, cost = self._open.popitem(last=False)
             self._open_characters -= cost
-            self._rules[name].robots.forget()
+            self._rules[name].robots.clear_cache()
 
 
 def state_of(group: Group, *, now_ms: int, rebuilt_at_ms: int = 0) -> GroupState:

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.enums import EntryReason
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.generated.words import EntryReason
-from strider.contracts.identity import ADHOC, entry_id, key_fingerprint, seen_scope
-from strider.contracts.making import changed
+from strider.contracts.ids import ADHOC_JOB_ID, entry_id, key_fingerprint, seen_scope
 from strider.scheduler.core import Allowance, Amount, Fate, Fetch, fate_of
 from strider.stores.frontier.ports import Recorded, Recounted, Remembered, SeenThen
-from strider.urls import host
+from strider.urls import host_of
 
 from .ports import Remnant, Told
 
@@ -109,7 +109,7 @@ def _count(told: Told, waiting: Waiting) -> None:
 
 def scopes_of(expected: Mapping[str, int]) -> Mapping[str, int]:
     """Name the seen-sets of jobs: not those of the standing one, which has many."""
-    return {seen_scope(job, ""): count for job, count in expected.items() if job != ADHOC}
+    return {seen_scope(job, ""): count for job, count in expected.items() if job != ADHOC_JOB_ID}
 
 
 def _remembered(remnant: Remnant) -> Remembered:
@@ -125,7 +125,7 @@ def _remembered(remnant: Remnant) -> Remembered:
 
 def entry_of(remnant: Remnant) -> EntryRecorded:
     """Give what a remnant says of its entry."""
-    return changed(
+    return replace_fields(
         remnant.like,
         url_key=remnant.url_key.decode(),
         url=remnant.url.decode(errors="replace"),
@@ -148,7 +148,7 @@ def fetch_of(entry: EntryRecorded, limits: Allowance) -> Fetch:
     return Fetch(
         entry.execution_id,
         entry_id(entry.job_id, entry.url_key),
-        host(entry.url),
+        host_of(entry.url),
         limits,
         sequence=entry.fetch_sequence,
         has_page=has_page,

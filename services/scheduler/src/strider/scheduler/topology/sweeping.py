@@ -12,7 +12,7 @@ from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import URLS_DECIDED
-from strider.contracts.identity import entry_id
+from strider.contracts.ids import entry_id
 from strider.runtime.effects import Say
 from strider.scheduler.core import Line, Orders, Step, Turn, messages, obey
 from strider.stores.frontier.ports import Conclusion, Place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.contracts.identity import entry_id, key_fingerprint, seen_scope
+from strider.contracts.ids import entry_id, key_fingerprint, seen_scope
 from strider.scheduler.core import Candidate, fate_of
 from strider.stores.frontier.ports import Accepted, Conclusion, Fate, Question, Remembered, Seen
 

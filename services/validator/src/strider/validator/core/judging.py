@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Final
 
-from strider.contracts.generated.events import PageParsed
-from strider.contracts.generated.words import (
+from strider.contracts.generated.enums import (
     DocumentKind,
     ParseOutcome,
     RejectionKind,
     RejectionReason,
     ValidationStatus,
 )
+from strider.contracts.generated.events import PageParsed
 
 from .products import flaws_of
 from .signatures import SIGNATURES, Found, find_signature

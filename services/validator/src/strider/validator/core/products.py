@@ -13,8 +13,8 @@ from enum import StrEnum
 from math import isfinite
 from typing import Final
 
+from strider.contracts.generated.enums import Availability
 from strider.contracts.generated.events import Product
-from strider.contracts.generated.words import Availability
 
 
 class Flaw(StrEnum):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from strider.contracts.generated.words import RejectionReason
+from strider.contracts.generated.enums import RejectionReason
 
 TITLE: Final = "title"
 TEXT: Final = "text"

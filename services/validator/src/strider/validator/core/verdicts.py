@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from strider.contracts.generated.enums import ValidationStatus
 from strider.contracts.generated.events import PageParsed, PageRejected, Verdict
-from strider.contracts.generated.words import ValidationStatus
 
 from .judging import Judgement, kind_of
 

@@ -1,0 +1,227 @@
+"""The topic registry, as text: one constant for each topic, with its key, shard and headers as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .declarations import (
+    Declarations,
+    FieldDeclaration,
+    KeyRule,
+    NullableType,
+    PrimitiveType,
+    ReaderRule,
+    RecordType,
+    ShardRule,
+    TopicDeclaration,
+    field_at,
+)
+from .layout import docstring, module, text, texts
+
+_DOC = "Every topic: the only place in code where a topic's name stands."
+
+
+def render_registry(declarations: Declarations) -> str:
+    """Write `topics.py`."""
+    topics = list(declarations.topics.values())
+    records = {topic.value: declarations.schemas[topic.value].record for topic in topics}
+    body = [*_imports(topics, records)]
+    for topic in topics:
+        if not _is_template(topic):
+            body += _functions(topic, records[topic.value])
+    body += _dead_letter_key(topics)
+    for topic in topics:
+        body += ["", *_constant(topic, records[topic.value].name)]
+    body += [
+        "",
+        "",
+        *_mapping(topics),
+        "",
+        *_services(declarations),
+        "",
+        *_headers(declarations),
+        "",
+        "",
+        *_dlq(),
+    ]
+    return module(_DOC, body)
+
+
+def _is_template(topic: TopicDeclaration) -> bool:
+    return topic.name.endswith("-dlq")
+
+
+def _imports(topics: list[TopicDeclaration], records: dict[str, RecordType]) -> Iterator[str]:
+    yield "from __future__ import annotations"
+    yield ""
+    yield "from collections.abc import Mapping"
+    yield "from typing import Any, Final"
+    yield ""
+    partitioning = {_partitioning(topic.shard_by) for topic in topics if topic.shard_by}
+    partitioning |= {"host_of_url" for topic in topics if topic.key.rule == "host_of"}
+    for name in sorted(partitioning - {"host_of_url"}):
+        yield f"from strider.contracts.partitioning import {name}"
+    yield "from strider.contracts.topic import Reader, Topic"
+    if "host_of_url" in partitioning:
+        yield "from strider.contracts.urlhost import host_of_url"
+    yield ""
+    yield "from .events import ("
+    yield from (f"    {name}," for name in sorted({record.name for record in records.values()}))
+    yield ")"
+
+
+def _partitioning(rule: ShardRule) -> str:
+    return "shard_of_host" if rule.rule == "host" else "key_partition"
+
+
+def _functions(topic: TopicDeclaration, record: RecordType) -> Iterator[str]:
+    suffix = topic.name.replace("-", "_")
+    yield from ("", "", f"def _key_of_{suffix}(event: {record.name}) -> bytes | None:")
+    yield f"    return {_key(topic.key, record)}"
+    if topic.shard_by:
+        yield from ("", "", f"def _shard_of_{suffix}(event: {record.name}, shards: int) -> int:")
+        yield f"    return {_shard(topic.shard_by)}"
+    if topic.headers:
+        yield from (
+            "",
+            "",
+            f"def _headers_of_{suffix}(event: {record.name}) -> tuple[tuple[str, bytes], ...]:",
+        )
+        yield "    return ("
+        for header in topic.headers:
+            yield f"        ({text(header.name)}, {_key(header.key, record)}),"
+        yield "    )"
+
+
+def _key(rule: KeyRule, record: RecordType) -> str:
+    if rule.rule == "host_of":
+        return f"host_of_url(event.{rule.paths[0]})"
+    if rule.rule == "first":
+        return f"({' or '.join(f'event.{path}' for path in rule.paths)}).encode()"
+    fields = [(path, field_at(record, path)) for path in rule.paths]
+    if len(fields) == 1:
+        path, field = fields[0]
+        return _encoded(f"event.{path}", field)
+    return 'f"' + "/".join(f"{{event.{path}}}" for path, _field in fields) + '".encode()'
+
+
+def _encoded(value: str, field: FieldDeclaration | None) -> str:
+    kind = field.type if field else None
+    plain = kind.of if isinstance(kind, NullableType) else kind
+    if plain == PrimitiveType("bytes"):
+        return value
+    return f"{value}.encode()" if plain == PrimitiveType("string") else f"str({value}).encode()"
+
+
+def _shard(rule: ShardRule) -> str:
+    if rule.rule == "host":
+        return f"shard_of_host(event.{rule.path}, shards)"
+    return f"key_partition(event.{rule.path}.encode(), shards)"
+
+
+def _dead_letter_key(topics: Iterable[TopicDeclaration]) -> Iterator[str]:
+    """Give the dead-letter topics one function: the key of the original."""
+    letters = next(topic for topic in topics if _is_template(topic))
+    yield from ("", "", "def _key_of_dead_letter(event: DeadLetter) -> bytes | None:")
+    yield f"    return event.{letters.key.paths[0]}"
+    yield ""
+
+
+def _constant(topic: TopicDeclaration, record: str) -> Iterator[str]:
+    yield f"{topic.constant}: Final[Topic[{record}]] = Topic("
+    yield f"    name={text(topic.name)},"
+    yield f"    value={record},"
+    yield f"    schema_name={text(topic.value)},"
+    yield f"    description={text(topic.description)},"
+    yield f"    partitioner={text(topic.partitioner)},"
+    yield f"    cleanup={text(topic.cleanup)},"
+    yield f"    writers={texts(topic.writers)},"
+    yield f"    readers={texts(dict.fromkeys(reader.service for reader in topic.readers))},"
+    yield f"    max_bytes={topic.max_bytes:_},"
+    yield f"    partitions={topic.partitions},"
+    yield f"    compression={text(topic.compression)},"
+    yield f"    accepts_json={topic.accepts_json},"
+    yield f"    profile={text(topic.profile)},"
+    yield "    config={"
+    yield from (f"        {text(name)}: {text(value)}," for name, value in sorted(topic.config.items()))
+    yield "    },"
+    yield from _named_functions(topic)
+    yield from _readers(topic.readers)
+    yield f"    transactional={topic.transactional},"
+    yield f"    key_name={text(topic.key.in_words)},"
+    yield from _header_docs(topic)
+    yield ")"
+    yield from docstring(topic.description)
+
+
+def _named_functions(topic: TopicDeclaration) -> Iterator[str]:
+    suffix = topic.name.replace("-", "_")
+    yield f"    key_of=_key_of_{'dead_letter' if _is_template(topic) else suffix},"
+    if topic.shard_by:
+        yield f"    shard_of=_shard_of_{suffix},"
+    if topic.headers:
+        yield f"    headers_of=_headers_of_{suffix},"
+
+
+def _header_docs(topic: TopicDeclaration) -> Iterator[str]:
+    if topic.headers:
+        yield "    headers={"
+        yield from (f"        {text(header.name)}: {text(header.doc)}," for header in topic.headers)
+        yield "    },"
+
+
+def _readers(readers: tuple[ReaderRule, ...]) -> Iterator[str]:
+    if not readers:
+        return
+    yield "    read_by=("
+    for reader in readers:
+        parts = [text(reader.service)]
+        if reader.group is not None:
+            parts.append(f"group={text(reader.group)}")
+        if reader.mode != "group":
+            parts.append(f"mode={text(reader.mode)}")
+        if reader.sharded:
+            parts.append("sharded=True")
+        if reader.gates != "none":
+            parts.append(f"gates={text(reader.gates)}")
+        yield f"        Reader({', '.join(parts)}),"
+    yield "    ),"
+
+
+def _mapping(topics: Iterable[TopicDeclaration]) -> Iterator[str]:
+    yield "TOPICS: Final[Mapping[str, Topic[Any]]] = {"
+    yield "    topic.name: topic"
+    yield "    for topic in ("
+    yield from (f"        {topic.constant}," for topic in topics)
+    yield "    )"
+    yield "}"
+    yield from docstring("Every topic by its name.")
+
+
+def _services(declarations: Declarations) -> Iterator[str]:
+    services = declarations.services
+    yield "SERVICES: Final[Mapping[str, str]] = {"
+    yield from (f"    {text(name)}: {text(sentence)}," for name, sentence in services.core.items())
+    yield "}"
+    yield from docstring("The services, each with what it decides.")
+    yield ""
+    yield "EXAMPLE_SERVICES: Final[Mapping[str, str]] = {"
+    yield from (f"    {text(name)}: {text(sentence)}," for name, sentence in services.example.items())
+    yield "}"
+    yield from docstring("The services of the examples.")
+
+
+def _headers(declarations: Declarations) -> Iterator[str]:
+    yield "COMMON_HEADERS: Final[Mapping[str, str]] = {"
+    yield from (f"    {text(name)}: {text(sentence)}," for name, sentence in declarations.headers.items())
+    yield "}"
+    yield from docstring("Headers that any message may carry; a topic's own are declared with it.")
+
+
+def _dlq() -> Iterator[str]:
+    yield "def dlq(service: str) -> Topic[DeadLetter]:"
+    yield '    """Give the topic that takes what a service could not handle."""'
+    yield "    try:"
+    yield '        return TOPICS[f"{service}-dlq"]'
+    yield "    except KeyError:"
+    yield '        raise LookupError(f"{service!r} is no service, so it has no such topic") from None'

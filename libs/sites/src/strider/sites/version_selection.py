@@ -1,0 +1,76 @@
+"""Which parser reads a page?
+
+Of a name's versions the newest, unless a version is named: a new one can so run in the shadow before it is
+switched on. Of several parsers for one host the one with the longest domain, the most exact one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from strider.urls import host_of
+
+from .base import SiteParser
+from .discovery import version_key
+
+
+class InvalidParserChoice(ValueError):
+    """A choice that names what there is not; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedParsers:
+    """The parsers that were chosen, by domain."""
+
+    by_domain: Mapping[str, tuple[SiteParser, ...]] = field(default_factory=dict)
+
+    def parser_for(self, url: str) -> SiteParser | None:
+        """Give the parser of a page; None where it is left to the general one."""
+        if not self.by_domain:
+            return None
+        labels = host_of(url).split(".")
+        rest = url.partition("://")[2]
+        path = rest[rest.find("/") :] if "/" in rest else "/"
+        for start in range(len(labels)):
+            for parser in self.by_domain.get(".".join(labels[start:]), ()):
+                if parser.reads_path(path):
+                    return parser
+        return None
+
+
+def select_parsers(parsers: Iterable[SiteParser], wanted: str = "") -> SelectedParsers:
+    """Choose by a list such as `amazon=1.2, other=off`; whoever is not named comes in the newest version."""
+    said = dict(_parse_choices(wanted))
+    by_name: dict[str, list[SiteParser]] = {}
+    for parser in parsers:
+        by_name.setdefault(parser.name, []).append(parser)
+    if unknown := set(said) - set(by_name):
+        raise InvalidParserChoice(f"no site parser is called {min(unknown)!r}")
+    by_domain: dict[str, tuple[SiteParser, ...]] = {}
+    for name, versions in by_name.items():
+        if (chosen := _chosen(name, versions, said.get(name, ""))) is not None:
+            for domain in chosen.domains:
+                by_domain[domain] = (*by_domain.get(domain, ()), chosen)
+    return SelectedParsers(by_domain)
+
+
+def _parse_choices(wanted: str) -> Iterable[tuple[str, str]]:
+    for part in filter(None, (part.strip() for part in wanted.split(","))):
+        name, sign, version = (piece.strip() for piece in part.partition("="))
+        if not sign or not version:
+            raise InvalidParserChoice(f"{part!r} is no choice: wanted is name=version or name=off")
+        yield name, version
+
+
+def _chosen(name: str, versions: list[SiteParser], wanted: str) -> SiteParser | None:
+    if wanted == "off":
+        return None
+    if not wanted:
+        return max(versions, key=version_key)
+    found = next((one for one in versions if one.version == wanted), None)
+    if found is None:
+        raise InvalidParserChoice(
+            f"there is no version {wanted} of {name}, only {', '.join(v.version for v in versions)}"
+        )
+    return found

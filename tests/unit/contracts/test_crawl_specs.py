@@ -1,0 +1,178 @@
+"""Crawl specs: named by their content, made from seeds, and the runs that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strider.contracts.crawl_specs import (
+    canonical_spec,
+    effective_depth,
+    execution_id_of_seed,
+    job_id_of_seed,
+    spec_from_seed,
+    spec_id,
+)
+from strider.contracts.generated.events import CrawlSpecDeclared, SeedSubmitted
+
+DEFAULT = CrawlSpecDeclared(crawl_spec_id="")
+NOON_MS = 1_770_000_000_000
+"""2026-02-02, 02:40 UTC."""
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        pytest.param(
+            DEFAULT, "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a", id="defaults"
+        ),
+        pytest.param(
+            replace(DEFAULT, max_depth=5, include=("b", "a", "b"), delay_seconds=2.0, headers={"B": "1"}),
+            "4e136d3c834ac628dcba9c5f69b62acdb9166a0f12a5d2fc905c9deb979d73af",
+            id="some of each kind",
+        ),
+    ],
+)
+def test_a_spec_has_the_same_name_for_ever(spec: CrawlSpecDeclared, name: str) -> None:
+    """Names stand in topics that outlive this code."""
+    assert spec_id(spec) == name
+
+
+def test_the_canonical_form_has_only_what_differs_from_the_defaults() -> None:
+    """So a setting that comes later renames no spec that does not use it."""
+    spec = replace(DEFAULT, max_depth=5, include=("b", "a", "b"), delay_seconds=2.0, headers={"B": "1"})
+
+    assert canonical_spec(DEFAULT) == "{}"
+    assert canonical_spec(spec) == '{"delay_seconds":2,"headers":{"B":"1"},"include":["a","b"],"max_depth":5}'
+
+
+def test_neither_name_nor_labels_are_part_of_the_name() -> None:
+    """A label says whose the spec is, not how it crawls."""
+    labelled = replace(DEFAULT, crawl_spec_id="x", labels={"team": "a"})
+
+    assert spec_id(labelled) == spec_id(DEFAULT)
+
+
+@given(st.permutations(["/a/*", "/b", "re:x"]))
+def test_order_and_repeats_of_a_list_mean_nothing(patterns: list[str]) -> None:
+    """The same wish in another order is the same spec, and shares its runs."""
+    assert spec_id(replace(DEFAULT, exclude=(*patterns, patterns[0]))) == spec_id(
+        replace(DEFAULT, exclude=("/a/*", "/b", "re:x"))
+    )
+
+
+@given(st.text(), st.text())
+def test_different_headers_are_different_specs(first: str, second: str) -> None:
+    """Whatever is in them, surrogates included: nothing may crash on what a person sends."""
+    one, other = (replace(DEFAULT, headers={"X": text}) for text in (first, second))
+
+    assert (spec_id(one) == spec_id(other)) == (first == second)
+
+
+def test_a_seed_that_says_nothing_gets_the_defaults() -> None:
+    """One URL is enough; and what it leads to has low priority, as the defaults say."""
+    assert spec_from_seed(SeedSubmitted(url="https://a.test/")) == replace(
+        DEFAULT, crawl_spec_id=spec_id(DEFAULT)
+    )
+
+
+def test_each_wish_of_a_seed_is_in_its_spec() -> None:
+    """A wish that is dropped on the way crawls more than was asked for."""
+    seed = SeedSubmitted(
+        url="https://a.test/",
+        max_depth=7,
+        scope="domain",
+        priority=0,
+        delay=2.5,
+        include=("/a/*",),
+        exclude=("*.pdf",),
+        extraction="basic",
+        max_pages=10,
+        max_bytes=20,
+        max_seconds=30,
+        max_pages_per_host=4,
+        max_pages_per_domain=5,
+        max_bytes_per_host=6,
+        max_bytes_per_domain=7,
+        max_seconds_per_host=8,
+        max_seconds_per_domain=9,
+        headers={"X-Team": "a"},
+    )
+
+    expected = replace(
+        DEFAULT,
+        scope="domain",
+        max_depth=7,
+        priority=0,
+        delay_seconds=2.5,
+        include=("/a/*",),
+        exclude=("*.pdf",),
+        extraction="basic",
+        max_pages=10,
+        max_bytes=20,
+        max_seconds=30,
+        max_pages_per_host=4,
+        max_pages_per_domain=5,
+        max_bytes_per_host=6,
+        max_bytes_per_domain=7,
+        max_seconds_per_host=8,
+        max_seconds_per_domain=9,
+        headers={"X-Team": "a"},
+    )
+    assert spec_from_seed(seed) == replace(expected, crawl_spec_id=spec_id(expected))
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"url": "https://b.test/"},
+        {"metadata": {"a": "b"}},
+        {"fresh": True},
+        {"job_id": "j"},
+        {"submitted_by": "me"},
+        {"priority": 2},
+    ],
+    ids=lambda about: next(iter(about)),
+)
+def test_what_is_about_the_seed_alone_shapes_no_spec(about: dict[str, Any]) -> None:
+    """Else each URL of a list would crawl in a run of its own."""
+    plain = SeedSubmitted(url="https://a.test/")
+
+    assert spec_from_seed(replace(plain, **about)) == spec_from_seed(plain)
+
+
+@pytest.mark.req("S3.11.5", "S0.4.1", "S0.4.2")
+@pytest.mark.parametrize(
+    ("wanted", "depth"), [(None, 3), (0, 3), (1, 1), (10, 10), (11, 10), (1_000_000, 10), (-1, 3)]
+)
+def test_depth_is_three_by_default_and_ten_at_most(wanted: int | None, depth: int) -> None:
+    """C-2: deeper than ten, a crawl meets traps and little else."""
+    assert effective_depth(wanted) == depth
+
+
+@pytest.mark.parametrize(
+    ("seed", "timestamp_ms", "execution"),
+    [
+        pytest.param({}, NOON_MS, "adhoc-20260202-abcdefabcdef", id="standing job"),
+        pytest.param({"job_id": "j1"}, NOON_MS, "j1-20260202-abcdefabcdef", id="a job without a run"),
+        pytest.param({"job_id": "j1", "execution_id": "run-9"}, NOON_MS, "run-9", id="a run"),
+        pytest.param({}, -1, "adhoc-19700101-abcdefabcdef", id="no timestamp"),
+        pytest.param({}, 2**62, "adhoc-99991231-abcdefabcdef", id="a timestamp that is none"),
+        pytest.param({"job_id": ""}, NOON_MS, "adhoc-20260202-abcdefabcdef", id="an empty job is none"),
+    ],
+)
+def test_runs_follow_from_job_day_and_spec(seed: dict[str, Any], timestamp_ms: int, execution: str) -> None:
+    """Two services must come to the same name, and a redelivered seed to the same run."""
+    submitted = SeedSubmitted(url="https://a.test/", **seed)
+
+    assert execution_id_of_seed(submitted, "abcdefabcdef0123456789", timestamp_ms) == execution
+
+
+def test_a_seed_without_a_job_is_adhoc() -> None:
+    """The standing job has no rows anywhere; its name is the contract."""
+    assert job_id_of_seed(SeedSubmitted(url="https://a.test/")) == "adhoc"
+    assert job_id_of_seed(SeedSubmitted(url="https://a.test/", job_id="j")) == "j"

@@ -1,0 +1,100 @@
+"""Ladders: the waits that were promised, and no others."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strider.politeness import (
+    DB_WRITE_RETRY,
+    FETCH_RETRY,
+    INFRASTRUCTURE_RETRY,
+    REDIS_RETRY,
+    ROBOTS_RETRY,
+    RetryPolicy,
+)
+
+
+class Lowest:
+    """Chance that adds nothing."""
+
+    def uniform(self, low: float, high: float) -> float:
+        return low
+
+
+class Highest:
+    """Chance that adds all it may."""
+
+    def uniform(self, low: float, high: float) -> float:
+        return high
+
+
+def _waits(ladder: RetryPolicy, chance: Lowest | Highest) -> list[float]:
+    return list(
+        takewhile(
+            lambda wait: wait is not None, (ladder.wait_seconds(number, chance) for number in range(1, 9))
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("ladder", "waits", "deadline_seconds"),
+    [
+        pytest.param(FETCH_RETRY, [1, 2, 4], 30, id="fetch", marks=pytest.mark.req("S3.19.4")),
+        pytest.param(ROBOTS_RETRY, [2, 4], 10, id="robots", marks=pytest.mark.req("S3.19.5")),
+        pytest.param(DB_WRITE_RETRY, [0.1, 0.2, 0.4], 5, id="db-write", marks=pytest.mark.req("S3.19.6")),
+        pytest.param(REDIS_RETRY, [0.1, 0.1, 0.1], 1, id="redis-op", marks=pytest.mark.req("S3.19.7")),
+    ],
+)
+def test_waits_are_those_of_the_table(
+    ladder: RetryPolicy, waits: list[float], deadline_seconds: float
+) -> None:
+    """Numbers that operators count on."""
+    assert _waits(ladder, Lowest()) == waits
+    assert ladder.deadline_seconds == deadline_seconds
+
+
+@pytest.mark.req("S3.19.8")
+@pytest.mark.parametrize(
+    "ladder", [FETCH_RETRY, ROBOTS_RETRY, DB_WRITE_RETRY, REDIS_RETRY], ids=["fetch", "robots", "db", "redis"]
+)
+def test_jitter_stays_below_half_a_second_and_within_the_deadline(ladder: RetryPolicy) -> None:
+    """More than the wait itself would push the last try of a short ladder past its deadline."""
+    plain, late = _waits(ladder, Lowest()), _waits(ladder, Highest())
+
+    assert all(0 < high - low <= 0.5 for low, high in zip(plain, late, strict=True))
+    assert sum(late) < ladder.deadline_seconds
+
+
+@given(st.integers(min_value=1, max_value=10**9))
+def test_infrastructure_is_waited_for_without_end(attempt: int) -> None:
+    """A broker that is down for a night must find us waiting, at most half a minute behind."""
+    wait = INFRASTRUCTURE_RETRY.wait_seconds(attempt, Highest())
+
+    assert wait is not None
+    assert 0.5 <= wait <= 30.5
+    assert inf == INFRASTRUCTURE_RETRY.deadline_seconds
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"tries": -1}, {"first_seconds": 0}, {"factor": 0.5}, {"cap_seconds": 0.5}, {"deadline_seconds": 0}],
+    ids=lambda change: next(iter(change)),
+)
+def test_nonsense_is_no_ladder(change: dict[str, float]) -> None:
+    """A ladder that never waits would hammer what is down already."""
+    sound = {
+        "tries": 1,
+        "first_seconds": 1,
+        "factor": 1,
+        "cap_seconds": 1,
+        "jitter_seconds": 0,
+        "deadline_seconds": 9,
+    }
+
+    with pytest.raises(ValueError, match="no ladder"):
+        RetryPolicy(**(sound | change))
