@@ -1,4 +1,4 @@
-"""Crawl specs: named by their content, made from seeds, and the runs that follow from them."""
+"""Crawl specs get their id from their content, and runs are derived from seeds."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ NOON_MS = 1_770_000_000_000
     ],
 )
 def test_a_spec_has_the_same_name_for_ever(spec: CrawlSpecDeclared, name: str) -> None:
-    """Names stand in topics that outlive this code."""
+    """The ids are in topics that outlive this code."""
     assert spec_id(spec) == name
 
 
 def test_the_canonical_form_has_only_what_differs_from_the_defaults() -> None:
-    """So a setting that comes later renames no spec that does not use it."""
+    """So a new setting changes no id of a spec that does not use it."""
     spec = replace(DEFAULT, max_depth=5, include=("b", "a", "b"), delay_seconds=2.0, headers={"B": "1"})
 
     assert canonical_spec(DEFAULT) == "{}"
@@ -51,7 +51,7 @@ def test_the_canonical_form_has_only_what_differs_from_the_defaults() -> None:
 
 
 def test_neither_name_nor_labels_are_part_of_the_name() -> None:
-    """A label says whose the spec is, not how it crawls."""
+    """A label describes a spec, not how it crawls."""
     labelled = replace(DEFAULT, crawl_spec_id="x", labels={"team": "a"})
 
     assert spec_id(labelled) == spec_id(DEFAULT)
@@ -59,7 +59,7 @@ def test_neither_name_nor_labels_are_part_of_the_name() -> None:
 
 @given(st.permutations(["/a/*", "/b", "re:x"]))
 def test_order_and_repeats_of_a_list_mean_nothing(patterns: list[str]) -> None:
-    """The same wish in another order is the same spec, and shares its runs."""
+    """Equal settings in another order are the same spec and share its runs."""
     assert spec_id(replace(DEFAULT, exclude=(*patterns, patterns[0]))) == spec_id(
         replace(DEFAULT, exclude=("/a/*", "/b", "re:x"))
     )
@@ -67,21 +67,21 @@ def test_order_and_repeats_of_a_list_mean_nothing(patterns: list[str]) -> None:
 
 @given(st.text(), st.text())
 def test_different_headers_are_different_specs(first: str, second: str) -> None:
-    """Whatever is in them, surrogates included: nothing may crash on what a person sends."""
+    """Whatever the content, surrogates included: no input may raise."""
     one, other = (replace(DEFAULT, headers={"X": text}) for text in (first, second))
 
     assert (spec_id(one) == spec_id(other)) == (first == second)
 
 
 def test_a_seed_that_says_nothing_gets_the_defaults() -> None:
-    """One URL is enough; and what it leads to has low priority, as the defaults say."""
+    """One URL is enough, and pages found from it have low priority by default."""
     assert spec_from_seed(SeedSubmitted(url="https://a.test/")) == replace(
         DEFAULT, crawl_spec_id=spec_id(DEFAULT)
     )
 
 
 def test_each_wish_of_a_seed_is_in_its_spec() -> None:
-    """A wish that is dropped on the way crawls more than was asked for."""
+    """A lost setting would crawl more than was requested."""
     seed = SeedSubmitted(
         url="https://a.test/",
         max_depth=7,
@@ -139,7 +139,7 @@ def test_each_wish_of_a_seed_is_in_its_spec() -> None:
     ids=lambda about: next(iter(about)),
 )
 def test_what_is_about_the_seed_alone_shapes_no_spec(about: dict[str, Any]) -> None:
-    """Else each URL of a list would crawl in a run of its own."""
+    """Otherwise each URL of a list would crawl in its own run."""
     plain = SeedSubmitted(url="https://a.test/")
 
     assert spec_from_seed(replace(plain, **about)) == spec_from_seed(plain)
@@ -150,7 +150,7 @@ def test_what_is_about_the_seed_alone_shapes_no_spec(about: dict[str, Any]) -> N
     ("wanted", "depth"), [(None, 3), (0, 3), (1, 1), (10, 10), (11, 10), (1_000_000, 10), (-1, 3)]
 )
 def test_depth_is_three_by_default_and_ten_at_most(wanted: int | None, depth: int) -> None:
-    """C-2: deeper than ten, a crawl meets traps and little else."""
+    """C-2: crawls deeper than ten mostly find traps."""
     assert effective_depth(wanted) == depth
 
 
@@ -166,13 +166,13 @@ def test_depth_is_three_by_default_and_ten_at_most(wanted: int | None, depth: in
     ],
 )
 def test_runs_follow_from_job_day_and_spec(seed: dict[str, Any], timestamp_ms: int, execution: str) -> None:
-    """Two services must come to the same name, and a redelivered seed to the same run."""
+    """Two services must derive the same id, and a redelivered seed the same run."""
     submitted = SeedSubmitted(url="https://a.test/", **seed)
 
     assert execution_id_of_seed(submitted, "abcdefabcdef0123456789", timestamp_ms) == execution
 
 
 def test_a_seed_without_a_job_is_adhoc() -> None:
-    """The standing job has no rows anywhere; its name is the contract."""
+    """The ad-hoc job has no rows anywhere; its id is the contract."""
     assert job_id_of_seed(SeedSubmitted(url="https://a.test/")) == "adhoc"
     assert job_id_of_seed(SeedSubmitted(url="https://a.test/", job_id="j")) == "j"

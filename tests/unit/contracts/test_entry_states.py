@@ -1,4 +1,4 @@
-"""The tables of an entry's lives, and what is derived from them."""
+"""State tables of an entry, and the status derived from them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def an_entry(state: str, reason: str, **changes: Any) -> EntryRecorded:
 
 @pytest.mark.req("S3.5.9")
 def test_the_tables_are_whole() -> None:
-    """Four states; each has reasons of its own list, and what is open can be closed."""
+    """Four states; each has its own list of reasons, and every open state can be closed."""
     assert set(ALLOWED_TRANSITIONS) == set(STATE_REASONS) == set(EntryState)
     assert all(STATE_REASONS.values())
     assert frozenset().union(*STATE_REASONS.values()) <= set(EntryReason)
@@ -113,5 +113,5 @@ def test_one_word_says_what_is_known_of_a_url(entry: EntryRecorded, expected: Ur
 def test_how_far_the_work_is_follows_from_what_is_known(
     state: str, place: str, is_read: bool, task: TaskState
 ) -> None:
-    """No event is spoken for it: record, place and stored page are enough."""
+    """No event is published for it: record, place and stored page are enough."""
     assert task_state(state, place, is_read=is_read) is task

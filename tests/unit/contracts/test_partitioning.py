@@ -1,4 +1,4 @@
-"""Whose shard a host is must be the same on every machine, for years."""
+"""The shard of a host is the same on every machine, for years."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "shards.json").read_
 
 
 def test_the_snapshot_is_the_pinned_one() -> None:
-    """Another list would hand hosts to other owners, while their state stays with the old ones."""
+    """Another list would assign hosts to other owners, while their state stays with the old ones."""
     content = files("strider.contracts").joinpath("data", "public_suffix_list.dat").read_bytes()
 
     assert sha256(content).hexdigest() == SNAPSHOT_SHA256 == GOLDEN["sha256"]
@@ -69,7 +69,7 @@ def test_names_of_one_host_share_a_domain(one: str, other: str) -> None:
 
 
 def test_hosts_of_a_domain_share_a_shard_and_customers_of_a_platform_do_not_share_a_domain() -> None:
-    """Politeness by domain is a local matter; a hosting platform must not be one giant group."""
+    """Politeness by domain is a local matter; a hosting platform must not be one huge group."""
     assert shard_of_host("a.example.co.uk", 96) == shard_of_host("b.c.example.co.uk", 96)
     assert registrable_domain("one.github.io") != registrable_domain("two.github.io")
 
@@ -85,7 +85,7 @@ def test_hosts_of_a_domain_share_a_shard_and_customers_of_a_platform_do_not_shar
     ],
 )
 def test_what_is_no_host_is_refused(host: str) -> None:
-    """A port that slips in would make a domain of its own, and two owners of one host."""
+    """A port in the host would be a domain of its own, with two owners of one host."""
     with pytest.raises(EncodeError):
         shard_of_host(host, 12)
 
@@ -111,7 +111,7 @@ def test_a_url_without_a_host_has_no_shard(url: str) -> None:
 def test_shards_are_evenly_filled() -> None:
     filled = Counter(shard_of_host(f"site-{number}.com", 96) for number in range(48_000))
 
-    # 500 each, give or take 22: five deviations are far outside of chance.
+    # 500 each, plus or minus 22: five standard deviations are far outside of chance.
     assert len(filled) == 96
     assert all(390 < count < 610 for count in filled.values())
 
@@ -128,7 +128,7 @@ def test_the_cache_is_bounded() -> None:
     for number in range(partitioning.CACHED_HOSTS // 64):
         shard_of_host(f"host-{number}.example", 12)
 
-    assert partitioning._place.cache_info().maxsize == partitioning.CACHED_HOSTS
+    assert partitioning._host_shard.cache_info().maxsize == partitioning.CACHED_HOSTS
 
 
 def test_a_changed_snapshot_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

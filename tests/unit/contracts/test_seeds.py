@@ -1,4 +1,4 @@
-"""The public front door takes what a person would write, and says what is wrong with the rest."""
+"""JSON seeds are accepted as people write them, and errors name the field."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ REFUSED = [
     pytest.param(a_document(**{"max-depth": 3}), "unknown_field", "did you mean 'max_depth'?", id="dashes"),
     pytest.param(a_document(max_depth=11), "bad_value", "max_depth is 11, expected 0 to 10", id="too deep"),
     pytest.param(a_document(maxDepth=3), "unknown_field", "did you mean 'max_depth'", id="other spelling"),
-    pytest.param(a_document(**{"": 1}), "unknown_field", "known are", id="empty name"),
+    pytest.param(a_document(**{"": 1}), "unknown_field", "allowed: ", id="empty name"),
     pytest.param(
         a_document(scope="hots"), "bad_value", "scope is 'hots'; did you mean 'host'", id="misspelt word"
     ),
@@ -120,13 +120,13 @@ REFUSED = [
     pytest.param(
         a_document(max_depth=True), "wrong_type", "max_depth is a boolean", id="boolean for a number"
     ),
-    pytest.param(a_document(fresh="yes"), "wrong_type", "fresh is a text, wanted is true or false", id="yes"),
+    pytest.param(a_document(fresh="yes"), "wrong_type", "fresh is a text, expected true or false", id="yes"),
     pytest.param(a_document(fresh=1), "wrong_type", "fresh is the number 1", id="1 for true"),
     pytest.param(a_document(delay=False), "wrong_type", "delay is a boolean", id="boolean for seconds"),
     pytest.param(
         a_document(priority="urgent"),
         "bad_value",
-        "priority is 'urgent', wanted is one of high, medium, low, discovery, 0 to 3, or 1/10 to 10/10",
+        "priority is 'urgent', expected one of high, medium, low, discovery, 0 to 3, or 1/10 to 10/10",
         id="unknown priority",
     ),
     pytest.param('{"URL":"a"}', "unknown_field", "'URL'; did you mean 'url'", id="a name in capitals"),
@@ -134,10 +134,10 @@ REFUSED = [
     pytest.param('{"url":""}', "bad_value", "url is empty", id="no text in the url"),
     pytest.param('{"url":" \\u2003 "}', "bad_value", "url is empty", id="a url of blanks"),
     pytest.param(
-        '{"url":"http://a/\\r\\nX: y"}', "bad_value", "url has a control", id="a line break in the url"
+        '{"url":"http://a/\\r\\nX: y"}', "bad_value", "url contains a control", id="a line break in the url"
     ),
     pytest.param(
-        '{"url":"http://a/\\u001b[2J"}', "bad_value", "url has a control", id="an escape in the url"
+        '{"url":"http://a/\\u001b[2J"}', "bad_value", "url contains a control", id="an escape in the url"
     ),
     pytest.param(a_document(priority=99), "bad_value", "priority is 99, expected 0 to 3", id="priority 99"),
     pytest.param(a_document(priority=-1), "bad_value", "priority is -1, expected 0 to 3", id="priority -1"),
@@ -162,31 +162,34 @@ REFUSED = [
     pytest.param(a_document(max_depth=1 << 31), "bad_value", "out of range", id="more than an int"),
     pytest.param(a_document(max_pages=1 << 63), "bad_value", "out of range", id="more than a long"),
     pytest.param(a_document(max_depth=1e30), "bad_value", "out of range", id="a huge fraction"),
-    pytest.param('{"url":"a","url":"b"}', "bad_json", "'url' is there twice", id="a name twice"),
+    pytest.param('{"url":"a","url":"b"}', "bad_json", "'url' is given twice", id="a name twice"),
     pytest.param(
-        '{"url":"a","metadata":{"k":1,"k":2}}', "bad_json", "'k' is there twice", id="a name twice inside"
+        '{"url":"a","metadata":{"k":1,"k":2}}', "bad_json", "'k' is given twice", id="a name twice inside"
     ),
-    pytest.param('{"url":"a","delay":NaN}', "bad_json", "NaN is no JSON number", id="NaN"),
+    pytest.param('{"url":"a","delay":NaN}', "bad_json", "NaN is not a JSON number", id="NaN"),
     pytest.param('{"url":"a","delay":-Infinity}', "bad_json", "-Infinity", id="infinity"),
     pytest.param('{"url":"a","delay":1e999}', "bad_json", "too large a number", id="too large a fraction"),
     pytest.param(
         '{"url":"a","max_pages":' + "9" * 5000 + "}", "bad_json", "5000 digits", id="a very long number"
     ),
-    pytest.param('{"url":"a\\u0000b"}', "bad_value", "url has a NUL", id="NUL"),
-    pytest.param('{"url":"a\\ud800"}', "bad_value", "url has half of a surrogate", id="lone surrogate"),
+    pytest.param('{"url":"a\\u0000b"}', "bad_value", "url contains a NUL", id="NUL"),
+    pytest.param('{"url":"a\\ud800"}', "bad_value", "url contains a lone surrogate", id="lone surrogate"),
     pytest.param(
-        '{"url":"a","metadata":{"\\u0000":"x"}}', "bad_value", "metadata has a NUL", id="NUL in a name"
+        '{"url":"a","metadata":{"\\u0000":"x"}}', "bad_value", "metadata contains a NUL", id="NUL in a name"
     ),
     pytest.param(
-        '{"url":"a","metadata":{"x":"\\udc00"}}', "bad_value", "metadata.x has half", id="surrogate inside"
+        '{"url":"a","metadata":{"x":"\\udc00"}}',
+        "bad_value",
+        "metadata.x contains a lone",
+        id="surrogate inside",
     ),
     pytest.param('{"url":"a"', "bad_json", "at character 10", id="cut"),
     pytest.param('{"url":"a"}}', "bad_json", "Extra data at character 11", id="one brace too many"),
     pytest.param('{"url":"a"}{"url":"b"}', "bad_json", "Extra data", id="two documents"),
     pytest.param("{'url':'a'}", "bad_json", "at character 1", id="single quotes"),
     pytest.param('{"url":"a",}', "bad_json", "at character", id="trailing comma"),
-    pytest.param(b'{"url":"\xff"}', "bad_json", "no UTF-8 at byte 8", id="no UTF-8"),
-    pytest.param(b'{"url":"\xed\xa0\x80"}', "bad_json", "no UTF-8", id="surrogate in bytes"),
+    pytest.param(b'{"url":"\xff"}', "bad_json", "invalid UTF-8 at byte 8", id="no UTF-8"),
+    pytest.param(b'{"url":"\xed\xa0\x80"}', "bad_json", "invalid UTF-8", id="surrogate in bytes"),
     pytest.param('{"url":"a\nb"}', "bad_json", "control character", id="line break in a text"),
     pytest.param('{"metadata":' + "[" * 30_000, "bad_json", "nested too deeply", id="depth bomb of lists"),
     pytest.param(
@@ -211,7 +214,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("document", "reason", "detail"), REFUSED)
 def test_what_is_wrong_is_said_with_its_field(document: str | bytes, reason: str, detail: str) -> None:
-    """A misspelt limit that is ignored would crawl without one."""
+    """Ignoring a misspelt limit would crawl without one."""
     with pytest.raises(DecodeError, match=detail) as caught:
         decode(document)
 
@@ -220,7 +223,7 @@ def test_what_is_wrong_is_said_with_its_field(document: str | bytes, reason: str
 
 
 def test_only_the_front_door_takes_json() -> None:
-    """Everywhere else a JSON value is a foreign producer's mistake."""
+    """In all other topics a JSON value is a mistake of a foreign producer."""
     with pytest.raises(DecodeError) as caught:
         CODEC.decode(PAGES_PARSED, a_document().encode())
 
@@ -244,12 +247,12 @@ def test_json_is_told_by_its_first_byte(value: bytes, answer: bool) -> None:
 
 
 def test_only_known_fields_have_a_range() -> None:
-    """A range for a field that is called otherwise by now would guard nothing."""
+    """A range for a renamed field would check nothing."""
     assert SEED_RANGES.keys() | set(FIELD_OF_OPTION.values()) <= SeedSubmitted.__dataclass_fields__.keys()
 
 
 def test_an_avro_seed_keeps_what_a_document_may_not_say() -> None:
-    """Programs write Avro; what their numbers mean is for the reader of the seed to judge."""
+    """Programs write Avro; the consumer of the seed judges their numbers."""
     encoded = CODEC.encode(SEEDS_SUBMITTED, a_seed(max_depth=-3, priority=99))
 
     assert CODEC.decode(SEEDS_SUBMITTED, encoded.value, encoded.headers) == a_seed(max_depth=-3, priority=99)
@@ -277,7 +280,7 @@ def test_any_document_is_taken_or_refused(document: dict[str, Any]) -> None:
         reason = failure.reason
 
     assert reason in DECODE_REASONS if reason else isinstance(seed, SeedSubmitted)
-    # What is taken can be sent on.
+    # What is accepted can be encoded.
     assert seed is None or CODEC.encode(SEEDS_SUBMITTED, seed).value
 
 
@@ -294,7 +297,7 @@ def test_any_bytes_behind_a_brace_are_taken_or_refused(rest: bytes) -> None:
 
 @pytest.mark.req("S4.12.5")
 def test_the_priorities_of_task_lists_are_the_same_scale_in_finer_steps() -> None:
-    """1 is the most urgent there, 10 the least, 5 the usual; one number stands for all ways to say it."""
+    """1 is the most urgent there, 10 the least, 5 the usual; one number stands for all spellings."""
     words = [f"{number}/10" for number in range(1, 11)]
 
     found = [decode(a_document(priority=word)).priority for word in words]

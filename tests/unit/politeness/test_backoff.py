@@ -1,4 +1,4 @@
-"""Hosts that want to be left alone: how long, and when they are forgiven."""
+"""Backoff of hosts: length of the waits, and when the count starts again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOW = 5_000_000
 
 
 class Fixed:
-    """Chance that always says the same part of what it may."""
+    """Random source that always returns the same part of the range."""
 
     def __init__(self, part: float) -> None:
         self._part = part
@@ -73,7 +73,7 @@ def test_quiet_forgives() -> None:
 
 
 def test_chance_adds_a_tenth_at_most() -> None:
-    """Hosts that were pushed back together shall not be asked together."""
+    """Hosts that were backed off together must not be requested together."""
     assert push(NO_BACKOFF, chance=1.0).seconds == 66
 
 

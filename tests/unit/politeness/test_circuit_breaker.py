@@ -1,4 +1,4 @@
-"""The circuit breaker of a group: when it opens, looks again, and closes."""
+"""Circuit breaker of a group: when it opens, becomes half-open, and closes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_one_bad_answer_opens_it_again(signal: BreakerSignal, open_ms: int, good
 
 @pytest.mark.parametrize("signal", BreakerSignal)
 def test_what_was_under_way_when_it_opened_changes_nothing(signal: BreakerSignal) -> None:
-    """A group with several places has several requests out; their answers say nothing new."""
+    """A group with several places has several requests in flight; their late responses count for nothing."""
     opened = after(*(FAILED,) * 5)
 
     assert after(signal, breaker=opened, now_ms=NOW + 1_000) == opened
@@ -117,7 +117,7 @@ def test_a_limit_of_nothing_never_opens_it() -> None:
 
 
 def test_trouble_is_dated_from_its_beginning() -> None:
-    """A patience with a host runs from the first failure to the first good answer."""
+    """The time of unreachability runs from the first failure to the first success."""
     breaker = after(FAILED, now_ms=NOW)
     breaker = after(*(FAILED,) * 4, breaker=breaker, now_ms=NOW + 5_000)
     reopened = after(FAILED, breaker=breaker, now_ms=NOW + 80_000)
@@ -127,21 +127,21 @@ def test_trouble_is_dated_from_its_beginning() -> None:
 
 
 def test_pages_that_fail_once_more_do_not_rest_a_host_that_answers() -> None:
-    """The tries of a few bad pages gather between the good ones."""
+    """The retries of a few bad pages accumulate between successes."""
     assert after(FAILED, GOOD, *[AGAIN] * 9).state is CLOSED
     assert after(FAILED, *[AGAIN] * 4).state is OPEN, "nothing good in between"
     assert after(FAILED, GOOD, AGAIN, FAILED, *[AGAIN] * 4).state is OPEN
 
 
 class BreakerMachine(RuleBasedStateMachine):
-    """Any answers at any times, held against a list of everything that was ever heard."""
+    """Any signals at any times, compared with a plain list of all signals."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now_ms = NOW
         self.breaker = NEW_BREAKER
         self.row: list[BreakerSignal] = []
-        """Since the last good answer while it is closed."""
+        """Signals since the last success while it is closed."""
         self.opened_at_ms = 0
 
     @rule(seconds=st.sampled_from([0, 1, 30, 60, 300]))

@@ -1,4 +1,4 @@
-"""So many requests to a domain by way of one proxy, and no more for having many proxies."""
+"""Requests to a domain through one proxy are limited, whatever the number of proxies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_without_a_limit_nothing_is_kept() -> None:
 
 
 def test_memory_of_windows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "MOST_WINDOWS", 2)
+    monkeypatch.setattr(windows, "MAX_WINDOWS", 2)
     counts = RateWindows(max_requests=1)
     for domain in ("a", "b", "c"):
         counts.record_request(domain, "one", now=1.0)

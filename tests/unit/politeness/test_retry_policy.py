@@ -1,4 +1,4 @@
-"""Ladders: the waits that were promised, and no others."""
+"""Retry policies return exactly the documented waits."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from strider.politeness import (
 
 
 class Lowest:
-    """Chance that adds nothing."""
+    """Random source that adds nothing."""
 
     def uniform(self, low: float, high: float) -> float:
         return low
 
 
 class Highest:
-    """Chance that adds all it may."""
+    """Random source that adds the maximum."""
 
     def uniform(self, low: float, high: float) -> float:
         return high
@@ -53,7 +53,7 @@ def _waits(ladder: RetryPolicy, chance: Lowest | Highest) -> list[float]:
 def test_waits_are_those_of_the_table(
     ladder: RetryPolicy, waits: list[float], deadline_seconds: float
 ) -> None:
-    """Numbers that operators count on."""
+    """Numbers that operators rely on."""
     assert _waits(ladder, Lowest()) == waits
     assert ladder.deadline_seconds == deadline_seconds
 
@@ -63,7 +63,7 @@ def test_waits_are_those_of_the_table(
     "ladder", [FETCH_RETRY, ROBOTS_RETRY, DB_WRITE_RETRY, REDIS_RETRY], ids=["fetch", "robots", "db", "redis"]
 )
 def test_jitter_stays_below_half_a_second_and_within_the_deadline(ladder: RetryPolicy) -> None:
-    """More than the wait itself would push the last try of a short ladder past its deadline."""
+    """More than the wait itself would push the last retry past the deadline."""
     plain, late = _waits(ladder, Lowest()), _waits(ladder, Highest())
 
     assert all(0 < high - low <= 0.5 for low, high in zip(plain, late, strict=True))
@@ -72,7 +72,7 @@ def test_jitter_stays_below_half_a_second_and_within_the_deadline(ladder: RetryP
 
 @given(st.integers(min_value=1, max_value=10**9))
 def test_infrastructure_is_waited_for_without_end(attempt: int) -> None:
-    """A broker that is down for a night must find us waiting, at most half a minute behind."""
+    """A broker that is down for a night must be retried at least every half minute."""
     wait = INFRASTRUCTURE_RETRY.wait_seconds(attempt, Highest())
 
     assert wait is not None
@@ -82,13 +82,13 @@ def test_infrastructure_is_waited_for_without_end(attempt: int) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"tries": -1}, {"first_seconds": 0}, {"factor": 0.5}, {"cap_seconds": 0.5}, {"deadline_seconds": 0}],
+    [{"retries": -1}, {"first_seconds": 0}, {"factor": 0.5}, {"cap_seconds": 0.5}, {"deadline_seconds": 0}],
     ids=lambda change: next(iter(change)),
 )
 def test_nonsense_is_no_ladder(change: dict[str, float]) -> None:
-    """A ladder that never waits would hammer what is down already."""
+    """A policy that never waits would flood a server that is down."""
     sound = {
-        "tries": 1,
+        "retries": 1,
         "first_seconds": 1,
         "factor": 1,
         "cap_seconds": 1,
@@ -96,5 +96,5 @@ def test_nonsense_is_no_ladder(change: dict[str, float]) -> None:
         "deadline_seconds": 9,
     }
 
-    with pytest.raises(ValueError, match="no ladder"):
+    with pytest.raises(ValueError, match="invalid retry policy"):
         RetryPolicy(**(sound | change))

@@ -1,4 +1,4 @@
-"""Headers that are meant for one site, known by their names."""
+"""Sensitive headers are recognized by name."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ IMPERSONAL = "Accept Accept-Language DNT Referer Cache-Control X-Requested-With 
     [*((name, True) for name in PERSONAL.split()), *((name, False) for name in IMPERSONAL.split())],
 )
 def test_what_is_a_key_by_its_name_is_for_one_site(name: str, expected: bool) -> None:
-    """Services have many names for what lets one in."""
+    """Services have many names for credentials."""
     assert is_sensitive_header(name) is expected

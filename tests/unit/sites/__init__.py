@@ -1,1 +1,1 @@
-"""Parsers for single sites."""
+"""Tests of the site parsers."""

@@ -1,4 +1,4 @@
-"""What site parsers declare, how they are found, and which of them reads a page."""
+"""Declarations, discovery and selection of site parsers."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Shop(SiteParser):
 
 
 class NewShop(Shop):
-    """The same, written anew."""
+    """A newer version of it."""
 
     version = "1.10"
 
 
 class Books(Shop):
-    """A parser for one host below."""
+    """A parser for one subdomain."""
 
     name = "books"
     domains = ("books.shop.test",)
@@ -44,14 +44,14 @@ class Books(Shop):
 
 
 class Broken(Shop):
-    """A parser that cannot be used."""
+    """A parser that cannot be created."""
 
     def __init__(self) -> None:
         raise OSError("no such table")
 
 
 TEXT = str
-"""No parser at all."""
+"""A class that is not a parser."""
 
 
 def point(name: str, kind: type[Any]) -> EntryPoint:
@@ -77,7 +77,7 @@ def test_what_cannot_be_used_is_told_and_costs_itself_alone() -> None:
     )
 
     assert [parser.name for parser in found.parsers] == ["shop"]
-    assert found.errors == ("broken: OSError: no such table", "text is no SiteParser")
+    assert found.errors == ("broken: OSError: no such table", "text is not a SiteParser")
     assert load_installed_parsers([]) == InstalledParsers()
 
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_used_is_told_and_costs_itself_alone() -> None:
         pytest.param({"version": "new"}, "version is 'new'", id="version"),
         pytest.param({"domains": ("shop",)}, "domains are ('shop',)", id="domain"),
         pytest.param(
-            {"required": ("colour",)}, "it requires 'colour', which nothing of it can find", id="required"
+            {"required": ("colour",)}, "it requires 'colour', for which it has no selector", id="required"
         ),
         pytest.param(
             {"selectors": {}}, "selectors are missing, or one of them names no element", id="selectors"
@@ -121,7 +121,7 @@ def test_one_version_reads_a_site(url: str, wanted: str, expected: tuple[str, st
 
 @pytest.mark.parametrize(
     ("wanted", "why"),
-    [("other=1", "called 'other'"), ("shop=9", "only 1.2, 1.10"), ("shop", "wanted is name=version")],
+    [("other=1", "named 'other'"), ("shop=9", "only 1.2, 1.10"), ("shop", "expected name=version")],
 )
 def test_a_choice_that_cannot_be_kept_is_refused(wanted: str, why: str) -> None:
     with pytest.raises(InvalidParserChoice, match=why):

@@ -1,7 +1,7 @@
-"""Where the public URL collections expect something else than we do, and why.
+"""Inputs of the public URL collections for which we differ from the expected result, with the reason.
 
-`test_corpora` finds the differences anew and compares them with this list; docs/urls.md carries it
-rendered. After a change: `python -m tests.unit.urls.corpus_differences` writes the page's table.
+`test_corpora` finds the differences again and compares them with this list; docs/urls.md contains it. After
+a change: `python -m tests.unit.urls.corpus_differences` writes the table into the page.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ DIFFERENCES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 
 
 def listed(collection: str) -> set[str]:
-    """Give the inputs of one collection that are known to differ."""
+    """Return the inputs of one collection that are known to differ."""
     return {text for lists in DIFFERENCES.values() for text in lists.get(collection, ())}
 
 
 def render() -> str:
-    """Write the list as docs/urls.md carries it."""
+    """Return the list as in docs/urls.md."""
     lines = []
     for reason, lists in DIFFERENCES.items():
         lines.append(f"- **{reason}**")
@@ -127,7 +127,7 @@ def _shown(text: str) -> str:
 
 
 def main() -> None:
-    """Write the page's table anew."""
+    """Write the list into docs/urls.md."""
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)

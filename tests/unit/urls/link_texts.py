@@ -1,4 +1,4 @@
-"""What links look like, for tests that try many: mostly plausible, sometimes hostile."""
+"""Strategies for texts of links: mostly plausible, sometimes hostile."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ TEXTS = st.one_of(
         ["mailto:a@b", "javascript:x()", "file:///etc/passwd", "ftp://a/b", "\ud800", "data:,x", "tel:1"]
     ),
 )
-"""Any text that may stand in an href."""
+"""Any text that may occur in an href."""

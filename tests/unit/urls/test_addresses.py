@@ -1,4 +1,4 @@
-"""Hosts that mean the inside, in all the spellings that were ever used to hide one."""
+"""Internal hosts are recognized in all spellings that were ever used to hide one."""
 
 from __future__ import annotations
 
@@ -47,31 +47,31 @@ _NAMES = [
 
 @pytest.mark.parametrize("host", _PRIVATE)
 def test_private_hosts_are_seen(host: str) -> None:
-    """S1, S2: a page on the open web must not send the crawler into the network that it runs in."""
+    """S1, S2: a public page must not send the crawler into its own network."""
     assert host_kind(host) == "private"
 
 
 @pytest.mark.parametrize("host", _METADATA)
 def test_metadata_services_are_seen(host: str) -> None:
-    """S6: credentials live there, so no setting may allow them."""
+    """S6: they return credentials, so no setting may allow them."""
     assert host_kind(host) == "metadata"
 
 
 @pytest.mark.parametrize("host", _PUBLIC)
 def test_public_addresses_pass(host: str) -> None:
-    """An IPv4 address within an IPv6 one counts as what it leads to."""
+    """An IPv4 address embedded in an IPv6 one is classified by itself."""
     assert host_kind(host) == "public"
 
 
 @pytest.mark.parametrize("host", _NAMES)
 def test_other_names_are_left_to_the_socket(host: str) -> None:
-    """Only a name server knows; its answer is judged before anything connects."""
+    """Only a name server knows; the returned address is judged before connecting."""
     assert host_kind(host) == "name"
 
 
 @pytest.mark.parametrize("host", ["", "a b", "a:99999", "\ud800", "[::1", "1.2.3.4.5", "a%00"])
 def test_what_is_no_host_is_not_public(host: str) -> None:
-    """A guard that does not understand must not let pass."""
+    """A guard must refuse what it cannot parse."""
     assert host_kind(host) == "private"
 
 
@@ -85,12 +85,12 @@ def test_what_is_no_host_is_not_public(host: str) -> None:
     ],
 )
 def test_resolved_addresses_are_judged_alike(address: str, kind: str) -> None:
-    """S4: what a name server answers is as untrusted as the URL."""
+    """S4: the answer of a name server is as untrusted as the URL."""
     assert address_kind(address) == kind
 
 
 def test_only_private_addresses_can_be_allowed() -> None:
-    """STRIDER_ALLOW_PRIVATE opens the network around, never the vault."""
+    """STRIDER_ALLOW_PRIVATE allows private addresses, never cloud metadata."""
     private, metadata = (
         RefusedUrl("policy_blocked", "private_address"),
         RefusedUrl("policy_blocked", "metadata_address"),

@@ -1,4 +1,4 @@
-"""Collections that nobody here wrote: every entry either comes out as expected or is on our list."""
+"""Public URL collections: each entry gives the expected result or is a listed difference."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _cases(name: str) -> list[dict[str, str | None]]:
 
 
 def _wanted(case: dict[str, str | None]) -> str | RefusedUrl:
-    """Turn a WHATWG answer into one as found: userinfo and fragment gone, http and https alone."""
+    """Convert a WHATWG result to a wire URL: no userinfo or fragment, http and https only."""
     if case.get("failure"):
         return RefusedUrl("bad_url")
     if case["protocol"] not in {"http:", "https:"}:
@@ -62,7 +62,7 @@ def test_whatwg_answers_are_ours() -> None:
 
 
 def test_international_names_come_out_as_whatwg_has_them() -> None:
-    """Two spellings of a name must be one host, and another library's idea of it another host."""
+    """Two spellings of a name must be one host, and other names another host."""
     cases = _cases("toascii.json")
     different = set()
     for case in cases:
@@ -76,7 +76,7 @@ def test_international_names_come_out_as_whatwg_has_them() -> None:
 
 @pytest.mark.req("S3.10.1", "S3.10.2", "S3.10.3", "S3.10.4", "S3.10.7")
 def test_normal_forms_agree_where_the_rules_do() -> None:
-    """Another crawler's idea of what is the same page; the last slash is kept here, as it keeps it."""
+    """Another crawler's normal form; here the trailing slash is kept as it does."""
     rules = UrlKeyRules(drop_trailing_slash=False)
     rows = list(_rows("weirdToNormalizedUrls.csv"))
     different = {row[0] for row in rows if url_key_of_text(row[0], rules=rules) != row[1]}
@@ -94,7 +94,7 @@ def test_broken_urls_are_refused() -> None:
 
 @pytest.mark.req("S3.9.7")
 def test_relative_links_resolve_as_expected() -> None:
-    """Links of a page are relative to it more often than not."""
+    """Most links of a page are relative to it."""
     rows = list(_rows("url-resolve.csv"))
     different = {row[0] for row in rows if to_wire_url(row[0], row[1] or None) != row[2]}
 
@@ -103,7 +103,7 @@ def test_relative_links_resolve_as_expected() -> None:
 
 
 def test_a_second_parser_agrees() -> None:
-    """The same standard read by another build: what differs would differ in a browser, too."""
+    """The same standard in another implementation: differences would also be differences from browsers."""
     answers, seconds = [], []
     for case in _cases("urltestdata.json"):
         found = to_wire_url(str(case["input"]), case.get("base"))
@@ -119,7 +119,7 @@ def test_a_second_parser_agrees() -> None:
 
 
 def test_the_page_lists_the_differences() -> None:
-    """A reader of the docs sees the list that is tested."""
+    """The docs contain the list that is tested."""
     page = PAGE.read_text(encoding="utf-8")
     shown = page.partition(BEGIN)[2].partition(END)[0]
 

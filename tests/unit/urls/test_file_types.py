@@ -1,4 +1,4 @@
-"""Endings as hints."""
+"""File extensions are hints of the kind of file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from strider.urls.file_types import FILE_KINDS
     ],
 )
 def test_an_ending_says_what_a_link_leads_to(url: str, kind: str) -> None:
-    """What is unknown is a page: an ending is a hint and no more."""
+    """An unknown extension means a page: an extension is only a hint."""
     assert file_kind(url.replace("a.com", "a.com/")) == kind
     assert kind in FILE_KINDS
 

@@ -1,4 +1,4 @@
-"""Who a URL belongs to."""
+"""Host, origin and domain of a URL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strider.urls import domain_of, host_of, origin_of, to_wire_url
     ],
 )
 def test_host_origin_and_domain(url: str, expected: tuple[str, str, str]) -> None:
-    """Politeness is about the host, robots.txt about the origin, shards are about the domain."""
+    """Politeness is by host, robots.txt by origin, shards by domain."""
     found = to_wire_url(url)
     assert isinstance(found, str)
 

@@ -1,11 +1,11 @@
-"""All links of a page at once."""
+"""All links of a page are resolved at once."""
 
 from __future__ import annotations
 
 import pytest
 
 from strider.urls import RefusedUrl, ResolvedLinks, resolve_links, to_wire_url, url_key_of, url_key_of_text
-from strider.urls.links import CACHED_LINKS, _met
+from strider.urls.links import CACHED_LINKS, _resolved_absolute_links
 from strider.urls.url_key import DEFAULT_KEY_RULES
 
 PAGE = "https://www.example.org/a/b.html?x#y"
@@ -24,7 +24,7 @@ TEXTS_OF_ABSOLUTE = [
 
 @pytest.mark.req("S3.9.7", "S3.9.8", "S3.9.9")
 def test_lists_are_parallel_to_the_links() -> None:
-    """Whoever gave the anchors must find each answer at its place."""
+    """The caller must find each result at the index of its anchor."""
     hrefs = ["/c/?b=1&a=2&utm_id=3#z", "mailto:x@y", "//other.test", "http://[", "http://10.0.0.1/", "d"]
 
     assert resolve_links(PAGE, hrefs) == ResolvedLinks(
@@ -51,7 +51,7 @@ def test_lists_are_parallel_to_the_links() -> None:
 
 
 def test_private_links_can_be_allowed_and_metadata_never() -> None:
-    """A crawl of one's own network is a setting."""
+    """A crawl of an internal network is a setting."""
     found = resolve_links(PAGE, ["http://127.0.0.1:8000/", "http://169.254.169.254/"], allow_private=True)
 
     assert found.urls == ["http://127.0.0.1:8000/", ""]
@@ -87,7 +87,7 @@ def test_no_links_are_no_links() -> None:
     ],
 )
 def test_many_plain_links_are_read_as_each_alone(others: list[str]) -> None:
-    """One look that tells that all are plain must be wrong about none."""
+    """The single check that all links are plain must never be wrong."""
     hrefs = ["/a", "/b/c.html", *others, "/e=f"]
 
     together = resolve_links(PAGE, hrefs)
@@ -103,7 +103,7 @@ def test_many_plain_links_are_read_as_each_alone(others: list[str]) -> None:
     "href", ["//a.test/", "//a.test//", "//a.test///b//", "//a.test//?x", "//a.test/b/?", "//a.test."]
 )
 def test_what_is_met_again_gives_the_same_answer(href: str) -> None:
-    """The second time there is a short cut."""
+    """The second time the cache is used."""
     found = resolve_links(PAGE, [href, href, href])
 
     assert len({*found.keys}) == len({*found.urls}) == 1
@@ -112,11 +112,11 @@ def test_what_is_met_again_gives_the_same_answer(href: str) -> None:
 
 @pytest.mark.parametrize("href", TEXTS_OF_ABSOLUTE)
 def test_an_absolute_link_is_the_same_on_every_page(href: str) -> None:
-    """What it has turned out to be is remembered, whoever named it first."""
+    """A cached result is valid for every base."""
     bases = (PAGE, "http://b.test/x/?y", "ftp://c.test/")
     alone = []
     for base in bases:
-        _met.cache_clear()
+        _resolved_absolute_links.cache_clear()
         alone.append(resolve_links(base, [href]))
 
     assert [resolve_links(base, [href]) for base in (*bases, PAGE)] == [alone[0]] * 4
@@ -124,7 +124,7 @@ def test_an_absolute_link_is_the_same_on_every_page(href: str) -> None:
 
 
 def test_what_an_event_says_is_found_is_believed_by_nobody_else() -> None:
-    """An event's URLs were read before and are looked at less closely: a page may still say something odd."""
+    """URLs of events are resolved less strictly, so their results must not be used for pages."""
     odd = "https://a.test/a\\b"
 
     resolve_links(PAGE, ["https://a.test/"])
@@ -137,11 +137,13 @@ def test_what_is_remembered_of_links_is_bounded() -> None:
     """A crawl of a million hosts meets a billion links."""
     resolve_links(PAGE, (f"https://a.test/{number}?a" for number in range(3 * CACHED_LINKS)))
 
-    assert len(_met(False, DEFAULT_KEY_RULES)) <= CACHED_LINKS  # as it is called
+    assert (
+        len(_resolved_absolute_links(False, DEFAULT_KEY_RULES)) <= CACHED_LINKS
+    )  # as it is called by the service
 
 
 def test_hostile_links_cost_a_word_each() -> None:
-    """S13: a page may hold links of 100 KB and texts that are no text."""
+    """S13: a page may have links of 100 KB and texts that are not Unicode."""
     found = resolve_links(PAGE, ["x" * 100_000, "\ud800", "https://" + "a" * 3000 + "/", "/" + "a" * 3000])
 
     assert found.reasons == ["url_too_long", "bad_url", "url_too_long", "url_too_long"]
@@ -172,7 +174,7 @@ def test_hostile_links_cost_a_word_each() -> None:
     ],
 )
 def test_what_needs_no_parser_gives_what_the_parser_gives(base: str, path: str) -> None:
-    """Most links of a page are paths of its own host, or stand there as they are found."""
+    """Most links of a page are paths of its own host, or already wire URLs."""
     hrefs = [f"https://www.example.org{path}", path, f"https://www.example.org{path}"]
 
     found = resolve_links(base, hrefs, allow_private=True)
@@ -190,7 +192,7 @@ def test_what_needs_no_parser_gives_what_the_parser_gives(base: str, path: str) 
     ],
 )
 def test_paths_of_the_own_host_are_found_and_keyed_like_any_other(href: str) -> None:
-    """What is plain goes a shorter way."""
+    """Plain links take a shorter path."""
     found = resolve_links(PAGE, ["/first", href])
     alone = to_wire_url(href, PAGE)
 

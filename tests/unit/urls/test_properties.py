@@ -1,4 +1,4 @@
-"""What holds for every text, whatever it is."""
+"""Properties that hold for every text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BASES = st.one_of(
 @MANY
 @given(TEXTS, BASES)
 def test_as_found_is_its_own_form(text: str, base: str | None) -> None:
-    """What was found is found again from an event, and must not change on the way round the ring."""
+    """A wire URL taken from an event must not change when it is resolved again."""
     found = to_wire_url(text, base)
     if isinstance(found, RefusedUrl):
         assert found.reason in REFUSAL_REASONS
@@ -48,7 +48,7 @@ def test_as_found_is_its_own_form(text: str, base: str | None) -> None:
 @MANY
 @given(TEXTS, RULES)
 def test_a_key_is_its_own_key(text: str, rules: UrlKeyRules) -> None:
-    """Otherwise a replay would make a second entry out of the first."""
+    """Otherwise a replay would make a second entry of the same URL."""
     first = url_key_of_text(text, "https://example.org/a/b", rules=rules)
 
     if not isinstance(first, RefusedUrl):
@@ -58,7 +58,7 @@ def test_a_key_is_its_own_key(text: str, rules: UrlKeyRules) -> None:
 @MANY
 @given(TEXTS, RULES)
 def test_the_key_follows_from_the_url_as_found(text: str, rules: UrlKeyRules) -> None:
-    """Events carry the URL as found: whoever has it can tell the key."""
+    """Events carry the wire URL, from which every consumer can compute the key."""
     found = to_wire_url(text)
 
     assert url_key_of_text(text, rules=rules) == (
@@ -83,7 +83,7 @@ def test_a_key_keeps_host_and_origin(text: str) -> None:
 def test_the_batch_says_what_one_by_one_says(
     base: str, hrefs: list[str], rules: UrlKeyRules, allow_private: bool
 ) -> None:
-    """The batch is made of short cuts, which begin where something is met again; none may lead elsewhere."""
+    """The batch uses caches from the second occurrence on; none may change a result."""
     hrefs = hrefs * 2
     batch = resolve_links(base, hrefs, allow_private=allow_private, rules=rules)
 
@@ -106,7 +106,7 @@ def _one(href: str, base: str, *, rules: UrlKeyRules, allow_private: bool) -> li
 def test_links_that_are_as_found_need_no_page(
     texts: list[str], allow_private: bool, rules: UrlKeyRules
 ) -> None:
-    """What travelled in an event is looked at again, and must come out the same by the short cut."""
+    """URLs from events are resolved again, and must not change by the shortcut."""
     found = [
         url for text in texts if not isinstance(url := to_wire_url(text, "https://example.org/"), RefusedUrl)
     ]

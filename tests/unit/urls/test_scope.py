@@ -1,4 +1,4 @@
-"""Which URLs belong to a crawl."""
+"""URLs are accepted or refused by the scope of a crawl."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _scope(kind: str, *seeds: str, **more: list[str]) -> CrawlScope:
     ],
 )
 def test_a_scope_begins_at_its_seeds(kind: str, url: str, refusal: str) -> None:
-    """The four words of the contracts."""
+    """The four values of the contracts."""
     assert _scope(kind, "http://www.example.co.uk/a").refusal_reason(url) == refusal
 
 
@@ -57,7 +57,7 @@ def test_lists_add_to_the_seeds() -> None:
     ],
 )
 def test_a_prefix_is_a_folder(url: str, refusal: str) -> None:
-    """`/docs` means that folder and not every path that begins with these letters."""
+    """`/docs` means that folder, and not every path that begins with these letters."""
     assert _scope("host", "http://a.test/", path_prefixes=["/docs"]).refusal_reason(url) == refusal
 
 
@@ -80,12 +80,12 @@ def test_a_prefix_is_a_folder(url: str, refusal: str) -> None:
     ],
 )
 def test_patterns_fit(pattern: str, url: str, fits: bool) -> None:
-    """Globs for everyone, expressions for who wants them."""
+    """Globs, or regular expressions."""
     assert (_scope("any", include=[pattern]).refusal_reason(url) == "") is fits
 
 
 def test_what_is_excluded_wins() -> None:
-    """Somebody who writes both means: these, but not those."""
+    """With both, exclude patterns win."""
     scope = _scope("any", include=["/blog/*"], exclude=["*draft*"])
 
     assert scope.refusal_reason("http://a.test/blog/draft-1") == "excluded"
@@ -111,7 +111,7 @@ def test_what_is_excluded_wins() -> None:
     ],
 )
 def test_a_bad_pattern_comes_back(pattern: str) -> None:
-    """The person who wrote it gets a sentence; the crawl spec is refused, nothing is raised."""
+    """The author gets an error message; the crawl spec is refused, nothing is raised."""
     answer = build_scope("any", exclude=[pattern])
 
     assert isinstance(answer, InvalidPattern)
@@ -120,7 +120,9 @@ def test_a_bad_pattern_comes_back(pattern: str) -> None:
 
 def test_other_bad_words_come_back() -> None:
     """Kind, seed and number of patterns."""
-    assert build_scope("planet") == InvalidPattern("planet", "a scope is one of host, domain, any, listed")
+    assert build_scope("planet") == InvalidPattern(
+        "planet", "unknown scope; allowed: host, domain, any, listed"
+    )
     assert build_scope("host", ["tel:1"]) == RefusedUrl("refused_scheme", "no_page")
     assert isinstance(build_scope("any", include=["a"] * (MAX_PATTERNS + 1)), InvalidPattern)
 
@@ -128,7 +130,7 @@ def test_other_bad_words_come_back() -> None:
 @pytest.mark.parametrize("pattern", ["re:(a|aa)+$", "re:(.*)*(.*)*(.*)*x$", "*a*a*a*a*a*a*a*a*a*a*a*b"])
 @pytest.mark.timeout(5)
 def test_no_pattern_can_stop_the_crawl(pattern: str) -> None:
-    """S20: backtracking would take longer than the universe here; RE2 reads the URL once."""
+    """S20: backtracking would never end here; RE2 reads the URL once."""
     scope = _scope("any", include=[pattern])
 
     assert scope.refusal_reason("http://a.test/" + "a" * 2000 + "!") == "not_included"
@@ -145,12 +147,12 @@ def test_no_pattern_can_stop_the_crawl(pattern: str) -> None:
     ],
 )
 def test_a_scope_of_hosts_alone_says_so(more: dict[str, list[str]], is_hosts_only: bool) -> None:
-    """Then a page of a thousand links needs one look a host."""
+    """Then a page of a thousand links needs one check per host."""
     assert _scope("host", "http://a.test/", **more).is_by_host_only is is_hosts_only
 
 
 def test_host_and_path_can_be_asked_apart() -> None:
-    """The two halves together say what `refusal` says."""
+    """Host check and path check together give the result of `refusal_reason`."""
     scope = _scope("host", "http://a.test/", path_prefixes=["/docs"], exclude=["*.pdf"])
 
     assert (scope.includes_host("a.test"), scope.includes_host("b.test")) == (True, False)

@@ -1,4 +1,4 @@
-"""The key: which URLs are one entry, and which must stay two."""
+"""URL keys: which URLs are one entry, and which must stay two."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ KEEP_SLASH = UrlKeyRules(drop_trailing_slash=False)
     "S3.10.1", "S3.10.2", "S3.10.3", "S3.10.4", "S3.10.5", "S3.10.6", "S3.10.7", "S3.9.9", "S4.11.6"
 )
 def test_a_url_has_one_normal_form(url: str, normal: str) -> None:
-    """What servers answer alike is one entry."""
+    """URLs that servers answer alike are one entry."""
     assert url_key_of_text(url) == normal
 
 
@@ -65,19 +65,19 @@ def test_a_url_has_one_normal_form(url: str, normal: str) -> None:
     ],
 )
 def test_different_urls_stay_different(one: str, other: str) -> None:
-    """A page merged by mistake is a page that is never fetched."""
+    """A page merged by mistake is never fetched."""
     assert url_key_of_text(one) != url_key_of_text(other)
 
 
 @pytest.mark.req("S3.10.6")
 def test_the_last_slash_can_be_kept() -> None:
-    """Some sites answer differently to it."""
+    """Some sites distinguish them."""
     assert url_key_of_text("http://a.test/b/", rules=KEEP_SLASH) == "http://a.test/b/"
     assert url_key_of_text("http://a.test/b/?c", rules=KEEP_SLASH) == "http://a.test/b/?c"
 
 
 def test_a_refused_url_has_no_key() -> None:
-    """The same words as without a key."""
+    """The same reasons as for wire URLs."""
     assert url_key_of_text("tel:1") == RefusedUrl("refused_scheme", "no_page")
 
 
@@ -100,5 +100,5 @@ def test_the_hash_names_the_normal_form() -> None:
     ],
 )
 def test_a_fingerprint_fits_a_signed_word(start: str, number: int) -> None:
-    """Integer sets hold signed 64-bit numbers; one more bit and a set becomes five times as large."""
+    """Integer sets hold signed 64-bit numbers; one more bit makes a set five times as large."""
     assert seen_fingerprint(start + "f" * 48) == number

@@ -1,4 +1,4 @@
-"""The URL as found: WHATWG form, and nothing on the wire that only tells where the click came from."""
+"""Wire URLs: WHATWG form without what only tells where the click came from."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ WORDS = Path(__file__).parents[3] / "schemas" / "words"
 )
 @pytest.mark.req("S3.10.1", "S3.10.2", "S3.10.3")
 def test_a_text_becomes_the_url_to_fetch(text: str, found: str) -> None:
-    """Ruling C-30: fetched is what was found, less what no server needs."""
+    """Ruling C-30: the URL is requested as found, without parts that no server needs."""
     assert to_wire_url(text) == found
 
 
@@ -85,7 +85,7 @@ def test_a_text_becomes_the_url_to_fetch(text: str, found: str) -> None:
 )
 @pytest.mark.req("S3.9.8", "S3.17.6")
 def test_what_cannot_be_fetched_is_refused_with_words(text: str, reason: str, detail: str) -> None:
-    """Pages link to anything; each of them must end in an event that says why, never in a traceback."""
+    """Pages link to anything; each link must end in an event with a reason, never in a traceback."""
     assert to_wire_url(text) == RefusedUrl(reason, detail)
 
 
@@ -126,7 +126,7 @@ def test_a_link_is_resolved_against_its_page(href: str, found: str) -> None:
     ],
 )
 def test_dots_are_resolved_everywhere(path: str, resolved: str) -> None:
-    """The parser forgets some behind folders that begin with a dot: two spellings would be two pages."""
+    """The parser leaves some behind folders that begin with a dot: two spellings would be two pages."""
     assert to_wire_url(f"http://a.test{path}") == f"http://a.test{resolved}"
     assert resolve_links("", [f"http://a.test{path}"] * 2).urls == [f"http://a.test{resolved}"] * 2
     assert to_wire_url("../z", f"http://a.test{path}") == to_wire_url("../z", f"http://a.test{resolved}")
@@ -140,7 +140,7 @@ def test_a_base_that_is_none_leaves_absolute_links(base: str) -> None:
 
 
 def test_reasons_are_words_of_the_contracts() -> None:
-    """They stand in events as they are."""
+    """Events carry them unchanged."""
     decisions = yaml.safe_load((WORDS / "decision-reason.yaml").read_text(encoding="utf-8"))["words"]
     scopes = yaml.safe_load((WORDS / "scope.yaml").read_text(encoding="utf-8"))["words"]
 
@@ -149,11 +149,11 @@ def test_reasons_are_words_of_the_contracts() -> None:
 
 
 def test_a_process_that_has_resolved_ends_without_a_word() -> None:
-    """What the parser has made must be gone by then: nanobind writes pages about what is left over."""
+    """URL objects must be gone by then: nanobind reports each remaining one on stderr."""
     code = (
-        "from strider.urls import as_found, links\n"
-        "as_found('a', 'https://a.test/b')\n"
-        "links('https://a.test/b', ['c', '/d?e=f', 'https://g.test/'])\n"
+        "from strider.urls import resolve_links, to_wire_url\n"
+        "to_wire_url('a', 'https://a.test/b')\n"
+        "resolve_links('https://a.test/b', ['c', '/d?e=f', 'https://g.test/'])\n"
     )
 
     ended = subprocess.run(  # our own interpreter

@@ -125,7 +125,10 @@ def drop(run_id: Job, reason: Reason = "", bootstrap: Bootstrap = "", as_json: A
 
 def _wish(what: What, run_id: str, reason: str, bootstrap: str, *, as_json: bool) -> None:
     if run_id == ADHOC_JOB_ID and _AFTER[what] in _UNDONE_BY:
-        fail(f"{ADHOC} has all seeds without a job, those to come as well: name one of its runs", EXIT_USAGE)
+        fail(
+            f"{ADHOC_JOB_ID} has all seeds without a job, those to come as well: name one of its runs",
+            EXIT_USAGE,
+        )
     said = run_on_broker(bootstrap, lambda target: _say(target, what, run_id, reason))
     if as_json:
         print(json.dumps(said))

@@ -1,6 +1,6 @@
 """strider schemas: which schemas there are, and whether their versions can live side by side.
 
-Judges by `strider.contracts.avro.version_check`. Exit codes: 0 all is well, 1 there is a finding,
+Judges by `strider.contracts.avro.compatibility`. Exit codes: 0 all is well, 1 there is a finding,
 2 wrong words.
 """
 
@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from strider.contracts import TOPICS
-from strider.contracts.avro.compatibility import COMPATIBILITY_RULES
+from strider.contracts.avro.compatibility import VersionIncompatibility, check_versions
+from strider.contracts.avro.resolution import COMPATIBILITY_RULES
 from strider.contracts.avro.schema_model import canonical_form, parse_schema_tree
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.avro.version_check import VersionIncompatibility, check_versions
 from strider.contracts.codegen.declarations import DeclarationError, Declarations
 from strider.contracts.codegen.loader import load_declarations
 from strider.contracts.codegen.releases import check_release

@@ -1,4 +1,4 @@
-"""A small event of every Avro type, and topics that carry it: what the codec's tests need and no more."""
+"""A small event with every Avro type, and topics that carry it, for the codec's tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WORDS = {"colour": frozenset({"red", "green", "blue"})}
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """As the generator would write it."""
+    """The event class as the generator would write it."""
 
     SCHEMA_NAME: ClassVar[str] = "probe.v1"
     text: str = "a text"
@@ -73,7 +73,7 @@ class Probe:
 
 
 def a_probe(**fields: Any) -> Probe:
-    """Make a probe with these fields, and nothing in the others."""
+    """Return a probe with these fields and defaults in the others."""
     return replace(Probe(sizes={}), **fields)
 
 
@@ -93,7 +93,7 @@ FULL = a_probe(
 
 
 def a_topic(**changes: Any) -> Topic[Any]:
-    """Make a topic of probes."""
+    """Return a topic of probes."""
     return replace(
         Topic(
             name="probes",
@@ -114,16 +114,16 @@ PROBES = a_topic()
 
 
 def a_schema_store() -> SchemaStore:
-    """Make a book that knows probes."""
+    """Return a schema store that contains the probe."""
     return SchemaStore({"probe.v1": PROBE}, value_lists=WORDS)
 
 
 def a_codec() -> Codec:
-    """Make a codec with a book of its own."""
+    """Return a codec with its own schema store."""
     return Codec(a_schema_store())
 
 
-def changed(**fields: Any) -> dict[str, Any]:
-    """Give the probe's schema with fields added, replaced, or (None) left out."""
+def probe_schema(**fields: Any) -> dict[str, Any]:
+    """Return the probe's schema with fields added, replaced, or (None) left out."""
     kept = {field["name"]: field for field in PROBE["fields"]} | fields
     return PROBE | {"fields": [{"name": name, **field} for name, field in kept.items() if field is not None]}

@@ -1,4 +1,4 @@
-"""Whatever bytes arrive: a DecodeError with a reason or an event, and never more memory than stated."""
+"""Arbitrary bytes give a DecodeError with a reason or an event, within the memory budget."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from strider.contracts import TOPICS, ContractError, DecodeError, Topic
 from strider.contracts.avro.codec import Codec
-from strider.contracts.avro.decode_memory_limit import MEMORY_BUDGET_BYTES, max_memory_ratio
 from strider.contracts.avro.schema_model import parse_schema_tree
 from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.avro.size_limits import MEMORY_BUDGET_BYTES, max_memory_ratio
 from strider.contracts.errors import DECODE_REASONS
 
-from .probe import FULL, PROBE, PROBES, a_codec, a_probe, a_topic, changed
+from .probe import FULL, PROBE, PROBES, a_codec, a_probe, a_topic, probe_schema
 
 CODEC = a_codec()
 GOOD, _ = CODEC.encode(PROBES, FULL)
@@ -33,7 +33,7 @@ MIB = 1024 * 1024
 
 
 def number(value: int) -> bytes:
-    """Write a number as Avro does."""
+    """Encode a number as Avro does."""
     rest = (value << 1) ^ (value >> 63)
     rest &= (1 << 64) - 1
     out = bytearray()
@@ -44,7 +44,7 @@ def number(value: int) -> bytes:
 
 
 def probe_bytes(**fields: bytes) -> bytes:
-    """Write a probe field by field, each as raw bytes; minimal where nothing is given."""
+    """Encode a probe field by field from raw bytes, with minimal values by default."""
     minimal = {
         "text": b"\x02a",
         "count": b"\x00",
@@ -106,7 +106,7 @@ BAD = [
 
 @pytest.mark.parametrize(("value", "reason"), BAD)
 def test_bad_bytes_have_a_reason(value: bytes | None, reason: str) -> None:
-    """Each ends in the dead letters under that word, and a person can count them."""
+    """Each goes to the dead-letter topic under this reason, which is counted."""
     with pytest.raises(DecodeError) as caught:
         CODEC.decode(PROBES, value)
 
@@ -115,7 +115,7 @@ def test_bad_bytes_have_a_reason(value: bytes | None, reason: str) -> None:
 
 
 def test_the_field_builder_writes_good_bytes() -> None:
-    """Else every case above would be bad for the wrong reason."""
+    """Otherwise the cases above would fail for the wrong reason."""
     assert CODEC.decode(PROBES, probe_bytes()) == a_probe(text="a")
 
 
@@ -129,9 +129,9 @@ def test_every_cut_is_noticed(length: int) -> None:
 
 @pytest.mark.parametrize("cut", [1, 10, 40])
 def test_a_cut_in_what_a_reader_does_not_want_is_noticed(cut: int) -> None:
-    """The library's own resolution steps over such fields without looking whether they are there."""
+    """Resolution by fastavro skips such fields without checking that they exist."""
     codec = a_codec()
-    foreign = changed(unwanted={"type": "string"})
+    foreign = probe_schema(unwanted={"type": "string"})
     stream = BytesIO()
     schemaless_writer(stream, parse_schema(foreign), FULL.to_record() | {"unwanted": "x" * 50})
     value = b"\xc3\x01" + codec.schema_store.register(json.dumps(foreign)) + stream.getvalue()
@@ -166,7 +166,7 @@ def test_mutated_messages_are_judged(data: st.DataObject) -> None:
 @settings(max_examples=25)
 @given(st.binary(max_size=300), st.sampled_from(sorted(TOPICS)))
 def test_random_bytes_are_judged_on_every_topic(rest: bytes, name: str) -> None:
-    """Including generated classes: what passes the schema must also become an event."""
+    """Including generated classes: a record that passes the schema must also become an event."""
     topic = TOPICS[name]
     fingerprint = EMBEDDED.schema_store.current(topic.schema_name).fingerprint
 
@@ -175,7 +175,7 @@ def test_random_bytes_are_judged_on_every_topic(rest: bytes, name: str) -> None:
 
 
 def _judge(codec: Codec, topic: Topic[Any], value: bytes) -> None:
-    """Expect a reason or an event: anything else that is raised fails the test."""
+    """Expect a DecodeError or an event; any other exception fails the test."""
     reason, event = None, None
     try:
         event = codec.decode(topic, value)
@@ -186,7 +186,7 @@ def _judge(codec: Codec, topic: Topic[Any], value: bytes) -> None:
 
 
 def peak_bytes(work: Callable[[], object]) -> int:
-    """Measure how much memory a piece of work takes at the most, above what there was."""
+    """Return the maximum memory of a piece of work, above what was allocated before."""
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
@@ -203,7 +203,7 @@ def refusal_of(codec: Codec, topic: Topic[Any], value: bytes) -> str:
 
 
 def test_ten_megabytes_of_poison_cost_nothing() -> None:
-    """What is over the topic's limit is not looked at, so it takes no memory besides its own."""
+    """A value over the topic's limit is not decoded, so it takes no memory besides its own."""
     poison = PREFIX + number(1) + b"a" * (10 * MIB)
 
     assert peak_bytes(lambda: refusal_of(CODEC, PROBES, poison)) < 64 * 1024
@@ -235,9 +235,9 @@ BOMBS = [
 
 @pytest.mark.parametrize(("kind", "item"), BOMBS)
 def test_no_byte_becomes_more_memory_than_its_schema_is_said_to(kind: Any, item: bytes | None) -> None:
-    """That bound decides which messages are walked first, so it must hold for the worst of each kind."""
+    """The bound decides which messages are walked first, so it must hold for the worst value of each kind."""
     codec = a_codec()
-    foreign = changed(bomb={"type": kind})
+    foreign = probe_schema(bomb={"type": kind})
     size = 48 * 1024
     if item is None:
         entries = [number(3) + f"{at:03x}"[-3:].encode() for at in range(size // 4)]
@@ -253,11 +253,11 @@ def test_no_byte_becomes_more_memory_than_its_schema_is_said_to(kind: Any, item:
 
 
 def test_a_message_within_the_limit_costs_no_more_than_the_budget() -> None:
-    """Half a megabyte of one-byte records would be a hundred in memory."""
+    """Half a megabyte of one-byte records would take a hundred in memory."""
     codec = a_codec()
     piece = {"type": "record", "name": "Tiny", "fields": [{"name": "a", "type": "boolean"}]}
     learnt = codec.schema_store.register(
-        json.dumps(changed(bomb={"type": {"type": "array", "items": piece}}))
+        json.dumps(probe_schema(bomb={"type": {"type": "array", "items": piece}}))
     )
     count = PROBES.max_bytes - 200
     value = b"\xc3\x01" + learnt + probe_bytes()[10:] + number(count) + bytes(count) + b"\x00"
@@ -269,9 +269,9 @@ def test_a_message_within_the_limit_costs_no_more_than_the_budget() -> None:
 
 @pytest.mark.parametrize("kind", [{"type": "array", "items": "null"}, {"type": "array", "items": ["null"]}])
 def test_lists_of_nothing_take_no_time(kind: Any) -> None:
-    """Either the schema is refused, or each item takes a byte and the bytes run out."""
+    """Either the schema is refused, or each item takes a byte and the bytes end early."""
     codec = a_codec()
-    foreign = changed(bomb={"type": kind})
+    foreign = probe_schema(bomb={"type": kind})
     began = time.perf_counter()
     try:
         learnt = codec.schema_store.register(json.dumps(foreign))
@@ -284,10 +284,10 @@ def test_lists_of_nothing_take_no_time(kind: Any) -> None:
 
 
 def test_a_heavy_schema_costs_a_walk_only_where_it_could_matter() -> None:
-    """Small messages of the same schema are read as they come."""
+    """Small messages of the same schema are decoded without the walk."""
     codec = a_codec()
     piece = {"type": "record", "name": "Tiny", "fields": [{"name": "a", "type": "boolean"}]}
-    foreign = changed(bomb={"type": {"type": "array", "items": piece}})
+    foreign = probe_schema(bomb={"type": {"type": "array", "items": piece}})
     learnt = codec.schema_store.register(json.dumps(foreign))
     few = number(100) + b"\x01" * 100 + b"\x00"
     many = number(500_000) + b"\x01" * 500_000 + b"\x00"
@@ -310,7 +310,7 @@ def test_a_large_honest_message_is_walked_and_read() -> None:
     codec = a_codec()
     value, headers = codec.encode(topic, event)
 
-    assert len(value) > codec._reading(topic, codec.schema_store.current("probe.v1")).free_bytes
+    assert len(value) > codec._decode_plan(topic, codec.schema_store.current("probe.v1")).unchecked_bytes
     assert codec.decode(topic, value, headers) == event
 
 

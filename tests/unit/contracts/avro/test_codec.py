@@ -1,4 +1,4 @@
-"""Events to bytes and back, in both framings and between versions."""
+"""Events are encoded and decoded in both framings and between schema versions."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from hypothesis import strategies as st
 from strider.contracts import DecodeError, EncodeError, UnknownSchema
 from strider.contracts.avro.codec import Codec
 
-from .probe import FULL, PROBE, PROBES, Probe, a_codec, a_probe, a_schema_store, a_topic, changed
+from .probe import FULL, PROBE, PROBES, Probe, a_codec, a_probe, a_schema_store, a_topic, probe_schema
 
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """An event of no topic here."""
+    """An event of no topic."""
 
     SCHEMA_NAME: ClassVar[str] = "stranger.v1"
 
 
 def written(schema: dict[str, Any], **fields: Any) -> bytes:
-    """Write a record with a schema of somebody else's."""
+    """Encode a record with a foreign schema."""
     stream = BytesIO()
     schemaless_writer(stream, parse_schema(schema), fields)
     return stream.getvalue()
 
 
 def framed(codec: Codec, schema: dict[str, Any], **fields: Any) -> bytes:
-    """Teach the codec a schema, and write a message with it."""
+    """Register a schema in the codec and encode a message with it."""
     fingerprint = codec.schema_store.register(json.dumps(schema))
     return b"\xc3\x01" + fingerprint + written(schema, **fields)
 
@@ -51,7 +51,7 @@ def test_what_is_encoded_is_decoded(event: Probe) -> None:
 
 
 def test_the_bytes_are_avro_single_object_encoding() -> None:
-    """Any Avro library reads them: magic, fingerprint, and the record as the Apache library has it."""
+    """Any Avro library reads them: magic, fingerprint, and the record as the Apache library decodes it."""
     codec = a_codec()
     ours = codec.schema_store.current("probe.v1").fingerprint
     value, headers = codec.encode(PROBES, FULL)
@@ -71,7 +71,7 @@ def test_with_a_registry_the_bytes_are_confluents() -> None:
 
     assert value[:5] == b"\x00\x00\x00\x01\x02"
     assert codec.decode(PROBES, value) == FULL
-    # A reader elsewhere, who has never heard of that registry, goes by the fingerprint.
+    # A reader without that registry uses the fingerprint.
     assert a_codec().decode(PROBES, value, headers) == FULL
 
 
@@ -96,9 +96,9 @@ def test_an_id_in_a_header_names_the_schema_of_a_bare_event() -> None:
 
 
 def test_a_bare_event_that_begins_like_a_frame_is_read_all_the_same() -> None:
-    """Its first bytes are those of single-object encoding by chance; the header says that it has no frame."""
+    """Its first bytes are by chance those of single-object encoding; the header says that it has no frame."""
     codec = a_codec()
-    foreign = changed() | {"fields": [{"name": "count", "type": "long"}, *PROBE["fields"][:1]]}
+    foreign = probe_schema() | {"fields": [{"name": "count", "type": "long"}, *PROBE["fields"][:1]]}
     codec.schema_store.register(json.dumps(foreign), registry_id=6)
     bare = written(foreign, count=-98, text="by chance, and long enough")
 
@@ -118,7 +118,7 @@ def test_a_bare_event_that_begins_like_a_frame_is_read_all_the_same() -> None:
 def test_an_unknown_schema_is_not_yet_a_bad_message(
     value: bytes, fingerprint: bytes | None, registry_id: int | None
 ) -> None:
-    """It may be on its way, so the error says what to look for."""
+    """The schema may still arrive, so the error contains its fingerprint or id."""
     with pytest.raises(UnknownSchema) as caught:
         a_codec().decode(PROBES, value)
 
@@ -138,17 +138,17 @@ def test_a_confluent_message_with_nothing_known_names_both() -> None:
 
 def test_a_schema_that_was_learnt_meanwhile_makes_the_message_good() -> None:
     codec = a_codec()
-    value = framed(a_codec(), changed(count=None), **FULL.to_record())
+    value = framed(a_codec(), probe_schema(count=None), **FULL.to_record())
     with pytest.raises(UnknownSchema):
         codec.decode(PROBES, value)
 
-    codec.schema_store.register(json.dumps(changed(count=None)))
+    codec.schema_store.register(json.dumps(probe_schema(count=None)))
 
     assert codec.decode(PROBES, value) == a_probe(**{**FULL.to_record(), "count": 0})
 
 
 def test_a_refused_schema_makes_its_messages_bad_at_once() -> None:
-    """Waiting for a schema that will never be accepted would stop a partition for good."""
+    """Waiting for a schema that will never be accepted would stop a partition."""
     codec = a_codec()
     with pytest.raises(DecodeError):
         codec.schema_store.register(
@@ -164,7 +164,7 @@ def test_a_refused_schema_makes_its_messages_bad_at_once() -> None:
 
 def test_a_newer_writer_is_read_without_what_is_new() -> None:
     codec = a_codec()
-    newer = changed(added={"type": {"type": "array", "items": "string"}, "default": []})
+    newer = probe_schema(added={"type": {"type": "array", "items": "string"}, "default": []})
 
     value = framed(codec, newer, **FULL.to_record(), added=["x" * 50])
 
@@ -172,9 +172,9 @@ def test_a_newer_writer_is_read_without_what_is_new() -> None:
 
 
 def test_an_older_writer_is_completed_by_defaults_that_nobody_shares() -> None:
-    """A list that two events share would be changed for both."""
+    """A list shared by two events could be changed for both."""
     codec = a_codec()
-    value = framed(codec, changed(sizes=None, urls=None, note=None), **FULL.to_record())
+    value = framed(codec, probe_schema(sizes=None, urls=None, note=None), **FULL.to_record())
 
     first, second = codec.decode(PROBES, value), codec.decode(PROBES, value)
 
@@ -185,8 +185,8 @@ def test_an_older_writer_is_completed_by_defaults_that_nobody_shares() -> None:
 @pytest.mark.parametrize(
     ("foreign", "where"),
     [
-        pytest.param(changed(text=None), "text", id="field without default is missing"),
-        pytest.param(changed(count={"type": "string"}), "count", id="type changed"),
+        pytest.param(probe_schema(text=None), "text", id="field without default is missing"),
+        pytest.param(probe_schema(count={"type": "string"}), "count", id="type changed"),
         pytest.param(PROBE | {"name": "Other"}, "renamed", id="renamed"),
     ],
 )
@@ -222,7 +222,7 @@ def test_a_foreign_schema_that_does_not_fit_is_incompatible(foreign: dict[str, A
     ],
 )
 def test_what_the_schema_cannot_carry_is_refused(event: Any, why: str) -> None:
-    """A bug of the writer is told to the writer, and not to every reader."""
+    """A bug of the writer raises in the writer, and not in every reader."""
     with pytest.raises(EncodeError, match=why):
         a_codec().encode(PROBES, event)
 
@@ -234,9 +234,9 @@ def test_an_empty_word_is_said_where_it_is_the_default() -> None:
 
 
 def test_a_word_that_is_not_in_the_list_is_read_all_the_same() -> None:
-    """A newer writer may have words that this reader does not know yet."""
+    """A newer writer may use values that this reader does not know yet."""
     codec = a_codec()
-    free = changed(word={"type": "string", "default": ""})
+    free = probe_schema(word={"type": "string", "default": ""})
 
     assert codec.decode(PROBES, framed(codec, free, **a_probe(word="purple").to_record())).word == "purple"
 
@@ -262,7 +262,7 @@ def test_the_size_limit_counts_the_whole_value() -> None:
     ],
 )
 def test_text_is_scrubbed_of_what_nobody_could_store(text: str, carried: str) -> None:
-    """Pages contain anything; a title with a NUL in it must not stop a crawl at the database."""
+    """Pages contain anything; a title with NUL must not stop a crawl at the database."""
     codec = a_codec()
     sent = a_probe(
         text=text, note=text, urls=("", text), sizes={text: 1.0}, parts=({"name": text, "score": None},)
@@ -303,6 +303,6 @@ def test_every_event_comes_back_equal_and_readable_by_fastavro(event: Probe) -> 
 def test_two_codecs_of_one_book_share_what_it_learns() -> None:
     book = a_schema_store()
     one, other = Codec(book), Codec(book)
-    value = framed(one, changed(note=None), **FULL.to_record())
+    value = framed(one, probe_schema(note=None), **FULL.to_record())
 
     assert other.decode(PROBES, value).note is None

@@ -1,4 +1,4 @@
-"""A change that would break a reader is found before it is released, with field and rule."""
+"""Incompatible schema changes are found before a release, with field and rule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 from avro.schema import make_avsc_object
 
-from strider.contracts.avro.compatibility import (
+from strider.contracts.avro.compatibility import VersionIncompatibility, check_versions, sample_values
+from strider.contracts.avro.resolution import (
     COMPATIBILITY_RULES,
     Incompatibility,
     find_incompatibilities,
@@ -18,9 +19,8 @@ from strider.contracts.avro.compatibility import (
 )
 from strider.contracts.avro.schema_model import parse_schema_tree
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.contracts.avro.version_check import VersionIncompatibility, check_versions, sample_values
 
-from .probe import PROBE, changed
+from .probe import PROBE, probe_schema
 
 LIST = {"type": "array", "items": "string"}
 ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
@@ -28,12 +28,12 @@ PIECE = PROBE["fields"][-1]["type"]["items"]
 
 
 def pieces(**changes: Any) -> dict[str, Any]:
-    """Give the probe with another type of piece in its list."""
-    return changed(parts={"type": {"type": "array", "items": {**PIECE, **changes}}, "default": []})
+    """Return the probe's schema with another item type in its list."""
+    return probe_schema(parts={"type": {"type": "array", "items": {**PIECE, **changes}}, "default": []})
 
 
 def versions(second: dict[str, Any], first: dict[str, Any] = PROBE) -> list[tuple[str, str, str, str]]:
-    """List what is found between two versions: who writes, who reads, where, which rule."""
+    """List the incompatibilities of two versions: writer, reader, path, rule."""
     problems = check_versions({"probe.v1": first, "probe.v2": second})
     return [(p.writer, p.reader, p.incompatibility.path, p.incompatibility.rule) for p in problems]
 
@@ -43,25 +43,25 @@ OTHER_WAY = ("probe.v2", "probe.v1")
 
 REJECTED = [
     pytest.param(
-        changed(text=None), [(*OTHER_WAY, "text", "no_default")], id="removed field without default"
+        probe_schema(text=None), [(*OTHER_WAY, "text", "no_default")], id="removed field without default"
     ),
     pytest.param(
-        changed(count={"type": "string", "default": ""}),
+        probe_schema(count={"type": "string", "default": ""}),
         [(*ONE_WAY, "count", "type_changed"), (*OTHER_WAY, "count", "type_changed")],
         id="changed type",
     ),
     pytest.param(
-        changed(count={"type": "int", "default": 0}),
+        probe_schema(count={"type": "int", "default": 0}),
         [(*ONE_WAY, "count", "type_changed")],
         id="narrowed type",
     ),
     pytest.param(
-        changed(count={"type": "double", "default": 0.0}),
+        probe_schema(count={"type": "double", "default": 0.0}),
         [(*OTHER_WAY, "count", "type_changed")],
         id="widened type",
     ),
     pytest.param(
-        changed(text=None, title={"type": "string"}),
+        probe_schema(text=None, title={"type": "string"}),
         [(*ONE_WAY, "title", "no_default"), (*OTHER_WAY, "text", "no_default")],
         id="renamed field",
     ),
@@ -71,30 +71,30 @@ REJECTED = [
         id="renamed record",
     ),
     pytest.param(
-        changed(extra={"type": "string"}), [(*ONE_WAY, "extra", "no_default")], id="new required field"
+        probe_schema(extra={"type": "string"}), [(*ONE_WAY, "extra", "no_default")], id="new required field"
     ),
     pytest.param(
-        changed(count={"type": "long", "default": "0"}),
+        probe_schema(count={"type": "long", "default": "0"}),
         [("probe.v2", "probe.v2", "count", "bad_default")],
         id="default of another type",
     ),
     pytest.param(
-        changed(urls={"type": LIST, "default": {}}),
+        probe_schema(urls={"type": LIST, "default": {}}),
         [("probe.v2", "probe.v2", "urls", "bad_default")],
         id="default of another kind",
     ),
     pytest.param(
-        changed(note={"type": "string", "default": ""}),
+        probe_schema(note={"type": "string", "default": ""}),
         [(*ONE_WAY, "note", "branch_missing")],
         id="nothing is no longer possible",
     ),
     pytest.param(
-        changed(text={"type": ["null", "string"]}),
+        probe_schema(text={"type": ["null", "string"]}),
         [(*OTHER_WAY, "text", "branch_missing")],
         id="nothing is possible now",
     ),
     pytest.param(
-        changed(note={"type": ["null", "string", "long"], "default": None}),
+        probe_schema(note={"type": ["null", "string", "long"], "default": None}),
         [(*OTHER_WAY, "note", "branch_missing"), (*OTHER_WAY, "note", "union_ambiguous")],
         id="one branch more",
     ),
@@ -109,7 +109,7 @@ REJECTED = [
         id="renamed record deep inside",
     ),
     pytest.param(
-        changed(sizes={"type": {"type": "map", "values": "string"}, "default": {}}),
+        probe_schema(sizes={"type": {"type": "map", "values": "string"}, "default": {}}),
         [(*ONE_WAY, "sizes[]", "type_changed"), (*OTHER_WAY, "sizes[]", "type_changed")],
         id="values of a map",
     ),
@@ -133,11 +133,11 @@ def test_a_breaking_change_is_found_in_each_direction(second: dict[str, Any], fo
 
 ACCEPTED = [
     pytest.param(PROBE, id="nothing changed"),
-    pytest.param(changed(extra={"type": "string", "default": ""}), id="new field with default"),
-    pytest.param(changed(extra={"type": ["null", LIST], "default": None}), id="new optional list"),
-    pytest.param(changed(count=None), id="removed field with default"),
-    pytest.param(changed(count={"type": "long", "default": 7}), id="another default"),
-    pytest.param(changed(count={"type": "long", "default": 0, "doc": "words"}), id="other words"),
+    pytest.param(probe_schema(extra={"type": "string", "default": ""}), id="new field with default"),
+    pytest.param(probe_schema(extra={"type": ["null", LIST], "default": None}), id="new optional list"),
+    pytest.param(probe_schema(count=None), id="removed field with default"),
+    pytest.param(probe_schema(count={"type": "long", "default": 7}), id="another default"),
+    pytest.param(probe_schema(count={"type": "long", "default": 0, "doc": "words"}), id="other words"),
     pytest.param(PROBE | {"fields": PROBE["fields"][::-1]}, id="another order"),
     pytest.param(PROBE | {"namespace": "elsewhere"}, id="another namespace"),
     pytest.param(
@@ -162,7 +162,7 @@ def test_the_apache_checker_agrees_about_harmless_changes(second: dict[str, Any]
 
 @pytest.mark.parametrize(("second", "found"), [case for case in REJECTED if case.id != "no schema at all"])
 def test_the_apache_checker_finds_no_more_than_we_do(second: dict[str, Any], found: list[Any]) -> None:
-    """Ours may be stricter (about unions and defaults), and must never be laxer."""
+    """Our check may be stricter (about unions and defaults) and must never be laxer."""
     try:
         first, later = (make_avsc_object(copy.deepcopy(each)) for each in (PROBE, second))
         breaks = {
@@ -182,9 +182,9 @@ def _apache(*, reader: Any, writer: Any) -> bool:
 
 
 def test_all_pairs_of_versions_are_checked() -> None:
-    """Each change may be harmless and their sum not: a name that comes back with another type."""
-    without = changed(count=None)
-    again = changed(count={"type": "string", "default": ""})
+    """Each change may be harmless and their sum not: a field that returns with another type."""
+    without = probe_schema(count=None)
+    again = probe_schema(count={"type": "string", "default": ""})
     problems = check_versions({"probe.v1": PROBE, "probe.v2": without, "probe.v3": again})
 
     assert {(p.writer, p.reader) for p in problems} == {("probe.v1", "probe.v3"), ("probe.v3", "probe.v1")}
@@ -197,7 +197,7 @@ def test_different_events_have_nothing_to_do_with_each_other() -> None:
 
 
 def test_a_problem_is_one_line_that_names_field_and_rule() -> None:
-    (problem,) = check_versions({"probe.v1": PROBE, "probe.v2": changed(extra={"type": "string"})})
+    (problem,) = check_versions({"probe.v1": PROBE, "probe.v2": probe_schema(extra={"type": "string"})})
 
     assert isinstance(problem, VersionIncompatibility)
     assert str(problem) == (

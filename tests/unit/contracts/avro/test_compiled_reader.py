@@ -1,4 +1,4 @@
-"""What our own functions read is what the library reads; what is odd is left to it."""
+"""Compiled readers decode what fastavro decodes, and leave unusual bytes to it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strider.contracts.avro.compiled_reader import compile_reader
-from strider.contracts.avro.compiled_reader_values import ReadFunction
+from strider.contracts.avro.compiled_reader import ReadFunction, compile_reader
 from strider.contracts.avro.schema_model import parse_schema_tree
 from tests.unit.contracts.codegen.test_examples import _event, _schema, each_example
 
 from .test_compiled_writer import RECORDS, SCHEMA, _by_library
 
 BEFORE = b"\x80\xff"
-"""Stands before each value: where it begins is said, and what lies there must not matter."""
+"""Precedes each value: the start is given, and bytes before it must not matter."""
 
 
 @cache
@@ -31,7 +30,7 @@ def _reader() -> ReadFunction:
 
 
 def _of_library(schema: Any, value: bytes) -> Any:
-    """Read a value, all of it."""
+    """Decode a value completely."""
     stream = BytesIO(value)
     record = fastavro.schemaless_reader(stream, fastavro.parse_schema(schema), None)
     assert stream.tell() == len(value)
@@ -57,7 +56,7 @@ def test_any_record_is_read_as_by_the_library(record: dict[str, Any]) -> None:
 
 @given(RECORDS, st.integers(0, 400), st.binary(max_size=3), st.integers(0, 3))
 def test_bytes_that_are_read_are_good(record: dict[str, Any], at: int, put: bytes, cut: int) -> None:
-    """Whatever has happened to them: what the library would refuse, or read otherwise, is not read."""
+    """After random changes: bytes that fastavro refuses or decodes differently are not decoded."""
     value = _by_library(SCHEMA, record)
     at %= len(value)
     spoilt = value[:at] + put + value[at + cut :]
@@ -66,7 +65,7 @@ def test_bytes_that_are_read_are_good(record: dict[str, Any], at: int, put: byte
     except Exception:  # noqa: BLE001  # anything at all, says its contract
         return
 
-    # By their looks, because NaN is not equal to itself.
+    # By repr, because NaN is not equal to itself.
     assert end != len(spoilt) or repr(found) == repr(_of_library(SCHEMA, spoilt))
 
 
@@ -94,7 +93,7 @@ def _in_one_field(kind: Any) -> dict[str, Any]:
     ],
 )
 def test_what_is_odd_is_left_to_the_library(kind: Any, value: bytes) -> None:
-    """It knows what to say of it, or how it is meant."""
+    """The fault is reported by fastavro, or it decodes the value."""
     read = compile_reader(parse_schema_tree(_in_one_field(kind)))
     assert read is not None
 

@@ -1,4 +1,4 @@
-"""What our own functions write is what the library writes, byte for byte; what is odd is left to it."""
+"""Compiled writers produce the bytes of fastavro, and leave unusual values to it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_any_record_is_written_as_by_the_library(record: dict[str, Any]) -> None
     ],
 )
 def test_what_is_odd_is_left_to_the_library(kind: Any, value: Any) -> None:
-    """It knows what to say of it, or how it is meant."""
+    """The fault is reported by fastavro, or it encodes the value."""
     schema = {"type": "record", "name": "odd", "fields": [{"name": "x", "type": kind}]}
     write = compile_writer(parse_schema_tree(schema))
     assert write is not None

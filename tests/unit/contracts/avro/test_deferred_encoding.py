@@ -1,4 +1,4 @@
-"""Events that are handed on within one process, and written when somebody wants their bytes."""
+"""Deferred events are encoded only when their bytes are needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from strider.contracts.avro.deferred_encoding import (
 )
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.codegen import load_declarations
-from strider.contracts.codegen.examples import record_from_json
+from strider.contracts.codegen.checks import record_from_json
 from strider.contracts.generated.events import PageParsed, PageValidated
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED, TOPICS
 from tests.unit.contracts.codegen.small_schemas import ROOT
@@ -44,7 +44,7 @@ def page(**fields: Any) -> PageParsed:
 
 @pytest.mark.parametrize("topic", TOPICS.values(), ids=lambda topic: topic.name)
 def test_every_event_is_the_same_by_either_codec(topic: Topic[Any]) -> None:
-    """A crawl in one process and a service on a broker must not differ in what a message says."""
+    """A crawl in one process and a service on a broker must produce the same message."""
     events = examples(topic)
     assert events
     for event in events:
@@ -55,7 +55,7 @@ def test_every_event_is_the_same_by_either_codec(topic: Topic[Any]) -> None:
 
 
 def test_what_was_said_here_is_not_read_again() -> None:
-    """The reader gets the writer's object, and nothing was written."""
+    """The reader gets the writer's object, and nothing was encoded."""
     event = page(text="words é 漢字")
     encoded = PASSING.encode(PAGES_PARSED, event)
     assert type(encoded.value) is DeferredValue
@@ -63,7 +63,7 @@ def test_what_was_said_here_is_not_read_again() -> None:
 
 
 def test_a_page_is_looked_at_once_for_as_long_as_it_travels() -> None:
-    """Its texts are most of what looking costs; once its message is gone, nobody vouches for it."""
+    """The cached bound of the nested event is used only while its message exists."""
     parsed = page(text="x" * REMEMBERED_BYTES)
     validated = PageValidated(page=parsed, verdict=examples(PAGES_VALIDATED)[0].verdict)
     alone = len(PASSING.encode(PAGES_VALIDATED, validated).value)
@@ -85,7 +85,7 @@ def test_a_page_is_looked_at_once_for_as_long_as_it_travels() -> None:
     ],
 )
 def test_what_is_in_doubt_is_written_at_once(fields: dict[str, Any]) -> None:
-    """Characters that no topic carries are gone for everybody, here as on a broker."""
+    """Characters that no topic carries are replaced for all consumers, as on a broker."""
     passed, plain = PASSING.encode(PAGES_PARSED, page(**fields)), PLAIN.encode(PAGES_PARSED, page(**fields))
     assert (type(passed.value), passed) == (bytes, plain)
 
@@ -102,7 +102,7 @@ def test_what_is_in_doubt_is_written_at_once(fields: dict[str, Any]) -> None:
     ],
 )
 def test_what_a_broker_would_not_get_is_refused_here(fields: dict[str, Any]) -> None:
-    """The in-process bus may not be kinder than the real one: a fault would show on the real one alone."""
+    """The in-process bus must refuse what a broker refuses, or faults would show on the broker only."""
     with pytest.raises(EncodeError):
         PASSING.encode(PAGES_PARSED, page(**fields))
     with pytest.raises(EncodeError):
@@ -110,13 +110,13 @@ def test_what_a_broker_would_not_get_is_refused_here(fields: dict[str, Any]) -> 
 
 
 def test_bytes_from_elsewhere_are_read() -> None:
-    """A crawl that goes on reads what was written to its file."""
+    """A resumed crawl reads what was written to its file."""
     event = page()
     assert PASSING.decode(PAGES_PARSED, *PLAIN.encode(PAGES_PARSED, event)) == event
 
 
 def test_values_that_were_not_written_are_no_bytes() -> None:
-    """Whoever takes them for bytes fails at once, instead of sending nothing."""
+    """Code that takes them for bytes fails at once, instead of sending nothing."""
     value: Any = PASSING.encode(PAGES_PARSED, page()).value
     with pytest.raises(TypeError):
         json.loads(value)

@@ -1,4 +1,4 @@
-"""Where an event starts, and by which names its schema is called."""
+"""Message frames are parsed to the event's offset and its schema's identifiers."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_utf_16_is_named_because_windows_shells_send_it() -> None:
 
 
 def test_a_bare_event_is_told_by_its_header_alone() -> None:
-    """It may begin like any frame by chance, so its first bytes say nothing."""
+    """It may begin like any frame by chance, so its first bytes prove nothing."""
     assert parse_header_frame((ID_HEADER,)) == MessageFrame(0, None, 7)
     assert parse_header_frame((schema_header(FINGERPRINT),)) is None
 

@@ -1,4 +1,4 @@
-"""An event of which some fields were read is the event that it is when all are."""
+"""A partially decoded event equals the completely decoded one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_field_that_was_not_read_brings_all_the_others() -> None:
     ],
 )
 def test_every_example_is_the_same_in_part_and_whole(topic: Any, example: Any, number: int) -> None:
-    """Whichever half of its fields is read."""
+    """With either half of its fields selected."""
     event = _event(example)
     some = tuple(each.name for each in fields(event))[number::2]
 
@@ -102,7 +102,7 @@ def test_it_is_an_event_as_others_are() -> None:
         is type(replace_fields(in_part("url"), text="x"))
         is PageParsed
     )
-    assert pickle.loads(pickle.dumps(in_part("title"))) == PAGE  # our own
+    assert pickle.loads(pickle.dumps(in_part("title"))) == PAGE  # the schema with which we write
 
 
 def test_bytes_that_are_no_event_are_refused_however_little_is_read() -> None:
@@ -124,7 +124,7 @@ def test_a_bad_text_is_refused_by_whoever_reads_it(only: str, asked: str) -> Non
 
 
 def test_what_another_schema_wrote_is_read_whole() -> None:
-    """Its fields are brought into shape together."""
+    """Its fields are projected together."""
     book = SchemaStore.bundled()
     example = next(each for each in DECLARATIONS.examples if each.event == "page-rejected")
     rejected, schema = _event(example), _schema(example).resolved

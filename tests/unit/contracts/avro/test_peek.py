@@ -1,4 +1,4 @@
-"""Some fields of an event, read without the rest."""
+"""Some fields of an event are read without decoding the rest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_what_is_wanted_is_given_and_the_rest_stepped_over() -> None:
     assert seen is not None
     *wanted, end = seen
     assert wanted == [b"news", b"a.test", 7]
-    assert value[end:].startswith(b"\xd0\x0f")  # when it was updated, which comes next
+    assert value[end:].startswith(b"\xd0\x0f")  # the update time, which follows
 
 
 def test_several_fields_are_given_as_they_stand() -> None:
@@ -79,7 +79,7 @@ def test_lists_that_are_not_empty_are_left_to_the_codec(changes: dict[str, objec
 
 
 def test_what_another_version_wrote_is_not_guessed_at() -> None:
-    """Its fields may come in another order; the codec knows."""
+    """Its fields may have another order, so the codec must decode it."""
     assert FieldPeeker(CODEC, FRONTIER, "group").read(b"\xc3\x01" + bytes(8) + written(ENTRY)[10:]) is None
 
 

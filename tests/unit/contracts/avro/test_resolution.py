@@ -1,4 +1,4 @@
-"""Bringing a writer's value into the reader's shape gives what Avro's specification says."""
+"""Projection of a writer's value to the reader's shape follows Avro's specification."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from fastavro import parse_schema, schemaless_reader, schemaless_writer
 
-from strider.contracts.avro.compatibility import find_incompatibilities
-from strider.contracts.avro.resolution import build_projection
+from strider.contracts.avro.resolution import build_projection, find_incompatibilities
 from strider.contracts.avro.schema_model import parse_schema_tree
 
 
@@ -85,7 +84,7 @@ CASES = [
 def test_values_resolve_as_the_specification_has_it(
     written: dict[str, Any], read: dict[str, Any], value: Any, expected: Any
 ) -> None:
-    """The library's own resolution is the cross-check, except that it leaves texts and bytes as they are."""
+    """The reference is fastavro, except that it does not convert between string and bytes."""
     writer, reader = a_schema(written), a_schema(read)
     stream = BytesIO()
     schemaless_writer(stream, parse_schema(writer), {"a": value})
@@ -116,7 +115,7 @@ DEFAULTS = [
 
 @pytest.mark.parametrize(("kind", "default", "expected"), DEFAULTS)
 def test_defaults_become_values(kind: Any, default: Any, expected: Any) -> None:
-    """In a schema they are JSON, which has neither bytes nor half of the numbers."""
+    """In a schema defaults are JSON, which has neither bytes nor some of the number types."""
     reader = parse_schema_tree(a_schema(a_field("int"), {"name": "b", "type": kind, "default": default}))
     project = build_projection(writer=parse_schema_tree(a_schema(a_field("int"))), reader=reader)
 
@@ -145,7 +144,7 @@ def test_a_field_is_found_by_its_former_name() -> None:
 
 
 def test_an_equal_shape_costs_nothing() -> None:
-    """Order, promotion of whole numbers and docs change no value, so none is touched."""
+    """Order, promotion of integers and docs change no value, so no projection is built."""
     one = a_schema(a_field("int", doc="d"), {"name": "l", "type": {"type": "array", "items": INNER}})
     other = a_schema({"name": "l", "type": {"type": "array", "items": INNER}}, a_field("long"))
 

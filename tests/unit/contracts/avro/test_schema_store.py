@@ -1,4 +1,4 @@
-"""Which schemas are known, and which are not taken from strangers."""
+"""Known schemas are found by each identifier, and dangerous ones are refused."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from strider.contracts.avro.schema_model import (
 )
 from strider.contracts.avro.schema_store import RefusedSchema, SchemaStore, WriterSchema
 
-from .probe import PROBE, a_schema_store, changed
+from .probe import PROBE, a_schema_store, probe_schema
 
 
 def a_record(*types: Any, name: str = "Foreign") -> dict[str, Any]:
-    """Make a record with a field of each type."""
+    """Return a record with a field of each type."""
     return {
         "type": "record",
         "name": name,
@@ -36,7 +36,7 @@ def a_record(*types: Any, name: str = "Foreign") -> dict[str, Any]:
 
 
 def laughs(levels: int, width: int) -> dict[str, Any]:
-    """Make types that each hold the one before many times: small to write down, endless to read."""
+    """Return types that each contain the previous one several times: short to write, endless to unfold."""
     kind: Any = a_record("null", name="L0")
     for level in range(1, levels):
         kind = a_record(kind, *[f"L{level - 1}"] * width, name=f"L{level}")
@@ -73,29 +73,31 @@ REFUSED = [
     pytest.param(a_record(["int", "int"]), "union", id="a type twice in a union"),
     pytest.param(a_record(["int", ["null", "string"]]), "union", id="union in a union"),
     pytest.param(a_record([]), "union", id="empty union"),
-    pytest.param({"type": "record", "name": "R"}, "fields is no list", id="no fields"),
-    pytest.param({"type": "record", "fields": []}, "no name", id="no name"),
-    pytest.param({"type": "record", "name": "1R", "fields": []}, "no name", id="bad name"),
+    pytest.param({"type": "record", "name": "R"}, "fields is not a list", id="no fields"),
+    pytest.param({"type": "record", "fields": []}, "not a valid name", id="no name"),
+    pytest.param({"type": "record", "name": "1R", "fields": []}, "not a valid name", id="bad name"),
     pytest.param(
-        {"type": "record", "name": "R", "namespace": 5, "fields": []}, "no text", id="bad namespace"
+        {"type": "record", "name": "R", "namespace": 5, "fields": []}, "is not a text", id="bad namespace"
     ),
-    pytest.param({"type": "record", "name": "R", "fields": [5]}, "no field", id="bad field"),
+    pytest.param({"type": "record", "name": "R", "fields": [5]}, "not a field", id="bad field"),
     pytest.param(
-        {"type": "record", "name": "R", "fields": [{"type": "int"}]}, "no name", id="nameless field"
+        {"type": "record", "name": "R", "fields": [{"type": "int"}]}, "not a valid name", id="nameless field"
     ),
     pytest.param({"type": "fixed", "name": "F", "size": -1}, "size", id="negative size"),
     pytest.param({"type": "fixed", "name": "F", "size": True}, "size", id="size that is no number"),
-    pytest.param({"type": "enum", "name": "E", "symbols": [None]}, "no name", id="symbol that is no text"),
-    pytest.param({"type": "enum", "name": "E"}, "symbols is no list", id="no symbols"),
+    pytest.param(
+        {"type": "enum", "name": "E", "symbols": [None]}, "not a valid name", id="symbol that is not a text"
+    ),
+    pytest.param({"type": "enum", "name": "E"}, "symbols is not a list", id="no symbols"),
     pytest.param(a_record(a_record(name="A"), a_record(name="A")), "defined twice", id="defined twice"),
     pytest.param(
         {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}] * 2},
         "two fields",
         id="field twice",
     ),
-    pytest.param({"type": {"type": {"type": 7}}}, "no type", id="wrapped nonsense"),
-    pytest.param(None, "no type", id="null"),
-    pytest.param(12, "no type", id="a number"),
+    pytest.param({"type": {"type": {"type": 7}}}, "not a type", id="wrapped nonsense"),
+    pytest.param(None, "not a type", id="null"),
+    pytest.param(12, "not a type", id="a number"),
     pytest.param([], "union", id="a list"),
 ]
 
@@ -138,8 +140,8 @@ def test_a_definition_is_bounded() -> None:
 
 
 def test_the_number_of_learnt_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A flood of schemas is somebody's mistake; what is known goes on being found."""
-    monkeypatch.setattr(book_module, "MAX_LEARNT", 2)
+    """A flood of schemas is a fault; known schemas are still found."""
+    monkeypatch.setattr(book_module, "MAX_REGISTERED_SCHEMAS", 2)
     book = a_schema_store()
     first = book.register(json.dumps(a_record("int")))
     book.register(json.dumps(a_record("long")))
@@ -164,7 +166,7 @@ def test_a_learnt_schema_is_found_by_fingerprint_and_id() -> None:
 
 
 def test_a_wrong_claim_is_refused_and_displaces_nothing() -> None:
-    """Else one bad declaration could make the messages of a good writer unreadable."""
+    """Otherwise one bad declaration could make the messages of a good writer unreadable."""
     book = a_schema_store()
     ours = book.current("probe.v1")
 
@@ -191,7 +193,7 @@ def test_a_refused_name_is_free_again_once_its_schema_comes() -> None:
 
 
 def test_older_releases_are_known_from_the_start() -> None:
-    older = changed(count=None)
+    older = probe_schema(count=None)
     book = SchemaStore({"probe.v2": PROBE}, released={"probe.v1": older})
 
     assert isinstance(book.find(fingerprint(canonical_form(parse_schema_tree(older)))), WriterSchema)
@@ -270,7 +272,7 @@ def test_canonical_forms_are_those_of_other_libraries(schema: dict[str, Any]) ->
 
 @pytest.mark.parametrize("name", SchemaStore.bundled().names())
 def test_fingerprints_are_those_of_the_apache_library(name: str) -> None:
-    """Foreign writers must name our schemas as we do, or their messages wait for a schema for ever."""
+    """Foreign writers must compute the same fingerprints, or their messages would wait forever."""
     book = SchemaStore.bundled()
     theirs = avro.schema.parse(book.definition(name))
 
@@ -298,7 +300,7 @@ _json = st.recursive(
 
 @given(_json)
 def test_no_json_at_all_breaks_the_book(schema: Any) -> None:
-    """Whatever a stranger declares is taken or refused, and raises nothing else."""
+    """Any declaration is registered or refused, and raises no other exception."""
     book = a_schema_store()
     reason = None
     try:

@@ -1,4 +1,4 @@
-"""A validated page is the parsed page's bytes with a verdict behind them, for every Avro reader."""
+"""A validated page is the parsed page's bytes followed by a verdict, for every Avro reader."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_splicing_gives_the_very_bytes_of_encoding(codec: Codec, splicer: Splice
 
 
 def test_any_avro_reader_reads_what_was_spliced(codec: Codec, splicer: Splicer[Any, Any]) -> None:
-    """The Apache library and fastavro, with nothing but the schema."""
+    """The Apache library and fastavro, with only the schema."""
     parsed = codec.encode(PAGES_PARSED, PAGE)
     body = splicer.splice(parsed.value, parsed.headers, verdict=VERDICT).value[10:]
     definition = codec.schema_store.definition("page-validated.v1")
@@ -82,7 +82,7 @@ def test_any_avro_reader_reads_what_was_spliced(codec: Codec, splicer: Splicer[A
 
 
 def test_the_registry_of_one_topic_is_not_the_others(codec: Codec, splicer: Splicer[Any, Any]) -> None:
-    """Each topic has its own ids, so only the event is taken over and never the frame."""
+    """Each topic has its own ids, so only the event is copied and never the frame."""
     codec.schema_store.use_registry_id("pages-parsed", "page-parsed.v1", 7)
     codec.schema_store.use_registry_id("pages-validated", "page-validated.v1", 8)
     parsed = codec.encode(PAGES_PARSED, PAGE)
@@ -99,7 +99,7 @@ def test_the_registry_of_one_topic_is_not_the_others(codec: Codec, splicer: Spli
 def test_a_page_of_another_version_is_written_anew(
     codec: Codec, splicer: Splicer[Any, Any], known: bool
 ) -> None:
-    """During an upgrade parser and validator have different schemas; one's bytes are noise to the other."""
+    """During an upgrade parser and validator have different schemas, whose bytes cannot be mixed."""
     definition = json.loads(codec.schema_store.definition("page-parsed.v1"))
     foreign = definition | {
         "fields": [*definition["fields"][::-1], {"name": "new", "type": "string", "default": ""}]

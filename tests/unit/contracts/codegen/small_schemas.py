@@ -1,4 +1,4 @@
-"""A `schemas` folder as small as one can be, for tests that break one thing in it."""
+"""A minimal `schemas` folder, for tests that break one thing in it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 THING: dict[str, Any] = {
     "type": "record",
@@ -71,7 +71,7 @@ config: {retention.ms: 1000}
 
 
 def build_schemas(folder: Path) -> Path:
-    """Write the files, and answer the `schemas` folder."""
+    """Write the files and return the `schemas` folder."""
     files = {
         "services.yaml": SERVICES,
         "headers.yaml": "schema-fp: Fingerprint of the schema.\n",
@@ -94,13 +94,13 @@ def build_schemas(folder: Path) -> Path:
 
 
 def write(path: Path, content: str) -> None:
-    """Write a file, its folder too."""
+    """Write a file and its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content, encoding="utf-8")
 
 
 def thing(**changes: Any) -> str:
-    """Give the event's schema with one of its fields changed, or (by None) an attribute left out."""
+    """Return the event's schema with fields changed, or (by `...`) attributes left out."""
     schema = json.loads(json.dumps(THING))
     for name, attributes in changes.items():
         field = next((item for item in schema["fields"] if item["name"] == name), None)

@@ -1,4 +1,4 @@
-"""Declarations are read strictly, and what is made of them is Python that works."""
+"""Declarations are read strictly, and the generated Python works."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def house(tmp_path: Path) -> Path:
 
 
 def test_the_small_house_is_sound(house: Path) -> None:
-    """Otherwise the cases below would be rejected for another reason than theirs."""
+    """Otherwise the cases below would be rejected for another reason."""
     declarations = load_declarations(house)
 
     assert list(declarations.topics) == ["maker-dlq", "things", "watcher-dlq"]
@@ -46,8 +46,10 @@ REJECTED = [
         THING, thing(host={"dok": "Where."}), "host.dok: is not known here", id="misspelt-attribute"
     ),
     pytest.param(THING, thing(host={"type": "strin"}), "host.type: must be a primitive", id="unknown-type"),
-    pytest.param(THING, thing(host={"type": "other.v1"}), "there is no schemas/avro/other.v1", id="no-file"),
-    pytest.param(THING, thing(host={"type": "thing-happened.v1"}), "leads in a circle", id="circle"),
+    pytest.param(
+        THING, thing(host={"type": "other.v1"}), "schemas/avro/other.v1.avsc does not exist", id="no-file"
+    ),
+    pytest.param(THING, thing(host={"type": "thing-happened.v1"}), "refers to itself", id="circle"),
     pytest.param(
         THING, thing(sizes={"default": ["x"]}), "sizes.default: ['x'] does not fit", id="bad-default"
     ),
@@ -84,10 +86,14 @@ REJECTED = [
         "ThingHappened.parts: is an array of records",
         id="array-of-records",
     ),
-    pytest.param(THING, thing(sizes={"few": "why"}), "has `few`, but is no array", id="few-without-records"),
-    pytest.param(THING, thing(outcome={"words": "color"}), "no schemas/words/color.yaml", id="unknown-words"),
     pytest.param(
-        THING, thing(sizes={"words": "colour"}), "sizes: has words, but is no text", id="words-no-text"
+        THING, thing(sizes={"few": "why"}), "has `few`, but is not an array", id="few-without-records"
+    ),
+    pytest.param(
+        THING, thing(outcome={"words": "color"}), "words/color.yaml does not exist", id="unknown-words"
+    ),
+    pytest.param(
+        THING, thing(sizes={"words": "colour"}), "sizes: has words, but is not a string", id="words-no-text"
     ),
     pytest.param(
         THING,
@@ -98,7 +104,7 @@ REJECTED = [
     pytest.param(
         THING,
         thing(mood={"type": "string", "default": "green", "words": "colour", "doc": "Mood."}),
-        "mood: 'green' is no word of colour",
+        "mood: 'green' is not in list colour",
         id="default-is-no-word",
     ),
     pytest.param(THING, "{", "line 1", id="no-json"),
@@ -109,13 +115,13 @@ REJECTED = [
     pytest.param(
         "avro/dead-letter.v1.avsc",
         thing(),
-        "name: ThingHappened does not fit the file's name",
+        "name: ThingHappened does not match the file name",
         id="record-name",
     ),
     pytest.param(
         THING,
         thing(sizes={"type": {"type": "array", "items": LETTER}, "few": "Few."}),
-        "DeadLetter: is declared in schemas/avro/dead-letter.v1.avsc too",
+        "DeadLetter: is already declared in schemas/avro/dead-letter.v1.avsc",
         id="record-twice",
     ),
     pytest.param(
@@ -126,9 +132,11 @@ REJECTED = [
     pytest.param(
         THINGS_FILE, THINGS.replace("name: things", "name: thinks"), "the file's name", id="topic-name"
     ),
-    pytest.param(THINGS_FILE, THINGS.replace("key: host", "key: hosst"), "key: 'hosst' is no text", id="key"),
     pytest.param(
-        THINGS_FILE, THINGS.replace("key: host", "key: sizes"), "key: 'sizes' is no text", id="key-array"
+        THINGS_FILE, THINGS.replace("key: host", "key: hosst"), "key: 'hosst' is not a text", id="key"
+    ),
+    pytest.param(
+        THINGS_FILE, THINGS.replace("key: host", "key: sizes"), "key: 'sizes' is not a text", id="key-array"
     ),
     pytest.param(
         THINGS_FILE, THINGS.replace("key: host", "key: {last: [host]}"), "key: must be", id="key-rule"
@@ -152,16 +160,22 @@ REJECTED = [
         THINGS_FILE, THINGS.replace("[maker]", "[baker]"), "writers: 'baker' is not in", id="writer"
     ),
     pytest.param(
-        THINGS_FILE, THINGS.replace("[maker]", "[maker, anyone]"), "one writer a topic", id="two-writers"
+        THINGS_FILE, THINGS.replace("[maker]", "[maker, anyone]"), "a topic has one writer", id="two-writers"
     ),
     pytest.param(
         THINGS_FILE, THINGS.replace("service: watcher", "service: w"), "readers: 'w' is not", id="reader"
     ),
     pytest.param(
-        THINGS_FILE, THINGS.replace("group: watcher, ", ""), "group: is for readers of", id="no-group"
+        THINGS_FILE,
+        THINGS.replace("group: watcher, ", ""),
+        "group: is required for readers of",
+        id="no-group",
     ),
     pytest.param(
-        THINGS_FILE, THINGS.replace("thing-happened.v1", "thing.v1"), "value: there is no", id="value"
+        THINGS_FILE,
+        THINGS.replace("thing-happened.v1", "thing.v1"),
+        "value: schemas/avro/thing.v1.avsc does not exist",
+        id="value",
     ),
     pytest.param(THINGS_FILE, THINGS + "max_bytes: 1000000\n", "max_bytes: must be at most", id="too-large"),
     pytest.param(
@@ -171,11 +185,11 @@ REJECTED = [
     pytest.param(
         THINGS_FILE,
         THINGS.replace("{retention.ms: 1000}", "{cleanup.policy: delete}"),
-        "cleanup.policy: is set for every topic",
+        "cleanup.policy: must not be set here",
         id="config-set-elsewhere",
     ),
     pytest.param(
-        THINGS_FILE, THINGS + "partitions: 3\n", "handed out by shard, but not", id="count-of-its-own"
+        THINGS_FILE, THINGS + "partitions: 3\n", "is sharded, but the topic is not", id="count-of-its-own"
     ),
     pytest.param(
         "topics/things-again.yaml",
@@ -193,7 +207,7 @@ REJECTED = [
     pytest.param(
         "words/colour.yaml", COLOUR + "  green: Grass\n", "green: needs a sentence", id="word-sentence"
     ),
-    pytest.param("words/colour.yaml", "includes: [x]" + COLOUR, "includes: 'x' is no list", id="includes"),
+    pytest.param("words/colour.yaml", "includes: [x]" + COLOUR, "includes: 'x' is not a list", id="includes"),
     pytest.param("services.yaml", SERVICES + "more: {}", "more: is not known here", id="service-kind"),
     pytest.param(
         "examples/thing-happened/full.json", '{"host": "a"}', "outcome: is missing", id="example-lacks"
@@ -219,7 +233,7 @@ REJECTED = [
     pytest.param(
         "examples/thing-happened/minimal.json",
         '{"host": "a", "outcome": "red", "hosst": "a"}',
-        "hosst: is no field of ThingHappened",
+        "hosst: is not a field of ThingHappened",
         id="example-field",
     ),
     pytest.param(
@@ -227,7 +241,7 @@ REJECTED = [
     ),
     pytest.param("examples/nothing/full.json", "{}", "belongs to no event", id="example-of-nothing"),
     pytest.param("examples/dead-letter/other.json", "{}", "belongs to no event", id="unused-example"),
-    pytest.param("examples/dead-letter/note.txt", "x", "is no JSON file", id="example-no-json"),
+    pytest.param("examples/dead-letter/note.txt", "x", "is not a JSON file", id="example-no-json"),
 ]
 
 
@@ -235,7 +249,7 @@ REJECTED = [
 def test_what_cannot_be_is_rejected_with_one_line_that_names_file_and_place(
     house: Path, file: str, content: str, problem: str
 ) -> None:
-    """A declaration that is passed over in silence would only be found in production."""
+    """A declaration that is silently ignored would be found only in production."""
     write(house / file, content)
 
     with pytest.raises(DeclarationError) as failure:
@@ -250,7 +264,9 @@ def test_what_cannot_be_is_rejected_with_one_line_that_names_file_and_place(
     ("file", "problem"),
     [
         pytest.param(
-            "examples/dead-letter/full.json", "there is no schemas/examples/dead-letter/full", id="example"
+            "examples/dead-letter/full.json",
+            "schemas/examples/dead-letter/full.json does not exist",
+            id="example",
         ),
         pytest.param("topics/things.yaml", "thing-happened.v1.avsc: is the value of no topic", id="topic"),
         pytest.param("headers.yaml", "schemas/headers.yaml: cannot be read", id="headers"),
@@ -266,16 +282,16 @@ def test_what_is_missing_is_said(house: Path, file: str, problem: str) -> None:
 
 
 def test_a_folder_that_is_no_house_is_refused(tmp_path: Path) -> None:
-    """The command is easily run in the wrong place."""
-    with pytest.raises(DeclarationError, match="is this the repository"):
+    """The command is easily run in the wrong directory."""
+    with pytest.raises(DeclarationError, match="is this the root of the repository"):
         load_declarations(tmp_path / "schemas")
 
 
 def _load(house: Path, name: str) -> ModuleType:
-    """Run a generated file that needs nothing from its neighbours."""
+    """Execute a generated file that imports none of the other generated files."""
     text = render_outputs(house)[_generated(house, name)]
     module = ModuleType(f"generated_{name[:-3]}")
-    sys.modules[module.__name__] = module  # dataclasses look their module up
+    sys.modules[module.__name__] = module  # dataclasses look up their module
     exec(compile(text, name, "exec"), module.__dict__)
     return module
 
@@ -285,7 +301,7 @@ def _generated(house: Path, name: str) -> Path:
 
 
 def test_a_generated_class_reads_and_writes_records(house: Path) -> None:
-    """Lists become tuples on the way in, so that what is frozen cannot change inside."""
+    """Lists become tuples, so that frozen events cannot change inside."""
     happened = _load(house, "events.py").ThingHappened
     record = {"host": "a.test", "outcome": "red", "sizes": [1, 2], "note": None}
 
@@ -340,7 +356,7 @@ def test_records_inside_are_converted_both_ways(house: Path) -> None:
 
 
 def test_a_named_file_is_put_in_once(house: Path) -> None:
-    """The validated page holds the parsed page: two copies of one schema would drift apart."""
+    """The validated page contains the parsed page: two copies of one schema would diverge."""
     pair = {
         "type": "record",
         "name": "PairMade",
@@ -366,21 +382,21 @@ def test_a_named_file_is_put_in_once(house: Path) -> None:
 
 
 def test_words_become_members_with_their_sentences(house: Path) -> None:
-    words = _load(house, "words.py")
+    words = _load(house, "enums.py")
 
     assert list(words.Colour) == ["red", "blue"]
-    assert {"colour": words.Colour} == words.WORD_LISTS
+    assert {"colour": words.Colour} == words.ENUMS
 
 
 def test_quotes_and_backslashes_in_sentences_survive(house: Path) -> None:
-    """A doc is free text; it must not end the docstring that it becomes."""
+    """A doc is free text; it must not end the generated docstring."""
     write(house / THING, thing(host={"doc": 'Like """this""" or \\d+ and "that".'}))
 
     assert _load(house, "events.py").ThingHappened("a", "red").host == "a"
 
 
 def test_the_same_declarations_give_the_same_text(house: Path, tmp_path: Path) -> None:
-    """Whatever the order in which a file system lists files, a diff shows changes only."""
+    """In whatever order a file system lists files, a diff shows only changes."""
     other = build_schemas(tmp_path / "other")
 
     assert list(render_outputs(house).values()) == list(render_outputs(other).values())
@@ -400,7 +416,7 @@ def test_the_command_writes_checks_and_refuses(house: Path, capsys: pytest.Captu
 
 
 def test_writing_touches_only_what_has_changed(house: Path) -> None:
-    """A build that compares times shall not start over for nothing."""
+    """A build that compares modification times must not start over needlessly."""
     files = render_outputs(house)
 
     assert write_files(files) == list(files)
@@ -409,5 +425,5 @@ def test_writing_touches_only_what_has_changed(house: Path) -> None:
 
 
 def test_the_committed_files_are_current() -> None:
-    """What is imported is what `schemas/` declares."""
+    """The imported classes are those that `schemas/` declares."""
     assert differences(render_outputs(ROOT / "schemas")) == ""

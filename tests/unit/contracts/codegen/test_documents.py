@@ -1,4 +1,4 @@
-"""What others read is the registry in their words, and the committed files are current."""
+"""Rendered documents follow the registry, and the committed files are current."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_committed_file_is_current(path: str, render: Callable[[], str]) -> 
 
 
 def test_a_changed_topic_changes_every_rendering() -> None:
-    """A rendering that did not see a change could never be out of date."""
+    """A document that did not depend on a property could never be outdated."""
     changed = replace(
         FRONTIER, description="Something else.", config={**FRONTIER.config, "retention.ms": "7"}
     )
@@ -67,7 +67,7 @@ def test_each_core_topic_is_one_strimzi_resource() -> None:
 
 
 def test_strimzi_follows_the_deployment_and_keeps_own_counts() -> None:
-    """Shards and replicas are the deployment's; a topic that is read whole keeps its one partition."""
+    """Shards and replicas belong to the deployment; a topic with one partition keeps it."""
     rendered = read_all(render_strimzi([FRONTIER, PARSER_DLQ], shards=24, replicas=1))
 
     specs = [resource["spec"] for resource in rendered]

@@ -1,4 +1,4 @@
-"""Every example is an event: class, Avro and back, by two libraries."""
+"""Every example converts to class, Avro and back, with two libraries."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import fastavro
 import pytest
 
 from strider.contracts.codegen import load_declarations
+from strider.contracts.codegen.checks import record_from_json
 from strider.contracts.codegen.declarations import EventExample, SchemaDeclaration
-from strider.contracts.codegen.examples import record_from_json
 from strider.contracts.generated.events import EVENTS
 
 from .small_schemas import ROOT
@@ -55,7 +55,7 @@ def test_an_example_goes_through_class_and_avro_unchanged(example: EventExample)
 
 @each_example
 def test_another_library_reads_the_same(example: EventExample) -> None:
-    """The schemas are plain Avro: nothing in them is known to our library alone."""
+    """The schemas are plain Avro, without features of one library."""
     schema, event = _schema(example), _event(example)
     theirs = avro.schema.parse(json.dumps(schema.resolved))
 
@@ -66,7 +66,7 @@ def test_another_library_reads_the_same(example: EventExample) -> None:
 
 @pytest.mark.parametrize("event", [pytest.param(name, id=name) for name in SCHEMAS])
 def test_a_minimal_event_is_what_the_class_makes_of_its_required_fields(event: str) -> None:
-    """The defaults in code and those that Avro fills in for old messages are the same."""
+    """The defaults in code equal those that Avro fills in for old messages."""
     example = next(one for one in DECLARATIONS.examples if (one.event, one.name) == (event, "minimal"))
     minimal = _event(example)
     required = [field.name for field in SCHEMAS[event].record.fields if field.is_required]

@@ -1,4 +1,4 @@
-"""The registry says what the design says: the table of topics, keys, shards, gates, sizes, truths."""
+"""The registry matches the design: topics, keys, shards, gates, sizes, frontier topics."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 
 from strider.contracts import TOPICS, Topic, dlq
 from strider.contracts.codegen import load_declarations
+from strider.contracts.codegen.checks import record_from_json
 from strider.contracts.codegen.declarations import ArrayType, RecordType
-from strider.contracts.codegen.examples import record_from_json
 from strider.contracts.errors import DECODE_REASONS
 from strider.contracts.generated import topics
-from strider.contracts.generated.enums import WORD_LISTS, DeadLetterReason
+from strider.contracts.generated.enums import ENUMS, DeadLetterReason
 from strider.contracts.generated.events import EVENTS, DeadLetter, HostRecorded, JobEvent, SeedSubmitted
 from strider.contracts.generated.topics import EXAMPLE_SERVICES, SERVICES
 from strider.contracts.partitioning import key_partition, shard_of_host
@@ -67,7 +67,7 @@ def _as_designed(topic: Topic[Any]) -> tuple[Any, ...]:
 
 
 def test_the_topics_are_those_of_the_design() -> None:
-    """Name, key, partitioner, cleanup and writers, row by row; nothing more and nothing less."""
+    """Name, key, partitioner, cleanup and writers, row by row, without further rows."""
     assert sorted(map(_as_designed, TOPICS.values())) == sorted(DESIGN)
 
 
@@ -118,7 +118,7 @@ def test_a_robots_record_and_its_group_share_a_shard() -> None:
 
 
 def test_all_that_concerns_a_host_is_in_one_shard() -> None:
-    """Every topic by group asks the same function, so one scheduler is the one writer for a host."""
+    """Every topic by group uses the same function, so one scheduler is the only writer for a host."""
     by_group = [topic for topic in TOPICS.values() if topic.shard_of and topic.name != "adaptive-state"]
 
     found = {topic.name: topic.shard_of(_event(topic), SHARDS) for topic in by_group if topic.shard_of}
@@ -128,7 +128,7 @@ def test_all_that_concerns_a_host_is_in_one_shard() -> None:
 
 
 def test_a_source_is_in_the_partition_of_kafkas_own_hash() -> None:
-    """A source may span hosts, so no host can say whose it is."""
+    """A source may span hosts, so it has no host to be sharded by."""
     event = _event(topics.ADAPTIVE_STATE, source_id="blog")
 
     assert topics.ADAPTIVE_STATE.shard_of is not None
@@ -136,7 +136,7 @@ def test_a_source_is_in_the_partition_of_kafkas_own_hash() -> None:
 
 
 def test_every_page_event_says_in_its_headers_whose_page_it_is() -> None:
-    """A service that cannot read the value must still be able to give the page up by name."""
+    """A service that cannot read the value must still be able to settle the page by its key."""
     page_topics = [topic for topic in TOPICS.values() if topic.headers]
 
     headers = {topic.name: topic.headers_of(_event(topic)) for topic in page_topics}
@@ -163,7 +163,7 @@ def test_every_page_event_says_in_its_headers_whose_page_it_is() -> None:
 
 
 def test_the_gate_reads_the_closed_list_of_the_design() -> None:
-    """A back-log that the release itself feeds would close the gate for ever."""
+    """A backlog that the release itself feeds would close the gate forever."""
     gates = {
         (topic.name, reader.group, reader.gates)
         for topic in TOPICS.values()
@@ -201,7 +201,7 @@ def test_seeds_and_pages_are_read_by_separate_groups() -> None:
 
 
 def test_readers_and_how_they_read_agree() -> None:
-    """`readers` names services, `read_by` says how: two views of the same lines."""
+    """`readers` names services, `read_by` has the details: two views of the same lines."""
     for topic in TOPICS.values():
         assert topic.readers == tuple(dict.fromkeys(reader.service for reader in topic.read_by))
         assert {reader.initial for reader in topic.read_by} <= {"earliest"}
@@ -227,7 +227,7 @@ def test_sizes_leave_room_for_the_verdict() -> None:
 
 
 def test_only_bodies_travel_uncompressed_and_only_seeds_as_json() -> None:
-    """Bodies are compressed already; the one door for foreigners is the front door."""
+    """Bodies are already compressed; only the seed topic accepts JSON."""
     assert [topic.name for topic in TOPICS.values() if topic.compression != "zstd"] == ["pages-fetched"]
     assert [topic.name for topic in TOPICS.values() if topic.accepts_json] == ["seeds-submitted"]
 
@@ -258,31 +258,31 @@ def test_a_seed_needs_nothing_but_its_url() -> None:
 def test_every_service_has_a_place_for_what_it_cannot_handle() -> None:
     for service in (*SERVICES, *EXAMPLE_SERVICES):
         assert dlq(service).value is DeadLetter
-    with pytest.raises(LookupError, match="'baker' is no service"):
+    with pytest.raises(LookupError, match="no dead-letter topic: 'baker' is not a service"):
         dlq("baker")
 
 
 @pytest.mark.req("S4.6.3", "S4.6.5")
 def test_a_dead_letter_tells_task_kind_message_trace_and_time() -> None:
-    """What people need to see a pattern in errors, for messages and for ranges that were lost."""
+    """The fields by which operators find patterns in errors, for messages and for lost ranges."""
     letter = _event(topics.PARSER_DLQ)
 
     assert letter.task_id.startswith("example-blog/")
     assert (letter.error_class, letter.error_message) == ("ValueError", "no such thing")
     assert letter.stack_trace.startswith("Traceback")
     assert letter.occurred_at_ms == 1763467200300
-    assert {"network", "parse", "validation"} <= set(WORD_LISTS["error-category"])
+    assert {"network", "parse", "validation"} <= set(ENUMS["error-category"])
     assert (letter.lost_from, letter.lost_to) == (-1, -1)
 
 
 def test_every_reason_for_refused_bytes_is_a_reason_of_dead_letters() -> None:
-    """The decoder's reason is written into the letter as it is."""
+    """The decoder's reason is copied into the dead letter."""
     assert set(DECODE_REASONS) < set(DeadLetterReason)
 
 
 def test_entries_close_for_every_reason_that_a_url_is_refused_for() -> None:
-    """One closed list of reasons: what is told about a URL and what its entry says do not differ."""
-    assert set(WORD_LISTS["decision-reason"]) < set(WORD_LISTS["entry-reason"])
+    """One closed list of reasons for URLs and for their entries."""
+    assert set(ENUMS["decision-reason"]) < set(ENUMS["entry-reason"])
 
 
 def test_a_validated_page_is_the_parsed_page_and_a_verdict() -> None:

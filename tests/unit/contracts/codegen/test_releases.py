@@ -1,4 +1,4 @@
-"""What was released stays as it was, and stays."""
+"""Released schemas and value lists never change and are never removed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MINIMAL = "examples/thing-happened/minimal.json"
 
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
-    """Build a house with one release behind it."""
+    """Build a `schemas` folder with one release."""
     schemas = build_schemas(tmp_path)
     assert main(["--root", str(tmp_path), "--release", "1.0.0"]) == 0
     return schemas
@@ -37,7 +37,7 @@ def test_a_release_keeps_each_schema_and_its_fingerprint(house: Path) -> None:
 
 
 def test_a_new_version_joins_the_old_one(house: Path) -> None:
-    """The old one is still in topics, so it ships with the code, and its day of birth stays."""
+    """The old version is still in topics, so it ships with the code and keeps its release version."""
     (house / "avro/thing-happened.v1.avsc").unlink()
     write(house / "avro/thing-happened.v2.avsc", thing(late={"type": "int", "default": 0, "doc": "Late."}))
     full = '{"host": "a.test", "outcome": "red", "sizes": [1], "note": "x", "late": 1}'
@@ -73,7 +73,10 @@ def test_a_new_version_joins_the_old_one(house: Path) -> None:
             id="released-default-moved",
         ),
         pytest.param(
-            FILE, thing(note={"type": "string", "default": ""}), "was released, and has changed", id="moved"
+            FILE,
+            thing(note={"type": "string", "default": ""}),
+            "was released and must not change",
+            id="moved",
         ),
         pytest.param("released/other.v1.avsc", thing(), "is not in manifest.json", id="smuggled"),
         pytest.param(
@@ -100,7 +103,7 @@ def test_what_was_released_does_not_move(house: Path, file: str, content: str, p
 def test_a_default_is_part_of_what_was_released(
     tmp_path: Path, attributes: dict[str, Any], change: str
 ) -> None:
-    """Fingerprints leave defaults out, but two services of one version must fill in the same."""
+    """Fingerprints do not cover defaults, but two services of one version must fill in the same."""
     schemas = build_schemas(tmp_path)
     if "was none" not in change:
         write(schemas / AVRO, thing(outcome={"default": "blue"}))
@@ -123,23 +126,29 @@ def test_a_default_is_part_of_what_was_released(
             FILE, '"default": []', '"default": [1]', "sizes: was released: its default was", id="one-default"
         ),
         pytest.param(
-            FILE, "How big.", "How large.", "has changed: its digest in SHA256SUMS", id="a-sentence"
+            FILE, "How big.", "How large.", "must not change: its digest in SHA256SUMS", id="a-sentence"
         ),
         pytest.param(
-            "released/words.json", "red", "pink", "words.pink: was released, and is gone", id="a-word"
+            "released/words.json",
+            "red",
+            "pink",
+            "words.pink: was released and must not be removed",
+            id="a-word",
         ),
         pytest.param(
-            "released/words.json", '"red",', "", "has changed: its digest in SHA256SUMS", id="a-word-less"
+            "released/words.json", '"red",', "", "must not change: its digest in SHA256SUMS", id="a-word-less"
         ),
-        pytest.param("released/manifest.json", "1.0.0", "1.0.1", "has changed: its digest", id="manifest"),
+        pytest.param(
+            "released/manifest.json", "1.0.0", "1.0.1", "must not change: its digest", id="manifest"
+        ),
         pytest.param(
             "released/SHA256SUMS",
             "words.json",
             "word.json",
-            "word.json: was released, and is gone",
+            "word.json: was released and must not be removed",
             id="sums",
         ),
-        pytest.param("released/SHA256SUMS", "  words.json", "", "no digest: '", id="broken-sums"),
+        pytest.param("released/SHA256SUMS", "  words.json", "", "not a digest: '", id="broken-sums"),
     ],
 )
 def test_no_released_file_is_mended(house: Path, file: str, old: str, new: str, problem: str) -> None:
@@ -152,7 +161,7 @@ def test_no_released_file_is_mended(house: Path, file: str, old: str, new: str, 
 
 
 def test_a_default_that_is_changed_in_both_files_is_found(tmp_path: Path) -> None:
-    """The fingerprint knows no defaults, and the two files agree: only the digest tells."""
+    """The fingerprint does not cover defaults, and the two files agree: only the digest differs."""
     schemas = build_schemas(tmp_path)
     write(schemas / AVRO, thing(outcome={"default": "blue"}))
     write(schemas / MINIMAL, '{"host": "a.test"}')
@@ -162,19 +171,21 @@ def test_a_default_that_is_changed_in_both_files_is_found(tmp_path: Path) -> Non
         path.write_text(path.read_text().replace('"blue"', '"red"'))
 
     with pytest.raises(
-        DeclarationError, match=r"released/thing-happened.v1.avsc: was released, and has changed"
+        DeclarationError, match=r"released/thing-happened.v1.avsc: was released and must not change"
     ):
         load_declarations(schemas)
 
 
 def test_a_word_that_was_released_stays(house: Path) -> None:
-    """Messages that carry it may still come; one more breaks nobody."""
+    """Messages with the value may still arrive; an additional value breaks no reader."""
     path = house / "words/colour.yaml"
     path.write_text(path.read_text() + "  green: Like grass.\n")
     assert list(load_declarations(house).value_lists["colour"].values) == ["red", "blue", "green"]
 
     path.write_text(path.read_text().replace("red: ", "pink: "))
-    with pytest.raises(DeclarationError, match=r"colour.yaml: words.red: was released, and is gone"):
+    with pytest.raises(
+        DeclarationError, match=r"colour.yaml: words.red: was released and must not be removed"
+    ):
         load_declarations(house)
 
 
@@ -214,28 +225,30 @@ def test_without_its_digests_a_release_is_none(house: Path) -> None:
 def test_what_was_released_does_not_go(house: Path) -> None:
     (house / FILE).unlink()
 
-    with pytest.raises(DeclarationError, match="was released, and is gone"):
+    with pytest.raises(DeclarationError, match="was released and must not be removed"):
         load_declarations(house)
 
 
 def test_a_better_sentence_is_no_change(house: Path) -> None:
-    """Docs are no part of what readers and writers agree on."""
+    """Docs are not part of the contract between readers and writers."""
     write(house / "avro/thing-happened.v1.avsc", thing(host={"doc": "Where it happened."}))
 
     assert "Where it happened." in str(load_declarations(house).schemas["thing-happened.v1"].resolved)
 
 
 def test_every_current_schema_is_released() -> None:
-    """The first release is today's set: from here on a change is a new version."""
+    """The first release is the current set; every later change is a new version."""
     declarations = load_declarations(ROOT / "schemas")
 
     assert set(declarations.release.manifest) >= set(declarations.schemas)
 
 
 def test_a_released_file_that_is_no_schema_any_more_is_named(house: Path) -> None:
-    """Whatever was done to it: one sentence, and no traceback."""
+    """After any change there is one error line and no traceback."""
     path = house / "released" / "thing-happened.v1.avsc"
     path.write_text(path.read_text().replace('"record"', '"xrecord"', 1))
 
-    with pytest.raises(DeclarationError, match=r"released/thing-happened.v1.avsc: .*no schema any more"):
+    with pytest.raises(
+        DeclarationError, match=r"released/thing-happened.v1.avsc: .*not a valid schema any more"
+    ):
         load_declarations(house)

@@ -1,7 +1,7 @@
-"""How Google's public parser reads a robots.txt, written down from its specification as plainly as it goes.
+"""Reference implementation of Google's robots.txt parser, written from its specification for clarity.
 
-A witness for tests, from its byte-wise lines to its matcher: no line of it is ours, and it is as slow as
-it is plain. Where the RFC wants something else, ours differs; `test_robots_google` names each such place.
+It shares no code with ours and is not optimized. Where the RFC requires something else, ours differs;
+`test_google` names each of these cases.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DISALLOW: Final = (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasll
 
 @dataclass
 class Google:
-    """What one agent is told. Numbers are lengths of the longest pattern that meant the path."""
+    """Rules for one agent. Numbers are lengths of the longest matching pattern."""
 
     path: bytes
     agent: bytes
@@ -31,7 +31,7 @@ class Google:
 
     @property
     def is_allowed(self) -> bool:
-        """The verdict."""
+        """Whether the path is allowed."""
         for scope in ("specific", "global"):
             allow, disallow = (self.best.get((scope, kind), -1) for kind in ("allow", "disallow"))
             if allow > 0 or disallow > 0:
@@ -67,7 +67,7 @@ class Google:
 
 
 def google_allows(content: bytes, agent: str, path: str) -> bool:
-    """Read a text for an agent and a path with query, escaped as URLs are."""
+    """Parse a text for an agent and a path with query, escaped as in URLs."""
     google = Google(path.encode(), agent.encode())
     for line in _lines(content):
         key, value = _key_and_value(line)
@@ -107,7 +107,7 @@ def _key_and_value(line: bytes) -> tuple[bytes, bytes]:
 
 
 def escaped(pattern: bytes) -> bytes:
-    """Escape what is no ASCII, and write escapes in upper case."""
+    """Escape non-ASCII characters, and write escapes in upper case."""
     found, at = bytearray(), 0
     while at < len(pattern):
         byte = pattern[at]
@@ -121,7 +121,7 @@ def escaped(pattern: bytes) -> bytes:
 
 
 def matches(path: bytes, pattern: bytes) -> bool:
-    """Try a pattern with stars and an end on a path, all places at once."""
+    """Match a pattern with stars and an end against a path, at all positions at once."""
     places = [0]
     for at, sign in enumerate(pattern):
         if sign == ord("$") and at + 1 == len(pattern):

@@ -1,7 +1,7 @@
-"""robots.txt as RFC 9309 has it, and where that is silent as Google's public specification has it.
+"""robots.txt as in RFC 9309, and where that is silent as in Google's public specification.
 
-The cases follow the clauses of the RFC and the behaviours that Google's specification tests name; each
-asks several URLs of one text, so that what is denied and what is not stand next to each other.
+The cases follow the clauses of the RFC and the behaviours that Google's specification tests name; each tests
+several URLs of one text, so that denied and allowed ones are next to each other.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from strider.politeness import RobotsTxt
-from strider.politeness.robots.tokenizer import LONGEST_LINE
+from strider.politeness.robots.tokenizer import MAX_LINE_CHARACTERS
 
 DENY = "Disallow: /\n"
 
@@ -19,7 +19,7 @@ def _case(name: str, text: str, agent: str, *, yes: str = "", no: str = "") -> o
 
 
 def _only(rule: str) -> str:
-    """Write a text that allows what one rule means, and nothing else."""
+    """Return a text that allows what one rule matches, and nothing else."""
     return f"user-agent: FooBot\ndisallow: /\n{rule}\n"
 
 
@@ -214,8 +214,8 @@ def test_texts_are_read_as_specified(text: str, agent: str, yes: list[str], no: 
 
 
 def test_lines_are_cut_where_google_cuts_them() -> None:
-    """A line that is longer than any URL is a mistake, but its beginning still means something."""
-    path = "/x/" + "a" * (LONGEST_LINE - len("disallow: /x/") - 1)
+    """A line longer than any URL is a mistake, but its beginning still counts."""
+    path = "/x/" + "a" * (MAX_LINE_CHARACTERS - len("disallow: /x/") - 1)
     robots = RobotsTxt(f"user-agent: a\ndisallow: {path}/qux\n")
 
     assert robots.allows("http://foo.bar/fux", "a")
@@ -236,7 +236,7 @@ def test_what_is_judged_is_path_and_query(url: str, is_allowed: bool) -> None:
 
 
 def test_a_verdict_names_the_line_that_decided() -> None:
-    """Whoever asks why a page is not crawled wants to see the line, and where to find it."""
+    """Users who ask why a page is not crawled need the line and its number."""
     robots = RobotsTxt("# ours\r\nUser-agent: *\r\nAllow: /a\r\n  Disallow : /a/b*  # closed\r\n")
 
     verdict = robots.verdict("http://a.test/a/b/c", "Strider")

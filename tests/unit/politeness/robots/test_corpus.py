@@ -1,4 +1,4 @@
-"""Real and odd robots.txt files, and what each of them says."""
+"""Expected rules of real and unusual robots.txt files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from strider.politeness import RobotsTxt
 from strider.politeness.robots.decoding import decode_robots
 
-FILES = Path(__file__).parents[3].parent / "shared" / "corpora" / "robots"
+FILES = Path(__file__).parents[4].parent / "shared" / "corpora" / "robots"
 
 pytestmark = pytest.mark.skipif(not FILES.is_dir(), reason="the corpora are not on this machine")
 
@@ -117,5 +117,5 @@ def test_each_file_says_what_is_known_of_it(case: tuple[str, str, str, str, floa
 
 
 def test_no_file_is_forgotten() -> None:
-    """A file that is added to the corpus has to get its expectation."""
+    """A file that is added to the corpus needs an expectation."""
     assert {path.name for path in FILES.iterdir()} == {case[0] for case in EXPECTED}

@@ -1,11 +1,11 @@
-"""A robots.txt costs no more than its length, whatever stands in it."""
+"""A robots.txt costs no more than its length, whatever its content."""
 
 from __future__ import annotations
 
 import time
 
 from strider.politeness import RobotsTxt
-from strider.politeness.robots.rules import MAX_PATTERNS
+from strider.politeness.robots.rules import MAX_WILDCARD_RULES
 
 AGENT = "Strider"
 SECONDS = 5.0
@@ -13,7 +13,7 @@ SECONDS = 5.0
 
 
 def test_rules_are_kept_for_the_agent_that_asks_alone() -> None:
-    """Kept once for each name, a file of 500 KiB takes a scheduler's memory and minutes of its time."""
+    """Stored once for each name, a file of 500 KiB would take much memory and minutes."""
     agents = "\n".join(f"User-agent: a{number}" for number in range(12_000))
     rules = "\n".join(f"Disallow: /{number}" for number in range(12_000))
     began = time.process_time()
@@ -26,8 +26,8 @@ def test_rules_are_kept_for_the_agent_that_asks_alone() -> None:
 
 
 def test_too_many_patterns_deny_more_and_never_less() -> None:
-    """Each is tried on each URL; who sends thousands gets their strictest reading, not a scheduler's time."""
-    patterns = [f"Disallow: /d{number}/*x$" for number in range(MAX_PATTERNS)]
+    """Each is tried on each URL; of thousands only the strictest reading is used."""
+    patterns = [f"Disallow: /d{number}/*x$" for number in range(MAX_WILDCARD_RULES)]
     text = "\n".join(["User-agent: *", *patterns, "Disallow: /late/*x", "Allow: /late/*y", "Disallow: /z$"])
 
     robots = RobotsTxt(text)
@@ -38,9 +38,9 @@ def test_too_many_patterns_deny_more_and_never_less() -> None:
 
 
 def test_patterns_for_other_agents_cost_ours_nothing() -> None:
-    """Sites repeat their rules for each agent that they know; ours are read as they are."""
+    """Sites repeat their rules for each agent that they know; ours are read completely."""
     others = "\n".join(
-        [f"User-agent: other{number}\nDisallow: /{number}/*x" for number in range(MAX_PATTERNS + 1)]
+        [f"User-agent: other{number}\nDisallow: /{number}/*x" for number in range(MAX_WILDCARD_RULES + 1)]
     )
 
     robots = RobotsTxt(f"{others}\nUser-agent: *\nDisallow: /a/*x\n")
@@ -50,7 +50,7 @@ def test_patterns_for_other_agents_cost_ours_nothing() -> None:
 
 
 def test_stars_do_not_multiply() -> None:
-    """Many stars, and a path that nearly fits, make matchers of another kind stand still."""
+    """Many stars, and a path that nearly matches, stall matchers that backtrack."""
     robots = RobotsTxt("User-agent: *\nDisallow: /" + "a*" * 8_000 + "b$\n")
     began = time.process_time()
 

@@ -1,8 +1,8 @@
-"""Three readers of robots.txt side by side: protego's, robotspy's, and ours.
+"""Three robots.txt parsers compared: protego's, robotspy's, and ours.
 
-Texts and URLs come from a grammar of what sites write, and from real files. The two others differ from
-each other now and then; ours may side with either, but never stand alone. Where the RFC or
-Google's specification wants that, `test_robots_conformance` says so, and the grammar leaves it out.
+Texts and URLs come from a grammar of what sites write, and from real files. The two others sometimes differ
+from each other; ours may agree with either, but must not differ from both. Where the RFC or Google's
+specification requires that, `test_conformance` tests it and the grammar leaves it out.
 """
 
 from __future__ import annotations

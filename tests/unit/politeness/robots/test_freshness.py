@@ -1,4 +1,4 @@
-"""What holds for an origin whose robots.txt is known, old, absent or out of reach."""
+"""State of an origin's robots.txt: known, outdated, absent or unreachable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOUR = 3_600_000
 
 
 class Lowest:
-    """Chance that adds nothing."""
+    """Random source that adds nothing."""
 
     def uniform(self, low: float, high: float) -> float:
         return low
@@ -83,7 +83,7 @@ def test_outcomes_are_read_as_the_standard_says(
 
 
 def test_every_outcome_has_a_reading() -> None:
-    """A new word must not let anything pass that nobody has thought about."""
+    """A new outcome must not allow anything by default."""
     read = {
         word: classify_outcome(word, error_class="", has_redirected=False) for word in (*FetchOutcome, "new")
     }
@@ -140,7 +140,7 @@ def test_an_empty_file_is_a_good_copy_too() -> None:
 
 
 def test_absence_is_no_copy() -> None:
-    """What was a 404 once says nothing about the file that cannot be reached now."""
+    """An earlier 404 says nothing about a file that is unreachable now."""
     absent = after(OriginRobots(), RobotsFetchResult.ABSENT)
 
     assert after(absent, RobotsFetchResult.FAILED).status_at(NOW) is RobotsStatus.UNREACHABLE
@@ -181,7 +181,7 @@ def test_what_needs_no_patience_is_known_at_once(
 
 
 def test_where_nobody_has_ever_listened_nobody_is_waited_for() -> None:
-    """A typo in a port costs three tries, not an hour of hope."""
+    """A typing error in a port costs three requests, not an hour of retries."""
     known = OriginRobots()
     for wait, standing in (
         (2_000, RobotsStatus.UNREACHABLE),
@@ -209,7 +209,7 @@ def test_our_own_trouble_is_not_held_against_the_site() -> None:
 
 
 def test_a_repeated_answer_changes_nothing() -> None:
-    """Outcomes come again after a crash; a failure must not be counted twice."""
+    """Outcomes are redelivered after a crash; a failure must not be counted twice."""
     asked = RobotsResponse(RobotsFetchResult.FAILED, 7)
     known = apply_response(OriginRobots(), asked, now_ms=NOW, random=Lowest())
 

@@ -1,9 +1,10 @@
-"""Odd texts, read by us and as Google reads them: the verdicts differ only where they are meant to.
+"""Unusual robots.txt texts, parsed by us and as Google parses them, differ only where intended.
 
-The grammar writes what editors, servers and templates make of a robots.txt: any ends of lines, marks,
-blanks, stray bytes, escapes, wildcards anywhere. It leaves out what we read otherwise on purpose: escaped
-signs that need no escape (RFC 9309, 2.2.2), names with digits, NUL, HTML, a forgotten colon before a
-value that has one (`Disallow /a:b`, which Google reads as a rule for `b`), and slips that only we forgive.
+The grammar produces what editors, servers and templates make of a robots.txt: any line ends, byte order
+marks, blanks, stray bytes, escapes, wildcards anywhere. It leaves out what we parse differently on purpose:
+escaped characters that need no escape (RFC 9309, 2.2.2), names with digits, NUL, HTML, a missing colon
+before a value that has one (`Disallow /a:b`, which Google reads as a rule for `b`), and mistakes that only
+we tolerate.
 """
 
 from __future__ import annotations

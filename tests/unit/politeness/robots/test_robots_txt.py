@@ -1,4 +1,4 @@
-"""robots.txt: what it says to an agent, how long it asks to wait, and how much of it is read."""
+"""robots.txt: rules for an agent, crawl delay, and the size limit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_rules_allow_or_deny(text: str, path: str, is_allowed: bool) -> None:
     ],
 )
 def test_a_crawl_delay_is_clamped(asked: str, seconds: float) -> None:
-    """A slip of the pen must neither stop a crawl for years nor crash it."""
+    """A typing error must neither stop a crawl for years nor raise."""
     assert RobotsTxt(f"User-agent: *\nCrawl-delay: {asked}\n").delay_seconds(AGENT) == seconds
 
 
@@ -85,7 +85,7 @@ def test_characters_of_several_bytes_count_as_such() -> None:
 
 @given(st.text(max_size=2000), st.text(max_size=50))
 def test_no_text_breaks_the_parser(text: str, path: str) -> None:
-    """It comes from strangers."""
+    """It comes from untrusted sites."""
     robots = RobotsTxt(text)
 
     assert robots.allows("http://a.test/" + path, AGENT) in {True, False}

@@ -1,7 +1,7 @@
-"""What travels: every event, topic, key and framing, generated from schemas/.
+"""Message contracts: every event, topic, key and framing, generated from `schemas/`.
 
-Events are in `strider.contracts.generated.events`, topics in `….generated.topics`, checked words in
-`….generated.words`.
+Events are in `strider.contracts.generated.events`, topics in `….generated.topics`, enums of allowed values in
+`….generated.enums`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # On first use: the generator lives in here too, and must run where what it writes is broken.
+    # Loaded on first use: the code generator is part of this package and must run when its output is broken.
     if name in ("TOPICS", "dlq"):
         from .generated import topics  # noqa: PLC0415  # see above
 

@@ -1,8 +1,8 @@
-"""Crawl specs: what a seed asks for as settings of a run, and by which names spec and run are known.
+"""Crawl specs: settings of a run derived from a seed, and the ids of spec, job and run.
 
-A spec is named by its content: the hash covers every setting that differs from its default, so the
-same wish has the same name whoever writes it down, and a setting that comes later renames nothing.
-Pure. Decides nothing about what a URL deserves, and reads no topic.
+A spec's id is the hash of its content: it covers every setting that differs from its default, so equal
+settings get the same id wherever they come from, and a new setting changes no existing id. Pure. Decides
+nothing about single URLs and reads no topic.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .generated.events import CrawlSpecDeclared, SeedSubmitted
 from .ids import ADHOC_JOB_ID
 from .seed_limits import DEFAULT_DEPTH, MAX_DEPTH
 
-_NAMELESS: Final = frozenset({"crawl_spec_id", "labels"})
-"""What no hash covers: the name itself, and what is only written beside it."""
+_UNHASHED_FIELDS: Final = frozenset({"crawl_spec_id", "labels"})
+"""Fields that the hash does not cover: the id itself, and descriptive labels."""
 
 _CACHED_SPECS: Final = 512
 _SPEC_CHARACTERS: Final = 12
@@ -29,22 +29,24 @@ _LAST_MS: Final = 253_402_300_799_999
 
 
 def spec_id(spec: CrawlSpecDeclared) -> str:
-    """Name a spec: SHA-256, in lower-case hex, of its settings in their canonical form."""
+    """Return the id of a spec: SHA-256 of its canonical form, in lower-case hex."""
     return sha256(canonical_spec(spec).encode()).hexdigest()
 
 
 def canonical_spec(spec: CrawlSpecDeclared) -> str:
-    """Write down what differs from the defaults: JSON without blanks, names and lists sorted, no repeats."""
+    """Return the settings that differ from the defaults: JSON without blanks, names and lists sorted, no
+    repeats.
+    """
     settings = {
         name: value
         for name, default in _defaults().items()
-        if (value := _plain(getattr(spec, name))) != default
+        if (value := _normalized(getattr(spec, name))) != default
     }
     return json.dumps(settings, sort_keys=True, separators=(",", ":"))
 
 
 class _SeedSettings(NamedTuple):
-    """What of a seed is about the run; seeds come in lists, and a list has one wish."""
+    """The settings of a seed that concern the run: the cache key, because seeds of a list share them."""
 
     scope: str | None
     include: tuple[str, ...]
@@ -66,7 +68,7 @@ class _SeedSettings(NamedTuple):
 
 
 def spec_from_seed(seed: SeedSubmitted) -> CrawlSpecDeclared:
-    """Make the spec that a seed asks for, where it names none that was declared before."""
+    """Return the spec for a seed that does not name a declared one."""
     return _spec_from_settings(
         _SeedSettings(
             scope=seed.scope,
@@ -91,57 +93,57 @@ def spec_from_seed(seed: SeedSubmitted) -> CrawlSpecDeclared:
 
 
 @lru_cache(maxsize=_CACHED_SPECS)
-def _spec_from_settings(wish: _SeedSettings) -> CrawlSpecDeclared:
+def _spec_from_settings(settings: _SeedSettings) -> CrawlSpecDeclared:
     default = CrawlSpecDeclared(crawl_spec_id="")
     spec = replace(
         default,
-        scope=wish.scope or default.scope,
-        include=wish.include,
-        exclude=wish.exclude,
-        max_depth=effective_depth(wish.max_depth),
-        max_pages=wish.max_pages or 0,
-        max_bytes=wish.max_bytes or 0,
-        max_seconds=wish.max_seconds or 0,
-        max_pages_per_host=wish.max_pages_per_host or 0,
-        max_pages_per_domain=wish.max_pages_per_domain or 0,
-        max_bytes_per_host=wish.max_bytes_per_host or 0,
-        max_bytes_per_domain=wish.max_bytes_per_domain or 0,
-        max_seconds_per_host=wish.max_seconds_per_host or 0,
-        max_seconds_per_domain=wish.max_seconds_per_domain or 0,
-        # What a seed leads to is never more urgent than the seed itself.
-        priority=min(default.priority, wish.priority),
-        delay_seconds=wish.delay,
-        extraction=wish.extraction or default.extraction,
-        headers=dict(wish.headers),
+        scope=settings.scope or default.scope,
+        include=settings.include,
+        exclude=settings.exclude,
+        max_depth=effective_depth(settings.max_depth),
+        max_pages=settings.max_pages or 0,
+        max_bytes=settings.max_bytes or 0,
+        max_seconds=settings.max_seconds or 0,
+        max_pages_per_host=settings.max_pages_per_host or 0,
+        max_pages_per_domain=settings.max_pages_per_domain or 0,
+        max_bytes_per_host=settings.max_bytes_per_host or 0,
+        max_bytes_per_domain=settings.max_bytes_per_domain or 0,
+        max_seconds_per_host=settings.max_seconds_per_host or 0,
+        max_seconds_per_domain=settings.max_seconds_per_domain or 0,
+        # Pages found from a seed are never more urgent than the seed itself.
+        priority=min(default.priority, settings.priority),
+        delay_seconds=settings.delay,
+        extraction=settings.extraction or default.extraction,
+        headers=dict(settings.headers),
     )
     return replace(spec, crawl_spec_id=spec_id(spec))
 
 
 def effective_depth(wanted: int | None) -> int:
-    """Say how many links are followed: nothing and 0 mean the default, too much means the most."""
+    """Return the maximum depth: the default for None and 0, at most MAX_DEPTH."""
     return min(wanted, MAX_DEPTH) if wanted and wanted > 0 else DEFAULT_DEPTH
 
 
 def job_id_of_seed(seed: SeedSubmitted) -> str:
-    """Name the job that a seed belongs to."""
+    """Return the id of the job that a seed belongs to."""
     return seed.job_id or ADHOC_JOB_ID
 
 
 def execution_id_of_seed(seed: SeedSubmitted, crawl_spec_id: str, timestamp_ms: int) -> str:
-    """Name the run that a seed belongs to: the one it names, else its job's run of that UTC day and spec."""
+    """Return the id of a seed's run: the one it names, else that of its job, UTC day and spec."""
     if seed.execution_id:
         return seed.execution_id
     seconds = min(max(timestamp_ms, 0), _LAST_MS) / 1000
     day = datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%d")
-    return f"{job_of(seed)}-{day}-{crawl_spec_id[:_SPEC_CHARACTERS]}"
+    return f"{job_id_of_seed(seed)}-{day}-{crawl_spec_id[:_SPEC_CHARACTERS]}"
 
 
 @cache
 def _defaults() -> Mapping[str, Any]:
     return {
-        field.name: _plain(_default_of(field))
+        field.name: _normalized(_default_of(field))
         for field in fields(CrawlSpecDeclared)
-        if field.name not in _NAMELESS
+        if field.name not in _UNHASHED_FIELDS
     }
 
 
@@ -149,8 +151,8 @@ def _default_of(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def _plain(value: Any) -> Any:
-    """Give the one form of a value: 2.0 is 2, and an order or a repeat in a list of names means nothing."""
+def _normalized(value: Any) -> Any:
+    """Normalize a value: 2.0 becomes 2, and lists are sorted without repeats."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list | tuple):

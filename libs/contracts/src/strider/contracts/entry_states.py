@@ -1,4 +1,4 @@
-"""The lives of an entry as tables: which state may follow which, for which reasons, and what its URL is then.
+"""State machine of a frontier entry: allowed transitions and reasons, and the status of its URL.
 
     ─accepted─▶ pending ─fetched─▶ in_progress ─settled─▶ completed ─┐
                  ▲  │ ▲                │  │                          │ seed, interval
@@ -6,7 +6,7 @@
                  │  └──closed without a page─▶ completed, failed     │
                  └───────────────────────────────────────────────────┘
 
-Whoever writes records of the frontier keeps to these tables; whoever reads them may rely on them.
+Records of the frontier are written only as these tables allow, and readers may rely on them.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from .generated.events import EntryRecorded
 
 
 class UrlStatus(StrEnum):
-    """What is known of a URL, in one word."""
+    """Crawl status of a URL."""
 
     NEVER_CRAWLED = "never_crawled"
-    """It was not asked for yet."""
+    """No request was made yet."""
     FETCHED = "fetched"
-    """It was answered, with a page or with where to look for one."""
+    """A response arrived: a page or a redirect."""
     FAILED = "failed"
-    """It was asked for in vain."""
+    """All requests failed."""
     BLOCKED = "blocked"
-    """robots.txt, its host or our own rules forbid to ask."""
+    """robots.txt, the host or our own rules forbid the request."""
 
 
 class TaskState(StrEnum):
-    """How far the work for a URL is, seen from outside; derived, and recorded nowhere."""
+    """Progress of the work for a URL, as shown to users; derived, never stored."""
 
     PENDING = "pending"
-    """It waits for its turn."""
+    """It waits in its queue."""
     QUEUED = "queued"
-    """Its request is on the bus."""
+    """Its request is published."""
     CRAWLING = "crawling"
-    """A fetcher asks for it."""
+    """A fetcher is requesting it."""
     DOWNLOADED = "downloaded"
-    """Its page came, and was not read yet."""
+    """Its page was fetched but not parsed yet."""
     PARSING = "parsing"
-    """Its page was read and stored; its links are on their way to the frontier."""
+    """Its page was parsed and stored; its links are on their way to the frontier."""
     COMPLETED = "completed"
-    """Its page has gone round, or it redirects."""
+    """Its page is fully processed, or it redirects."""
     FAILED = "failed"
-    """Nothing came of it, whatever was tried."""
+    """It was closed without a page, after all attempts."""
 
 
 ALLOWED_TRANSITIONS: Final[Mapping[EntryState, frozenset[EntryState]]] = {
@@ -57,7 +57,7 @@ ALLOWED_TRANSITIONS: Final[Mapping[EntryState, frozenset[EntryState]]] = {
     EntryState.COMPLETED: frozenset({EntryState.PENDING}),
     EntryState.FAILED: frozenset({EntryState.PENDING}),
 }
-"""What may follow a state; what is open may tell news of it."""
+"""States that may follow a state; an open entry may be recorded again in the same state."""
 
 INITIAL_STATE: Final = EntryState.PENDING
 
@@ -85,7 +85,7 @@ STATE_REASONS: Final[Mapping[EntryState, frozenset[str]]] = {
         set(DecisionReason)
         - {
             DecisionReason.REDIRECTED,
-            # These are said of links and pages, never of an entry that was taken.
+            # These concern links and pages, never an accepted entry.
             DecisionReason.ALREADY_SEEN,
             DecisionReason.DUPLICATE_ON_PAGE,
             DecisionReason.TOO_MANY_LINKS,
@@ -98,7 +98,7 @@ STATE_REASONS: Final[Mapping[EntryState, frozenset[str]]] = {
         }
     ),
 }
-"""Why an entry may be in a state: one closed list for each."""
+"""Reasons that are allowed in each state."""
 
 _BLOCKED_REASONS: Final = frozenset(
     {
@@ -113,9 +113,9 @@ _BLOCKED_REASONS: Final = frozenset(
 
 
 def is_allowed_transition(before: EntryRecorded | None, after: EntryRecorded) -> bool:
-    """Say whether one record may follow another; None for the first of all.
+    """Whether one record may follow another; `before` is None for the first record of an entry.
 
-    After a crash the last decision is taken again, and comes to the same.
+    After a crash the last decision is repeated with the same result.
     """
     state = EntryState(after.state)
     if after.reason not in STATE_REASONS[state]:
@@ -129,21 +129,21 @@ def is_allowed_transition(before: EntryRecorded | None, after: EntryRecorded) ->
 
 
 def url_status(entry: EntryRecorded) -> UrlStatus:
-    """Say in one word what is known of the entry's URL."""
+    """Return the crawl status of an entry's URL."""
     if entry.state == EntryState.COMPLETED:
         return UrlStatus.FETCHED
     if entry.state == EntryState.FAILED:
         if entry.reason in _BLOCKED_REASONS:
             return UrlStatus.BLOCKED
-        is_asked = bool(entry.status or entry.error_class or entry.tries or entry.fetched_at_ms)
-        return UrlStatus.FAILED if is_asked else UrlStatus.NEVER_CRAWLED
+        was_requested = bool(entry.status or entry.error_class or entry.tries or entry.fetched_at_ms)
+        return UrlStatus.FAILED if was_requested else UrlStatus.NEVER_CRAWLED
     return UrlStatus.FETCHED if entry.fetched_at_ms else UrlStatus.NEVER_CRAWLED
 
 
 def task_state(state: str, queue_place: str = "", *, is_read: bool = False) -> TaskState:
-    """Say how far the work is: by the entry's record, its place in the working set, and what is stored.
+    """Return the progress of the work, from the record, the place in the working set and what is stored.
 
-    The place is newer than the record, which is written when a page came and when it has gone round.
+    The place is newer than the record, which is written when the page is fetched and when it is settled.
     """
     if state in _CLOSED_TASKS:
         return _CLOSED_TASKS[state]

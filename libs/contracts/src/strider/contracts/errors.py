@@ -1,11 +1,11 @@
-"""What can be wrong with the bytes of a message.
+"""Errors of encoding and decoding messages.
 
     ContractError
-    ├── EncodeError            an event that its own schema cannot carry: a bug of the writer
-    └── DecodeError            bytes that are no event; `reason` is one word of DECODE_REASONS
-        └── UnknownSchema      the writer's schema is not known (yet): read `schemas`, then judge
+    ├── EncodeError            an event that its schema cannot carry: a bug of the writer
+    └── DecodeError            bytes that are not an event; `reason` is one of DECODE_REASONS
+        └── UnknownSchema      the writer's schema is not known yet: read `schemas`, retry
 
-A DecodeError ends in the dead-letter queue with its reason; it is never logged and skipped.
+A message with a DecodeError goes to the dead-letter topic with its reason; it is never skipped.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ DECODE_REASONS: Final = (
     "missing_field",
     "unknown_field",
 )
-"""Why bytes were refused; each becomes a metric label and the reason in the dead letter."""
+"""Reasons for rejecting bytes; used as metric label and as reason of the dead letter."""
 
 
 class ContractError(Exception):
-    """Root of the tree."""
+    """Base class of all contract errors."""
 
 
 class EncodeError(ContractError):
@@ -38,7 +38,7 @@ class EncodeError(ContractError):
 
 
 class DecodeError(ContractError):
-    """The bytes are no event of this topic."""
+    """The bytes are not an event of this topic."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -47,7 +47,7 @@ class DecodeError(ContractError):
 
 
 class UnknownSchema(DecodeError):
-    """Nobody here knows the schema that the message was written with."""
+    """The schema that the message was written with is not known here."""
 
     def __init__(self, *, fingerprint: bytes | None = None, registry_id: int | None = None) -> None:
         name = f"id {registry_id}" if fingerprint is None else f"fingerprint {fingerprint.hex()}"

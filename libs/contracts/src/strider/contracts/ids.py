@@ -1,7 +1,6 @@
-"""By which names entries, seen-sets and fingerprints are known; derived, never drawn.
+"""Ids of entries, seen-sets and URL fingerprints, derived from their content.
 
-Pure. Two services that never meet must come to the same name for the same thing, so the names are
-made here and nowhere else.
+Pure. Independent services must derive the same id for the same thing, so all of them use these functions.
 """
 
 from __future__ import annotations
@@ -10,31 +9,31 @@ from hashlib import blake2b
 from typing import Final
 
 ADHOC_JOB_ID: Final = "adhoc"
-"""The standing job of seeds that name none."""
+"""The permanent job of seeds that name no job."""
 
 _SPEC_CHARACTERS: Final = 16
 
 
 def entry_id(job_id: str, url_key: str) -> str:
-    """Name the entry of a URL in a job: 128 bits in hex, which no two entries of a frontier share."""
+    """Return the id of a URL's entry in a job: 128 bits in hex, unique within a frontier."""
     return entry_id_bytes(job_id, url_key).hex()
 
 
 def entry_id_bytes(job_id: str, url_key: str) -> bytes:
-    """Name it in 16 bytes."""
+    """Return the entry id as 16 bytes."""
     return entry_id_of_bytes(job_id.encode(), url_key.encode())
 
 
 def entry_id_of_bytes(job_id: bytes, url_key: bytes) -> bytes:
-    """Name it in 16 bytes, for whoever has its names as bytes."""
+    """Return the entry id as 16 bytes, from job id and URL key as bytes."""
     return blake2b(job_id + b"\n" + url_key, digest_size=16).digest()
 
 
 def seen_scope(job_id: str, crawl_spec_id: str) -> str:
-    """Name the seen-set: a job has one; in the standing job each crawl spec has its own."""
-    return f"{ADHOC}.{crawl_spec_id[:_SPEC_CHARACTERS]}" if job_id == ADHOC_JOB_ID else job_id
+    """Return the scope of the seen-set: the job, or in the ad-hoc job its crawl spec."""
+    return f"{ADHOC_JOB_ID}.{crawl_spec_id[:_SPEC_CHARACTERS]}" if job_id == ADHOC_JOB_ID else job_id
 
 
 def key_fingerprint(url_key: str | bytes) -> int:
-    """Take the 64 bits of a URL key that seen-sets hold."""
+    """Return the 64 bits of a URL key that seen-sets store."""
     return int(url_key[:16], 16)

@@ -1,9 +1,9 @@
-"""A document that travels in several events: which of them closes its entry?
+"""Headers of documents that are split over several events, so that their entry is closed once.
 
-A parsed page says itself which part it is, but whoever gives a message up may not be able to read it. So
-every part but the last one bears a header, and is handed on with it: nobody settles a page for such a part.
-The last one of several bears another. If it is given up, what closes the entry must not overtake the parts
-before it, and so goes the way that they went, as an event of the same topic that says nothing else.
+A parsed page contains its part number, but a service that gives a message up may be unable to read it. So
+every part but the last carries a header, which is passed on, and no page is settled for such a part. The last
+of several parts carries another one: if it is given up, the closing event must not overtake the parts before
+it, so it is published on the same topic, as an event that only closes the entry.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ LAST_PART_NAME: Final = "last-part"
 CLOSES_NAME: Final = "closes"
 
 MORE_PARTS_HEADERS: Final[tuple[Header, ...]] = ((MORE_PARTS_NAME, b"1"),)
-"""The header of what others follow: a part, or a rejection whose entry is closed by an event elsewhere."""
+"""Header of a part that others follow, or of a rejection whose entry is closed by another event."""
 
 LAST_PART_HEADERS: Final[tuple[Header, ...]] = ((LAST_PART_NAME, b"1"),)
-"""The header of a part that others came before."""
+"""Header of the last of several parts."""
 
 
 def closing_headers(reason: str) -> tuple[Header, ...]:
-    """Give the header of an event that only closes its entry, with a word of rejection-reason."""
+    """Return the header of an event that only closes its entry, with a value of rejection-reason."""
     return ((CLOSES_NAME, reason.encode()),)
 
 
 def has_more_parts(headers: Sequence[tuple[str, bytes | None]]) -> bool:
-    """Tell by a message's headers whether further parts of its document follow."""
+    """Whether further parts of the message's document follow."""
     return any(name == MORE_PARTS_NAME for name, _ in headers)
 
 
 def follows_other_parts(headers: Sequence[tuple[str, bytes | None]]) -> bool:
-    """Tell whether parts of its document came before it on its topic."""
+    """Whether parts of the message's document came before it on its topic."""
     return any(name in {LAST_PART_NAME, CLOSES_NAME} for name, _ in headers)
 
 
 def closing_reason(headers: Sequence[tuple[str, bytes | None]]) -> str:
-    """Give the reason for which an event only closes its entry; empty for all others."""
+    """Return the reason of an event that only closes its entry; empty for all other events."""
     return next(
         (value.decode("utf-8", "replace") for name, value in headers if name == CLOSES_NAME and value), ""
     )

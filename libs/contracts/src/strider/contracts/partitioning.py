@@ -1,9 +1,9 @@
-"""Whose shard is this host, and which partition does Kafka's own hash give to a key?
+"""Shard of a host, and Kafka partition of a key.
 
-shard(host) = BLAKE2b-64(registrable domain) mod N, over a snapshot of the public suffix list
-(private section included) that is pinned for the life of the topics: another list or another hash
-would hand hosts to new owners while their state stays with the old ones. `tests/golden/shards.json`
-holds the answers. Knows nothing of brokers and of how many shards there are.
+shard(host) = BLAKE2b-64(registrable domain) mod N, over a snapshot of the public suffix list (private section
+included) that is pinned for the life of the topics: another list or another hash would assign hosts to new
+owners while their state stays with the old ones. `tests/golden/shards.json` has the expected results. Must
+not know brokers or the number of shards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from publicsuffixlist import PublicSuffixList
 from .errors import ContractError, EncodeError
 
 SNAPSHOT_VERSION: Final = "2026-10-22_08-36-41_UTC"
-"""The list's own version line; it is published under the MPL 2.0."""
+"""Version line of the list, which is published under the MPL 2.0."""
 
 SNAPSHOT_SHA256: Final = "0232f4df0831911356e8ee1f4d5c3b6b12c0ed3f6bd66b0f81c8ab5d3d49e9ca"
 """Checked when the list is loaded: one changed rule moves hosts to other owners."""
@@ -30,67 +30,67 @@ CACHED_HOSTS: Final = 32_768
 
 _MURMUR_SEED: Final = 0x9747B28C
 _MURMUR_FACTOR: Final = 0x5BD1E995
-_WORD: Final = 0xFFFFFFFF
+_UINT32_MASK: Final = 0xFFFFFFFF
 _INT32_MASK: Final = 0x7FFFFFFF
 
 
 class _HostShard(NamedTuple):
-    """What a host comes to: its domain, and the number that its shard is taken from."""
+    """Registrable domain of a host, and the number that its shard is computed from."""
 
     domain: str
-    number: int
+    hash_number: int
 
 
 def registrable_domain(host: str) -> str:
-    """Name the domain that owns a host; what has no such domain (addresses, single labels) owns itself."""
-    return _place(host).domain
+    """Return the registrable domain of a host; addresses and single labels are their own domain."""
+    return _host_shard(host).domain
 
 
 def shard_of_host(host: str, shards: int) -> int:
-    """Tell the shard of a host (a name or an address as URLs have it, without its port)."""
-    return _place(host).number % shards
+    """Return the shard of a host (a name or an address as in URLs, without port)."""
+    return _host_shard(host).hash_number % shards
 
 
 def shard_of_url(url: str, shards: int) -> int:
-    """Tell the shard of a URL; raises EncodeError for one that no request could be made from."""
+    """Return the shard of a URL; raises EncodeError where it cannot be requested."""
     try:
         host = can_ada.parse(url).hostname
     except ValueError as failure:
-        raise EncodeError(f"no URL, so no shard: {url[:200]!r}") from failure
+        raise EncodeError(f"cannot compute a shard: invalid URL {url[:200]!r}") from failure
     return shard_of_host(host, shards)
 
 
 def key_partition(key: bytes, partitions: int) -> int:
-    """Do what Java clients and aiokafka do with a key: positive murmur2, modulo."""
+    """Return the partition that Java clients and aiokafka choose for a key: positive murmur2, modulo."""
     return (_murmur2(key) & _INT32_MASK) % partitions
 
 
 @lru_cache(maxsize=CACHED_HOSTS)
-def _place(host: str) -> _HostShard:
-    domain = _registrable_domain(_canonical(host))
+def _host_shard(host: str) -> _HostShard:
+    domain = _registrable_domain(_canonical_host(host))
     digest = blake2b(domain.encode(), digest_size=8).digest()
     return _HostShard(domain, int.from_bytes(digest, "big"))
 
 
-def _canonical(host: str) -> str:
-    """Fold what names the same host: case, one trailing dot, Unicode labels, spellings of an IPv6 address."""
+def _canonical_host(host: str) -> str:
+    """Normalize spellings of one host: case, a trailing dot, Unicode labels, forms of an IPv6 address."""
     plain = host
     if ":" in host:
-        plain = _parsed(f"[{host.removeprefix('[').removesuffix(']')}]")
+        plain = _parsed_host(f"[{host.removeprefix('[').removesuffix(']')}]")
     elif not host.isascii():
-        plain = _parsed(host)
+        plain = _parsed_host(host)
     plain = plain.lower().removesuffix(".")
     if not plain:
-        raise EncodeError("an empty host belongs to no shard")
+        raise EncodeError("cannot compute a shard: the host is empty")
     return plain
 
 
-def _parsed(host: str) -> str:
-    """Have the URL parser fold it, so that hosts fold in the same way as in the URLs they come from."""
+def _parsed_host(host: str) -> str:
+    """Normalize a host with the URL parser, so that it equals the host of the URLs it comes from."""
     try:
         return can_ada.parse(f"http://{host}/").hostname
     except ValueError as failure:
-        raise EncodeError(f"no host (without its port): {host[:200]!r}") from failure
+        raise EncodeError(f"invalid host (expected without port): {host[:200]!r}") from failure
 
 
 def _registrable_domain(host: str) -> str:
@@ -104,7 +104,7 @@ def _registrable_domain(host: str) -> str:
 def _public_suffixes() -> PublicSuffixList:
     content = files("strider.contracts").joinpath("data", "public_suffix_list.dat").read_bytes()
     if sha256(content).hexdigest() != SNAPSHOT_SHA256:
-        raise ContractError("data/public_suffix_list.dat is not the pinned snapshot; shards would move")
+        raise ContractError("data/public_suffix_list.dat is not the pinned snapshot: shards would change")
     return PublicSuffixList(content)
 
 
@@ -112,10 +112,19 @@ def _murmur2(key: bytes) -> int:
     whole = len(key) & ~3
     mixed = _MURMUR_SEED ^ len(key)
     for (word,) in struct.iter_unpack("<I", key[:whole]):
-        word = word * _MURMUR_FACTOR & _WORD  # noqa: PLW2901  # the algorithm's own shape
-        word = (word ^ word >> 24) * _MURMUR_FACTOR & _WORD  # noqa: PLW2901  # same
-        mixed = mixed * _MURMUR_FACTOR & _WORD ^ word
+        word = word * _MURMUR_FACTOR & _UINT32_MASK  # noqa: PLW2901  # the algorithm's own shape
+        word = (word ^ word >> 24) * _MURMUR_FACTOR & _UINT32_MASK  # noqa: PLW2901  # same
+        mixed = mixed * _MURMUR_FACTOR & _UINT32_MASK ^ word
     if rest := key[whole:]:
-        mixed = (mixed ^ int.from_bytes(rest, "little")) * _MURMUR_FACTOR & _WORD
-    mixed = (mixed ^ mixed >> 13) * _MURMUR_FACTOR & _WORD
+        mixed = (mixed ^ int.from_bytes(rest, "little")) * _MURMUR_FACTOR & _UINT32_MASK
+    mixed = (mixed ^ mixed >> 13) * _MURMUR_FACTOR & _UINT32_MASK
     return mixed ^ mixed >> 15
+
+
+def host_of_url(url: str) -> bytes | None:
+    """Return the host of a URL as a message key; None for an invalid URL, so that any partition takes it."""
+    try:
+        host = can_ada.parse(url).hostname
+    except ValueError:
+        return None
+    return host.encode() if host else None

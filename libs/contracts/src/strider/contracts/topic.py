@@ -1,7 +1,6 @@
-"""What a topic is: the shape of an entry of the registry.
+"""Model of a topic registry entry: consumers, key, shard and headers of a topic.
 
-The entries themselves are generated from `schemas/topics/*.yaml` into `generated/topics.py`; this
-file only says what an entry knows and how key and partition follow from an event.
+The entries are generated from `schemas/topics/*.yaml` into `generated/topics.py`.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 
 class Event(Protocol):
-    """A generated event class: a frozen dataclass that knows its Avro schema."""
+    """A generated event class: a frozen dataclass with an Avro schema."""
 
     SCHEMA_NAME: ClassVar[str]
-    """File name under `schemas/avro` without its ending, version included: `page-fetched.v1`."""
+    """File name under `schemas/avro` without extension, with version: `page-fetched.v1`."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them."""
+        """Build the event from values as Avro has read them."""
 
 
 E = TypeVar("E")
@@ -30,19 +29,19 @@ E = TypeVar("E")
 
 @dataclass(frozen=True, slots=True)
 class TopicReader:
-    """One way in which a service reads a topic."""
+    """One way in which a service consumes a topic."""
 
     service: str
     group: str | None = None
-    """Its consumer group; None for a read without a group."""
+    """Its consumer group; None where it consumes without a group."""
     mode: str = "group"
     """`group`, or without one: `table` (latest by key, to the end) or `whole` (every instance reads all)."""
     sharded: bool = False
-    """Whether the group's partitions are handed out by shard, together with its other sharded topics."""
+    """Whether the group's partitions are assigned by shard, together with its other sharded topics."""
     gates: str = "none"
     """Whether its lag holds back requests: `release` (all), `shard` (those of that shard) or `none`."""
     initial: str = "earliest"
-    """Where a group without a committed offset begins; `topics apply` writes it."""
+    """Where a group without a committed offset begins; `topics apply` commits it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +53,16 @@ class Topic(Generic[E]):
     schema_name: str
     description: str
     partitioner: str
-    """`key` (Kafka's hash of it), `shard` (see `shard_of`) or `explicit` (the writer names the partition)."""
+    """`key` (Kafka's hash of it), `shard` (see `shard_of`) or `explicit` (the writer chooses the partition).
+    """
     cleanup: str
     """`delete` or `compact`."""
     writers: tuple[str, ...]
     readers: tuple[str, ...]
-    """Names of the services; `read_by` says how they read."""
+    """Names of the services; `read_by` has the details."""
     max_bytes: int
     partitions: int | None = None
-    """A count of its own; None means the number of shards."""
+    """Fixed number of partitions; None means the number of shards."""
     compression: str = "zstd"
     accepts_json: bool = False
     profile: str = "core"
@@ -70,12 +70,12 @@ class Topic(Generic[E]):
     config: Mapping[str, str] = field(default_factory=dict)
     key_of: Callable[[E], bytes | None] = lambda _event: None
     shard_of: Callable[[E, int], int] | None = None
-    """For `shard` partitioned topics: event and number of shards to the shard."""
+    """For topics partitioned by shard: shard of an event, given the number of shards."""
     headers_of: Callable[[E], tuple[tuple[str, bytes], ...]] = lambda _event: ()
     read_by: tuple[TopicReader, ...] = ()
     transactional: bool = False
     """Whether only a shard's owner writes it, in transactions."""
     key_name: str = ""
-    """The key in words, for people: the field, or fields joined by `/`."""
+    """Description of the key for documents: the field, or fields joined by `/`."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """The topic's own headers and what they say; those that every message may carry are not here."""
+    """Headers of this topic with their descriptions; common headers are not included."""

@@ -1,4 +1,4 @@
-"""When a host may be asked, and what it may be told: robots rules, delays, breakers, retry ladders. Pure."""
+"""Politeness: robots.txt, backoff, circuit breakers, retry policies, rate windows. Pure."""
 
 from .backoff import HostBackoff
 from .circuit_breaker import BreakerSignal, CircuitBreaker
@@ -22,24 +22,24 @@ from .robots.robots_txt import MAX_CRAWL_DELAY_SECONDS, MAX_ROBOTS_BYTES, Robots
 from .sensitive_headers import is_sensitive_header
 
 __all__ = [
-    "DB_WRITE",
-    "FETCH",
+    "DB_WRITE_RETRY",
+    "FETCH_RETRY",
     "INFRASTRUCTURE_RETRY",
     "MAX_CRAWL_DELAY_SECONDS",
     "MAX_ROBOTS_BYTES",
-    "REDIS_OP",
+    "REDIS_RETRY",
     "ROBOTS_RETRY",
-    "BackOff",
-    "Breaker",
+    "BreakerSignal",
+    "CircuitBreaker",
+    "HostBackoff",
     "OriginRobots",
-    "RetryLadder",
-    "Robots",
+    "RetryPolicy",
     "RobotsFetchResult",
     "RobotsResponse",
     "RobotsStatus",
-    "Signal",
-    "answer_of",
+    "RobotsTxt",
     "apply_response",
-    "is_personal",
+    "classify_outcome",
+    "is_sensitive_header",
     "product_token",
 ]

@@ -1,9 +1,9 @@
-"""How long is a host left alone that asks for it?
+"""Backoff of a host after 429, 503 and Retry-After.
 
-429, 503 and Retry-After speak of the host, not of the URL. A host that names a time gets that time
-(up to a day); one that does not gets a minute, doubling up to an hour with each further sign; ten
-quiet minutes and it is forgiven. A plain 503 may be one broken page: only a third in a row, with no
-good answer between them, speaks of the host. Values in, values out; no clock, no memory.
+These responses concern the host, not the URL. A host that sends Retry-After gets that time (up to a day);
+another one gets a minute, doubling up to an hour with each further response of this kind; after ten minutes
+without one the count starts again. A plain 503 may be a single broken page: only the third in a row, without
+a success between them, concerns the host. Pure: no clock, no state.
 """
 
 from __future__ import annotations
@@ -15,33 +15,34 @@ from .retry_policy import RandomSource
 
 FIRST_SECONDS: Final = 60.0
 MAX_SECONDS: Final = 3_600.0
-"""Longest wait that we come to by ourselves."""
+"""Maximum backoff without Retry-After."""
 MAX_RETRY_AFTER_SECONDS: Final = 86_400.0
-"""Longest wait that a host may name."""
+"""Maximum Retry-After that is obeyed."""
 RESET_AFTER_QUIET_MS: Final = 600_000
-"""Without another sign for so long after a wait, the next one begins anew."""
+"""After this time without another signal since the last backoff, the count starts again."""
 TRUSTED_RETRY_AFTERS: Final = 3
-"""How often a named time is believed alone; a host that then still says stop has named too short a one."""
+"""Number of Retry-After values in a row that are used alone; later ones are combined with the doubled wait.
+"""
 OVERLOADS_BEFORE_BACKOFF: Final = 3
 JITTER: Final = 0.1
-"""Part of a wait that chance may add, so that many hosts do not come back at once."""
+"""Part of a wait that may be added at random, so that many hosts do not return at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostBackoff:
-    """How a host stands with us."""
+    """Backoff state of a host."""
 
     count: int = 0
-    """Waits in a row."""
+    """Number of backoffs in a row."""
     until_ms: int = 0
-    """No request before; 0 for none."""
+    """No request before this time; 0 for none."""
     reason: str = ""
     seconds: float = 0.0
-    """The latest wait."""
+    """Length of the latest backoff."""
     since_ms: int = 0
-    """First sign since the last good answer; 0 where there was none."""
+    """First signal since the last success; 0 where there was none."""
     overloads: int = 0
-    """Plain 503s in a row."""
+    """Number of plain 503s in a row."""
 
 
 NO_BACKOFF: Final = HostBackoff()
@@ -50,7 +51,7 @@ NO_BACKOFF: Final = HostBackoff()
 def extend_backoff(
     before: HostBackoff, *, now_ms: int, retry_after_seconds: float, reason: str, random: RandomSource
 ) -> HostBackoff:
-    """Leave a host alone, for as long as it says (-1: it does not) or as its signs ask for."""
+    """Extend the backoff, by Retry-After (-1 where there was none) or by the number of signals."""
     is_forgiven = before.count > 0 and now_ms - before.until_ms > RESET_AFTER_QUIET_MS
     count = 1 if is_forgiven else before.count + 1
     if retry_after_seconds >= 0:
@@ -71,19 +72,19 @@ def extend_backoff(
 
 
 def record_overload(before: HostBackoff, now_ms: int) -> HostBackoff:
-    """Note a sign of trouble that asks for no wait yet."""
+    """Record a 503 that does not cause a backoff yet."""
     return replace(before, overloads=before.overloads + 1, since_ms=before.since_ms or now_ms)
 
 
 def record_success(before: HostBackoff) -> HostBackoff:
-    """Note a good answer: the host can be reached. How long the next wait is does not change by it."""
+    """Record a success: the host is reachable. The length of the next backoff stays unchanged."""
     if not before.since_ms and not before.overloads:
         return before
     return replace(before, since_ms=0, overloads=0)
 
 
 def is_overload_limit_reached(before: HostBackoff) -> bool:
-    """Say whether one more plain 503 speaks of the host."""
+    """Whether one more plain 503 causes a backoff of the host."""
     return before.overloads + 1 >= OVERLOADS_BEFORE_BACKOFF
 
 

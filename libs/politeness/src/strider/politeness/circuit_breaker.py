@@ -1,14 +1,14 @@
-"""The circuit breaker of a group: when is a host that fails, or turns us away, left alone altogether?
+"""Circuit breaker of a host group: stop requests to a host that fails or refuses them.
 
     closed ──5 failures, or 5 refusals, in a row──▶ open ──60 s, or 5 min──▶ half-open
       ▲                                               ▲                          │
-      └────────────── 2 good answers ─────────────────┼──────────────────────────┤
+      └───────────────── 2 successes ─────────────────┼──────────────────────────┤
                                                       └── any failure or refusal ┘
 
-Two feeds, one state: failures (nothing, or a 5xx, comes back) and refusals (403, 429). A page that fails
-once more counts only in a row that something else has begun. A good answer
-ends both rows. Half-open, requests go one at a time. What was asked before the state changed says
-nothing of the new one. Values in, values out; no clock, and no notion of what a request was for.
+Two kinds of signals, one state: failures (no response, or a 5xx) and refusals (403, 429). A page that fails
+repeatedly counts only in a row that another failure has begun. A success ends both rows. While half-open,
+requests go one at a time. Responses to requests sent before a change of state do not affect the new state.
+Pure: no clock, and no knowledge of what a request was for.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from strider.contracts.generated.enums import BlockReason, BreakerState
 
 
 class BreakerSignal(StrEnum):
-    """What one answer says to the breaker."""
+    """Effect of one response on the breaker."""
 
     GOOD = "good"
     FAILED = "failed"
-    """Nothing came back, or that the server failed."""
+    """No response, or a server error."""
     FAILED_AGAIN = "failed_again"
-    """That the server failed with a page with which it had failed before."""
+    """A server error of a page that had failed before."""
     REFUSED = "refused"
-    """It came back that we are not wanted."""
+    """The host refused us (403, 429)."""
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerLimits:
-    """When a breaker opens and closes."""
+    """Thresholds and times of a breaker."""
 
     failures: int = 5
-    """In a row, that open it; 0 never does."""
+    """Consecutive failures that open it; 0 never does."""
     open_ms: int = 60_000
     """How long it is open after failures."""
     refusals: int = 5
-    """In a row, that open it; 0 never does."""
+    """Consecutive refusals that open it; 0 never does."""
     refused_ms: int = 300_000
-    """How long it is open after refusals: who turns us away wants longer than who stumbles."""
+    """How long it is open after refusals, which need more time than failures."""
     successes: int = 2
-    """Good answers that close it."""
+    """Successes that close it."""
 
 
 DEFAULT_LIMITS: Final = BreakerLimits()
@@ -54,32 +54,32 @@ DEFAULT_LIMITS: Final = BreakerLimits()
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
-    """How a breaker stands."""
+    """State of a breaker."""
 
     state: BreakerState = BreakerState.CLOSED
     changed_at_ms: int = 0
-    """When it got there; 0 where it was never open."""
+    """When it entered this state; 0 where it was never open."""
     until_ms: int = 0
-    """While it is open: no request before."""
+    """While it is open: no request before this time."""
     reason: str = ""
-    """Which feed opened it; empty while it is closed."""
+    """Which kind of signal opened it; empty while it is closed."""
     failures: int = 0
-    """In a row."""
+    """Consecutive failures."""
     refusals: int = 0
-    """In a row."""
+    """Consecutive refusals."""
     successes: int = 0
-    """Since it is half-open."""
+    """Successes since it is half-open."""
     since_ms: int = 0
-    """First failure or refusal since the last good answer; 0 where there was none."""
+    """First failure or refusal since the last success; 0 where there was none."""
 
     @property
     def is_closed(self) -> bool:
-        """Say whether requests go as they may."""
+        """Whether requests are not restricted."""
         return self.state is BreakerState.CLOSED
 
     @property
     def blocked_until_ms(self) -> int:
-        """Say before when nothing is asked; 0 for no such time."""
+        """Return the time before which no request is allowed; 0 for none."""
         return self.until_ms if self.state is BreakerState.OPEN else 0
 
 
@@ -87,7 +87,7 @@ NEW_BREAKER: Final = CircuitBreaker()
 
 
 def advance_to(before: CircuitBreaker, now_ms: int) -> CircuitBreaker:
-    """Let time pass: an open breaker whose time is over lets a few requests through to see."""
+    """Advance to a time: an open breaker becomes half-open when its time is over."""
     if before.state is BreakerState.OPEN and now_ms >= before.until_ms:
         return replace(
             before, state=BreakerState.HALF_OPEN, changed_at_ms=before.until_ms, until_ms=0, successes=0
@@ -103,7 +103,7 @@ def apply_signal(
     requested_at_ms: int = 0,
     limits: BreakerLimits = DEFAULT_LIMITS,
 ) -> CircuitBreaker:
-    """Take in an answer; `asked_at_ms` is when its request began, 0 where nobody knows."""
+    """Apply the signal of a response whose request began at `requested_at_ms` (0: unknown)."""
     breaker = advance_to(before, now_ms)
     if requested_at_ms and requested_at_ms < breaker.changed_at_ms:
         return breaker
@@ -116,31 +116,32 @@ def _on_success(breaker: CircuitBreaker, _now_ms: int, _limits: BreakerLimits) -
     return replace(breaker, failures=0, refusals=0, since_ms=0)
 
 
-def _failed(breaker: CircuitBreaker, now_ms: int, limits: BreakerLimits) -> CircuitBreaker:
+def _on_failure(breaker: CircuitBreaker, now_ms: int, limits: BreakerLimits) -> CircuitBreaker:
     failures = breaker.failures + 1
     counted = replace(breaker, failures=failures, since_ms=breaker.since_ms or now_ms)
     if not 0 < limits.failures <= failures:
         return counted
-    return _opened(counted, now_ms, limits.open_ms, BlockReason.BREAKER)
+    return _open(counted, now_ms, limits.open_ms, BlockReason.BREAKER)
 
 
 def _on_repeated_failure(breaker: CircuitBreaker, now_ms: int, limits: BreakerLimits) -> CircuitBreaker:
-    """Count it where nothing good has come since something else failed.
+    """Count it only where something else has failed since the last success.
 
-    Tries of a few bad pages gather between the good ones: a row of them says nothing of a host that answers.
+    Retries of a few bad pages accumulate between successes: several in a row say nothing about a host that
+    responds.
     """
-    return _failed(breaker, now_ms, limits) if breaker.since_ms else breaker
+    return _on_failure(breaker, now_ms, limits) if breaker.since_ms else breaker
 
 
-def _refused(breaker: CircuitBreaker, now_ms: int, limits: BreakerLimits) -> CircuitBreaker:
+def _on_refusal(breaker: CircuitBreaker, now_ms: int, limits: BreakerLimits) -> CircuitBreaker:
     refusals = breaker.refusals + 1
     counted = replace(breaker, refusals=refusals, since_ms=breaker.since_ms or now_ms)
     if not 0 < limits.refusals <= refusals:
         return counted
-    return _opened(counted, now_ms, limits.refused_ms, BlockReason.FORBIDDEN)
+    return _open(counted, now_ms, limits.refused_ms, BlockReason.FORBIDDEN)
 
 
-def _answered(breaker: CircuitBreaker, now_ms: int, limits: BreakerLimits) -> CircuitBreaker:
+def _on_half_open_success(breaker: CircuitBreaker, now_ms: int, limits: BreakerLimits) -> CircuitBreaker:
     successes = breaker.successes + 1
     if successes < limits.successes:
         return replace(breaker, successes=successes, since_ms=0)
@@ -149,15 +150,15 @@ def _answered(breaker: CircuitBreaker, now_ms: int, limits: BreakerLimits) -> Ci
 
 def _on_half_open_failure(breaker: CircuitBreaker, now_ms: int, limits: BreakerLimits) -> CircuitBreaker:
     counted = replace(breaker, failures=breaker.failures + 1, since_ms=breaker.since_ms or now_ms)
-    return _opened(counted, now_ms, limits.open_ms, BlockReason.BREAKER)
+    return _open(counted, now_ms, limits.open_ms, BlockReason.BREAKER)
 
 
 def _on_half_open_refusal(breaker: CircuitBreaker, now_ms: int, limits: BreakerLimits) -> CircuitBreaker:
     counted = replace(breaker, refusals=breaker.refusals + 1, since_ms=breaker.since_ms or now_ms)
-    return _opened(counted, now_ms, limits.refused_ms, BlockReason.FORBIDDEN)
+    return _open(counted, now_ms, limits.refused_ms, BlockReason.FORBIDDEN)
 
 
-def _opened(breaker: CircuitBreaker, now_ms: int, wait_ms: int, reason: BlockReason) -> CircuitBreaker:
+def _open(breaker: CircuitBreaker, now_ms: int, wait_ms: int, reason: BlockReason) -> CircuitBreaker:
     return replace(
         breaker,
         state=BreakerState.OPEN,
@@ -169,7 +170,7 @@ def _opened(breaker: CircuitBreaker, now_ms: int, wait_ms: int, reason: BlockRea
 
 
 def _unchanged(breaker: CircuitBreaker, _now_ms: int, _limits: BreakerLimits) -> CircuitBreaker:
-    """Nothing is asked while it is open, so this was asked before."""
+    """Return the breaker unchanged: requests are not sent while it is open, so this one was sent before."""
     return breaker
 
 
@@ -177,14 +178,14 @@ BreakerStep = Callable[[CircuitBreaker, int, BreakerLimits], CircuitBreaker]
 
 _TRANSITIONS: Final[Mapping[tuple[BreakerState, BreakerSignal], BreakerStep]] = {
     (BreakerState.CLOSED, BreakerSignal.GOOD): _on_success,
-    (BreakerState.CLOSED, BreakerSignal.FAILED): _failed,
+    (BreakerState.CLOSED, BreakerSignal.FAILED): _on_failure,
     (BreakerState.CLOSED, BreakerSignal.FAILED_AGAIN): _on_repeated_failure,
-    (BreakerState.CLOSED, BreakerSignal.REFUSED): _refused,
+    (BreakerState.CLOSED, BreakerSignal.REFUSED): _on_refusal,
     (BreakerState.OPEN, BreakerSignal.GOOD): _unchanged,
     (BreakerState.OPEN, BreakerSignal.FAILED): _unchanged,
     (BreakerState.OPEN, BreakerSignal.FAILED_AGAIN): _unchanged,
     (BreakerState.OPEN, BreakerSignal.REFUSED): _unchanged,
-    (BreakerState.HALF_OPEN, BreakerSignal.GOOD): _answered,
+    (BreakerState.HALF_OPEN, BreakerSignal.GOOD): _on_half_open_success,
     (BreakerState.HALF_OPEN, BreakerSignal.FAILED): _on_half_open_failure,
     (BreakerState.HALF_OPEN, BreakerSignal.FAILED_AGAIN): _on_half_open_failure,
     (BreakerState.HALF_OPEN, BreakerSignal.REFUSED): _on_half_open_refusal,

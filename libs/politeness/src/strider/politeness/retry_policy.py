@@ -1,7 +1,7 @@
-"""How often is something tried again, and how long is waited before?
+"""Retry policies: number of retries, and the wait before each.
 
-A ladder is a value: the attempt's number and chance go in, seconds come out. It sleeps nowhere and
-does not know what is tried; `strider.runtime.retry` climbs it.
+A policy is a value: it takes the number of the attempt and a source of randomness, and returns seconds. It
+does not sleep and does not know what is retried; `strider.runtime.retry` executes it.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ from typing import Final, Protocol
 
 
 class RandomSource(Protocol):
-    """Where jitter comes from."""
+    """Source of randomness for jitter."""
 
     def uniform(self, low: float, high: float) -> float:
-        """Give any number between the two."""
+        """Return a random number between the two."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Waits between attempts: each `factor` times the one before, up to a cap, plus jitter."""
+    """Exponential waits between attempts: each `factor` times the previous one, up to a cap, plus jitter."""
 
     retries: float
-    """How many times it is tried again after the first attempt fails: one named wait before each."""
+    """Number of retries after the first attempt fails, with one wait before each."""
     first_seconds: float
     factor: float
     cap_seconds: float
     jitter_seconds: float
-    """Most that chance adds. Never more than the wait itself, so that a ladder fits its deadline."""
+    """Maximum random addition; never more than the wait itself, so that all retries fit the deadline."""
     deadline_seconds: float
-    """From the first attempt to the last answer."""
+    """From the first attempt to the last response."""
 
     def __post_init__(self) -> None:
-        """Refuse what would never wait, or wait backwards."""
+        """Refuse values that would never wait, or wait a negative time."""
         if self.retries < 0 or self.first_seconds <= 0 or self.factor < 1 or self.jitter_seconds < 0:
-            raise ValueError(f"no ladder: {self}")
+            raise ValueError(f"invalid retry policy: {self}")
         if self.cap_seconds < self.first_seconds or self.deadline_seconds <= 0:
-            raise ValueError(f"no ladder: {self}")
+            raise ValueError(f"invalid retry policy: {self}")
 
     def wait_seconds(self, attempt: int, random: RandomSource) -> float | None:
-        """Give the wait after the attempt of this number (1 is the first) failed; None: it was the last."""
+        """Return the wait after a failed attempt (1 is the first), or None where no retry is left."""
         if attempt > self.retries:
             return None
         wait = self._base_seconds(attempt)
@@ -48,19 +48,19 @@ class RetryPolicy:
 
     def _base_seconds(self, attempt: int) -> float:
         try:
-            # float: a whole number would grow without bound on the endless ladder, instead of overflowing.
+            # float: an integer would grow without bound in an endless policy, instead of overflowing.
             return min(self.cap_seconds, self.first_seconds * float(self.factor) ** (attempt - 1))
-        except OverflowError:  # the endless ladder, after a thousand rungs
+        except OverflowError:  # an endless policy, after about a thousand attempts
             return self.cap_seconds
 
 
 JITTER_SECONDS: Final = 0.5
-"""Enough to part callers that failed together."""
+"""Enough to spread callers that failed together."""
 
 FETCH_RETRY: Final = RetryPolicy(
     retries=3, first_seconds=1, factor=2, cap_seconds=4, jitter_seconds=JITTER_SECONDS, deadline_seconds=30
 )
-"""1, 2, 4 s. The scheduler decides by it, never below the group's delay; the deadline is one fetch's."""
+"""1, 2, 4 s. The scheduler applies it, never below the group's delay; the deadline is that of one fetch."""
 
 ROBOTS_RETRY: Final = RetryPolicy(
     retries=2, first_seconds=2, factor=2, cap_seconds=4, jitter_seconds=JITTER_SECONDS, deadline_seconds=10
@@ -70,7 +70,7 @@ ROBOTS_RETRY: Final = RetryPolicy(
 DB_WRITE_RETRY: Final = RetryPolicy(
     retries=3, first_seconds=0.1, factor=2, cap_seconds=0.4, jitter_seconds=JITTER_SECONDS, deadline_seconds=5
 )
-"""100, 200, 400 ms; then the consumer pauses and INFRASTRUCTURE takes over."""
+"""100, 200, 400 ms; then the consumer pauses and INFRASTRUCTURE_RETRY applies."""
 
 REDIS_RETRY: Final = RetryPolicy(
     retries=3, first_seconds=0.1, factor=1, cap_seconds=0.1, jitter_seconds=JITTER_SECONDS, deadline_seconds=1
@@ -85,4 +85,4 @@ INFRASTRUCTURE_RETRY: Final = RetryPolicy(
     jitter_seconds=JITTER_SECONDS,
     deadline_seconds=inf,
 )
-"""For ever: what waits for a broker or a database must go on by itself when it comes back."""
+"""Endless: consumers that wait for a broker or a database continue by themselves when it returns."""

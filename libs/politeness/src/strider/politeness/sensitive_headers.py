@@ -1,7 +1,7 @@
-"""Which of a run's headers are meant for the sites that it is about, and for nobody else?
+"""Detect request headers that may only be sent to the sites of the crawl itself.
 
-`Authorization` and `Cookie`, and whatever by its name is a key, a token or a session: services have many
-names for such. One that is withheld for nothing costs a foreign page little; one that is given away is lost.
+These are `Authorization`, `Cookie`, and all headers whose name suggests a key, token or session. Withholding
+one needlessly costs a foreign page little; leaking one cannot be undone.
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ _SENSITIVE_NAME: Final = re.compile(
 
 
 def is_sensitive_header(name: str) -> bool:
-    """Judge a header by its name."""
+    """Whether a header is sensitive, judged by its name."""
     return _SENSITIVE_NAME.search(name) is not None

@@ -1,4 +1,4 @@
-"""Parsers for single sites: what they are, how they are found, and one for Amazon's product pages."""
+"""Site parsers: base class, discovery, selection of versions, and a parser for Amazon."""
 
 from .base import ATTRIBUTES, FoundTexts, Select, SiteParser, find_declaration_errors
 from .discovery import ENTRY_POINT_GROUP, InstalledParsers, load_installed_parsers
@@ -7,13 +7,13 @@ from .version_selection import InvalidParserChoice, SelectedParsers, select_pars
 __all__ = [
     "ATTRIBUTES",
     "ENTRY_POINT_GROUP",
-    "BadChoice",
-    "FoundParsers",
     "FoundTexts",
+    "InstalledParsers",
+    "InvalidParserChoice",
     "Select",
+    "SelectedParsers",
     "SiteParser",
-    "SiteParsers",
-    "choose_parsers",
-    "faults_of",
-    "find_parsers",
+    "find_declaration_errors",
+    "load_installed_parsers",
+    "select_parsers",
 ]

@@ -1,7 +1,7 @@
-"""Product pages of Amazon's shops: the example of a site parser, and of use as it is.
+"""Parser of Amazon product pages; also the example of a site parser.
 
-Decides where things stand on a page. Its prices are shown in many boxes of one make; the one that counts is
-named by the box that the page has for buying.
+Decides where the attributes of a product are on a page. Prices occur in many boxes of the same markup; the
+one that counts is in the box for buying.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARKS: Final = str.maketrans("", "", "\u200e\u200f")
 
 
 class Amazon(SiteParser):
-    """Reads what the page for one ASIN says."""
+    """Parser of the page of one ASIN."""
 
     name = "amazon"
     version = "1.0"
@@ -72,25 +72,25 @@ class Amazon(SiteParser):
     }
 
     def refine(self, found: FoundTexts, url: str) -> FoundTexts:
-        """Put the ASIN, the brand, the pictures and the details in their places."""
-        said = {name: [_bare(text) for text in texts] for name, texts in found.items()}
-        asin = said.pop("asin", []) or ([match[1]] if (match := _ASIN.search(url)) else [])
-        can_buy = said.pop("can_buy", [])
-        if can_buy and "availability" not in said:
-            said["availability"] = ["in stock"]
-        said["brand"] = [_BYLINE.sub("", text) for text in said.get("brand", ())]
-        further = [said.pop(name, []) for name in ("landing_images", "small_images")]
-        pictures = [*said.get("image_urls", ()), *(url for urls in further for url in urls)]
-        said["image_urls"] = list(
+        """Normalize the ASIN, the brand, the images and the details."""
+        texts_by_name = {name: [_bare(text) for text in texts] for name, texts in found.items()}
+        asin = texts_by_name.pop("asin", []) or ([match[1]] if (match := _ASIN.search(url)) else [])
+        can_buy = texts_by_name.pop("can_buy", [])
+        if can_buy and "availability" not in texts_by_name:
+            texts_by_name["availability"] = ["in stock"]
+        texts_by_name["brand"] = [_BYLINE.sub("", text) for text in texts_by_name.get("brand", ())]
+        further = [texts_by_name.pop(name, []) for name in ("landing_images", "small_images")]
+        pictures = [*texts_by_name.get("image_urls", ()), *(url for urls in further for url in urls)]
+        texts_by_name["image_urls"] = list(
             dict.fromkeys(_SIZE.sub("", one) for one in pictures if one.startswith("http"))
         )
-        names, values = said.pop("detail_names", []), said.pop("detail_values", [])
+        names, values = texts_by_name.pop("detail_names", []), texts_by_name.pop("detail_values", [])
         details = {name.strip(" :").lower(): value for name, value in zip(names, values, strict=False)}
         for attribute, name in (("mpn", "item model number"), ("gtin", "isbn-13"), ("gtin", "upc")):
             if name in details:
-                said.setdefault(attribute, [details[name]])
-        said["details"] = [f"{name}: {value}" for name, value in details.items()]
-        return {"sku": asin, **{name: texts for name, texts in said.items() if any(texts)}}
+                texts_by_name.setdefault(attribute, [details[name]])
+        texts_by_name["details"] = [f"{name}: {value}" for name, value in details.items()]
+        return {"sku": asin, **{name: texts for name, texts in texts_by_name.items() if any(texts)}}
 
 
 def _bare(text: str) -> str:

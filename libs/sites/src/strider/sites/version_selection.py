@@ -1,7 +1,7 @@
-"""Which parser reads a page?
+"""Select the versions of site parsers, and the parser of a page.
 
-Of a name's versions the newest, unless a version is named: a new one can so run in the shadow before it is
-switched on. Of several parsers for one host the one with the longest domain, the most exact one.
+Of each name the newest version is selected, unless another one is named: so a new version can be tried before
+it is enabled. Of several parsers for one host, the one with the longest domain is used.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from .discovery import version_key
 
 
 class InvalidParserChoice(ValueError):
-    """A choice that names what there is not; the message is one line."""
+    """A selection that names an unknown parser or version; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedParsers:
-    """The parsers that were chosen, by domain."""
+    """The selected parsers by domain."""
 
     by_domain: Mapping[str, tuple[SiteParser, ...]] = field(default_factory=dict)
 
     def parser_for(self, url: str) -> SiteParser | None:
-        """Give the parser of a page; None where it is left to the general one."""
+        """Return the parser of a page; None for the general one."""
         if not self.by_domain:
             return None
         labels = host_of(url).split(".")
@@ -40,16 +40,16 @@ class SelectedParsers:
 
 
 def select_parsers(parsers: Iterable[SiteParser], wanted: str = "") -> SelectedParsers:
-    """Choose by a list such as `amazon=1.2, other=off`; whoever is not named comes in the newest version."""
-    said = dict(_parse_choices(wanted))
+    """Select by a list such as `amazon=1.2, other=off`; unlisted parsers get their newest version."""
+    choices = dict(_parse_choices(wanted))
     by_name: dict[str, list[SiteParser]] = {}
     for parser in parsers:
         by_name.setdefault(parser.name, []).append(parser)
-    if unknown := set(said) - set(by_name):
-        raise InvalidParserChoice(f"no site parser is called {min(unknown)!r}")
+    if unknown := set(choices) - set(by_name):
+        raise InvalidParserChoice(f"no site parser is named {min(unknown)!r}")
     by_domain: dict[str, tuple[SiteParser, ...]] = {}
     for name, versions in by_name.items():
-        if (chosen := _chosen(name, versions, said.get(name, ""))) is not None:
+        if (chosen := _select_version(name, versions, choices.get(name, ""))) is not None:
             for domain in chosen.domains:
                 by_domain[domain] = (*by_domain.get(domain, ()), chosen)
     return SelectedParsers(by_domain)
@@ -59,11 +59,11 @@ def _parse_choices(wanted: str) -> Iterable[tuple[str, str]]:
     for part in filter(None, (part.strip() for part in wanted.split(","))):
         name, sign, version = (piece.strip() for piece in part.partition("="))
         if not sign or not version:
-            raise InvalidParserChoice(f"{part!r} is no choice: wanted is name=version or name=off")
+            raise InvalidParserChoice(f"{part!r} is invalid: expected name=version or name=off")
         yield name, version
 
 
-def _chosen(name: str, versions: list[SiteParser], wanted: str) -> SiteParser | None:
+def _select_version(name: str, versions: list[SiteParser], wanted: str) -> SiteParser | None:
     if wanted == "off":
         return None
     if not wanted:
@@ -71,6 +71,6 @@ def _chosen(name: str, versions: list[SiteParser], wanted: str) -> SiteParser | 
     found = next((one for one in versions if one.version == wanted), None)
     if found is None:
         raise InvalidParserChoice(
-            f"there is no version {wanted} of {name}, only {', '.join(v.version for v in versions)}"
+            f"{name} has no version {wanted}, only {', '.join(v.version for v in versions)}"
         )
     return found

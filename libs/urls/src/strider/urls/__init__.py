@@ -1,9 +1,11 @@
-"""What a URL is: as found, its key, its origin, its scope. Pure."""
+"""URL handling: wire form, key, host and origin, scope, address classes. Pure."""
+
+from strider.contracts.partitioning import registrable_domain
 
 from .addresses import CLOUD_METADATA, HOST_NAME, PRIVATE, PUBLIC, address_kind, address_refusal, host_kind
 from .display import escape_unstorable
 from .file_types import file_extension, file_kind
-from .hosts import domain_of, host_of, origin_of, registrable_domain
+from .hosts import domain_of, host_of, origin_of
 from .links import ResolvedLinks, resolve_links
 from .patterns import InvalidPattern, UrlPatterns, compile_patterns
 from .refusals import REFUSAL_DETAILS, REFUSAL_REASONS, RefusedUrl
@@ -13,24 +15,24 @@ from .wire_url import MAX_URL_BYTES, to_wire_url
 
 __all__ = [
     "CLOUD_METADATA",
-    "DETAILS",
-    "KEY_RULES",
+    "DEFAULT_KEY_RULES",
+    "HOST_NAME",
     "MAX_URL_BYTES",
-    "NAME",
     "PRIVATE",
     "PUBLIC",
+    "REFUSAL_DETAILS",
     "REFUSAL_REASONS",
     "SCOPE_KINDS",
     "SCOPE_REASONS",
-    "BadPattern",
     "CrawlScope",
-    "KeyRules",
-    "Links",
-    "Patterns",
+    "InvalidPattern",
     "RefusedUrl",
+    "ResolvedLinks",
+    "UrlKeyRules",
+    "UrlPatterns",
     "address_kind",
     "address_refusal",
-    "as_found",
+    "build_scope",
     "compile_patterns",
     "domain_of",
     "escape_unstorable",
@@ -41,8 +43,8 @@ __all__ = [
     "origin_of",
     "registrable_domain",
     "resolve_links",
-    "scope_of",
     "seen_fingerprint",
+    "to_wire_url",
     "url_hash",
     "url_key_of",
     "url_key_of_text",

@@ -1,14 +1,14 @@
-"""How a text that is no URL is told: whatever is in it, so that it can be stored and found again.
+"""Escape texts that are not URLs, so that they can be stored, shown and found again.
 
-Tables and terminals carry no NUL and no half of a surrogate pair. Putting one sign for all of them
-would make texts the same that are not, so each is written as JSON writes it.
+Tables and terminals cannot hold NUL or lone surrogates. Replacing all of them by one character would make
+different texts equal, so each is written as its JSON escape.
 """
 
 from __future__ import annotations
 
 
 def escape_unstorable(text: str) -> str:
-    r"""Give a text as it can be stored everywhere: `\u0000` and `\ud800` for what cannot."""
+    r"""Return a text with `\u0000` and lone surrogates such as `\ud800` written as JSON escapes."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\\u0000").encode("utf-8", "backslashreplace").decode()

@@ -1,7 +1,7 @@
-"""What a URL's ending says about what it leads to, before anything is fetched.
+"""Kind of file that a URL probably leads to, by its file extension.
 
-An ending is a hint and no more: a server may send anything. So what is unknown is a page, and the
-one thing decided here is which links are not worth a request.
+An extension is only a hint: a server may send anything. So an unknown extension means a page, and all that is
+decided here is which links are not worth a request.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EXTENSIONS: Final = {
     "data": "avro csv db dat geojson json jsonl kml kmz log ndjson parquet pb sql sqlite tsv yaml yml",
     "feed": "atom rdf rss xml",
 }
-"""Kind → endings. `com` is a program here because it is looked for in the path, never in the host."""
+"""Kind → extensions. `com` means a program here because it is looked up in the path, never in the host."""
 
 FILE_KINDS: Final = (PAGE_KIND, *_EXTENSIONS)
 
@@ -35,12 +35,12 @@ _MAX_EXTENSION_CHARACTERS: Final = max(map(len, _KIND_OF))
 
 
 def file_extension(url: str) -> str:
-    """Give the lower-case ending of the path's last part, without its dot; empty where there is none."""
+    """Return the lower-case extension of the path's last segment, without its dot, or an empty text."""
     path = url[path_start(url) :].partition("?")[0]
     name, dot, last = path.rpartition("/")[2].rpartition(".")
     return last.lower() if dot and name and len(last) <= _MAX_EXTENSION_CHARACTERS and last.isalnum() else ""
 
 
 def file_kind(url: str) -> str:
-    """Say what a URL as found probably leads to: one of KINDS."""
+    """Return the kind of file that a wire URL probably leads to: one of FILE_KINDS."""
     return _KIND_OF.get(file_extension(url), PAGE_KIND)

@@ -1,7 +1,7 @@
-"""Who a URL as found belongs to: its host, its origin, its registrable domain.
+"""Host, origin and registrable domain of a wire URL.
 
-Works on the text, without parsing again: these are asked for every link. What is not a URL as
-found must go through `as_found` first.
+Works on the text without parsing again, because these are needed for every link. Other texts must go through
+`to_wire_url` first.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ from strider.contracts.partitioning import registrable_domain
 from .url_key import key_authority
 from .wire_url import authority_host, path_start
 
-__all__ = ["domain_of", "host_of", "origin_of", "registrable_domain"]
-
 
 def host_of(url: str) -> str:
-    """Give the host without port and last dot: what politeness is about, where not set otherwise."""
+    """Return the host without port and trailing dot: the unit of politeness by default."""
     return authority_host(url[: path_start(url)])
 
 
 def origin_of(url: str) -> str:
-    """Give scheme, host and port: what one robots.txt speaks for."""
+    """Return scheme, host and port: the unit that one robots.txt is valid for."""
     return key_authority(url[: path_start(url)])
 
 
 def domain_of(url: str) -> str:
-    """Give the registrable domain of a URL; an address or a single label is its own."""
+    """Return the registrable domain of a URL; an address or a single label is its own domain."""
     return registrable_domain(host_of(url))

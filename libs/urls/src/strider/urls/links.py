@@ -1,9 +1,9 @@
-"""All links of a page at once: each one as found, its key, its host, or the word for why not.
+"""Resolve all links of a page at once: wire URL, key and host of each, or the reason of refusal.
 
-The same answers as `as_found` and `key_of` give one by one (a test holds them together), at about
-a microsecond a link: the base is parsed once, what depends on the authority or on a parameter's
-name is decided once for each, and what the parser would not change, or is its own key, is recognised
-by one glance.
+The results equal those of `to_wire_url` and `url_key_of` for each link (a test compares them), at about a
+microsecond a link: the base is parsed once, results that depend only on the authority or on a parameter name
+are cached, and URLs that the parser would not change, or that are their own key, are recognized by one
+regular expression.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ from .wire_url import (
 )
 
 _NOT_PLAIN: Final = re.compile("[?" + re.escape(NOT_ALLOWED) + "]").search
-"""Finds what may make a URL as found differ from its key."""
+"""Finds characters that may make a wire URL differ from its key."""
 
 _IS_CANONICAL_REST: Final = re.compile(r"/(?!/)[A-Za-z0-9/_~.,;:@!$*()+=&?-]*\Z").match
-"""Finds path and query that the parser would give back as they are, but for dot segments."""
+"""Matches path and query that the parser would return unchanged, except for dot segments."""
 
 MAX_PLAIN_CHARACTERS: Final = 1024
 
 _PLAIN: Final = r"/(?!/)[A-Za-z0-9/_~.,;:@!$*()+=&-]{0,1023}+(?<!/)"
 
 _PLAIN_PATH: Final = re.compile(_PLAIN).fullmatch
-"""Finds a path that is its own key, but for dot segments: what most links are."""
+"""Matches a path that is its own key, except for dot segments; most links are such paths."""
 
 _PLAIN_PATHS: Final = re.compile(f"(?:{_PLAIN}\\n)*+").fullmatch
-"""The same for all links of a page, a line each; the first one that is none ends the look."""
+"""Matches all links of a page at once, one per line, when all are plain paths."""
 
 CACHED_AUTHORITIES: Final = 8192
-"""About 3 MB when full. Pages of a site link to the same hosts, page after page."""
+"""About 3 MB when full. Pages of a site link to the same hosts again and again."""
 
 CACHED_NAMES: Final = 2048
-"""Names of parameters; a few dozen make up nearly all there are."""
+"""Names of parameters; a few dozen make up nearly all that occur."""
 
 CACHED_LINKS: Final = 16_384
-"""About 6 MB when full; then all are forgotten. Most links of a site stand on each of its pages."""
+"""About 6 MB when full; then it is cleared. Most links of a site occur on each of its pages."""
 
 _ABSOLUTE: Final = ("http://", "https://")
 
@@ -74,7 +74,7 @@ _TRACKING: Final = 2
 
 
 class ResolvedLinks(NamedTuple):
-    """Parallel lists, as long as the list of hrefs: a refused one has a reason and empty texts."""
+    """Parallel lists, as long as the list of hrefs; a refused link has a reason and empty texts."""
 
     urls: list[str]
     keys: list[str]
@@ -96,7 +96,7 @@ class _Authority(NamedTuple):
     key: str
     refused: _Link | None
     is_plain: bool
-    """Good, and in the key as it stands in the URL."""
+    """Valid, and spelled in the key as in the URL."""
 
 
 def resolve_links(
@@ -106,21 +106,20 @@ def resolve_links(
     allow_private: bool | None = False,
     rules: UrlKeyRules = DEFAULT_KEY_RULES,
 ) -> ResolvedLinks:
-    """Resolve what a page links to; with a base that is none, the absolute links remain.
+    """Resolve the links of a page; with an invalid base only the absolute links remain.
 
-    With None for `allow_private` all addresses are let pass, for somebody else to judge and to tell.
-
-    Without a base (None) the links are URLs as found, from an event: the parser then sees each
-    authority once, which spares half the time.
+    With None for `allow_private` all addresses pass, for the caller to judge and report. Without a base
+    (None) the links are wire URLs from an event: then the parser sees each authority once, which halves the
+    time.
     """
-    looker = _Looker(base, allow_private=allow_private, rules=rules)
-    origin, hosts = looker.origin, looker.plain_hosts
+    resolver = _LinkResolver(base, allow_private=allow_private, rules=rules)
+    origin, hosts = resolver.origin, resolver.plain_hosts
     home = hosts.get(origin)
     hrefs = list(hrefs)
     if not hrefs or (home is not None and _are_plain_paths(hrefs)):
         urls, empty = [origin + href for href in hrefs], [""] * len(hrefs)
         return ResolvedLinks(urls, urls, [home or ""] * len(hrefs), empty, empty)
-    met = _met(allow_private, rules)
+    met = _resolved_absolute_links(allow_private, rules)
     found: list[_Link] = []
     for href in hrefs:
         if home is not None and _PLAIN_PATH(href) and "/." not in href:
@@ -129,9 +128,9 @@ def resolve_links(
             continue
         link = met.get(href)
         if link is None:
-            link = looker.read(href)
+            link = resolver.resolve(href)
             home = home or hosts.get(origin)
-            # What an event carries is not read as closely, so others do not take over the answers.
+            # Links from events are resolved less strictly, so their results are not shared.
             if base is not None and href.startswith(_ABSOLUTE) and len(href) <= MAX_PLAIN_CHARACTERS:
                 if len(met) >= CACHED_LINKS:
                     met.clear()
@@ -141,16 +140,16 @@ def resolve_links(
 
 
 def _are_plain_paths(hrefs: list[str]) -> bool:
-    """Tell by one look whether all links are plain paths, as those of many a site are."""
+    """Whether all links are plain paths, as on many sites."""
     lines = "\n".join([*hrefs, ""])
     is_a_line_each = lines.count("\n") == len(hrefs)
     return is_a_line_each and "/." not in lines and _PLAIN_PATHS(lines) is not None
 
 
-class _Looker:
-    """Looks closer at a URL, and remembers what it learns of authorities."""
+class _LinkResolver:
+    """Resolver of links to one base, with cached results by authority."""
 
-    __slots__ = ("_allow_private", "_drop_slash", "_is_found", "_resolve", "origin", "plain_hosts")
+    __slots__ = ("_allow_private", "_drop_slash", "_is_wire_form", "_resolve", "origin", "plain_hosts")
 
     def __init__(self, base: str | None, *, allow_private: bool | None, rules: UrlKeyRules) -> None:
         self._resolve = url_resolver(base)
@@ -159,7 +158,7 @@ class _Looker:
         self._drop_slash = rules.drop_trailing_slash
         self.plain_hosts = _plain_hosts(allow_private)
         self.origin = "" if base is None else self._read_origin()
-        """What goes before a path of the base's own host; nothing where there is no base."""
+        """Prefix of paths on the base's own host; empty without a base."""
 
     def _read_origin(self) -> str:
         try:
@@ -167,8 +166,8 @@ class _Looker:
         except ValueError:
             return ""
 
-    def read(self, href: str) -> _Link:  # noqa: PLR0911  # every call within would cost a twentieth of it
-        """Read one link."""
+    def resolve(self, href: str) -> _Link:  # noqa: PLR0911  # every call within would cost a twentieth of it
+        """Resolve one link."""
         hosts = self.plain_hosts
         url = self.origin + href if self.origin and href[:1] == "/" else href
         start = url.find("/", 8)
@@ -185,24 +184,24 @@ class _Looker:
             start = url.find("/", 8)
             host = hosts.get(url[:start])
         if host is None or "/." in url or len(url) > MAX_URL_BYTES:
-            return self.look(url)
+            return self.resolve_fully(url)
         if (mark := _NOT_PLAIN(url, start)) or url[-2:] == "//":
             if has_unnormalized_escapes(url, mark.start() if mark else start):
-                return self.look(url)
+                return self.resolve_fully(url)
             return (*self.resolve_query(url, start), host, "", "")
         if url[-1] == "/" and self._drop_slash and len(url) > start + 1:
             return url, url[:-1], host, "", ""
         return url, url, host, "", ""
 
-    def look(self, url: str) -> _Link:
-        """Do for one URL in WHATWG form what `as_found` and `key_of` do."""
+    def resolve_fully(self, url: str) -> _Link:
+        """Return for one URL in WHATWG form what `to_wire_url` and `url_key_of` return."""
         if not url.startswith(("http://", "https://")):
             return _refused(REFUSED_SCHEME, scheme_detail(url.partition(":")[0]))
         url = strip_wire_url(url)
         if len(url) > MAX_URL_BYTES:
             return _refused(TOO_LONG)
         start = url.index("/", 8)
-        authority = _judged(url[:start], self._allow_private)
+        authority = _checked_authority(url[:start], self._allow_private)
         if authority.refused:
             return authority.refused
         if authority.is_plain:
@@ -213,7 +212,7 @@ class _Looker:
         return url, authority.key + rest, authority.host, "", ""
 
     def resolve_query(self, url: str, start: int) -> tuple[str, str]:
-        """Give URL and key where host and escapes need no look: mostly there is only a query."""
+        """Return wire URL and key where host and escapes are known to be normal, mostly for a query."""
         address, mark, query = url.partition("?")
         key = address.rstrip("/") if self._drop_slash and address[-1] == "/" else address
         if len(key) == start:
@@ -227,7 +226,7 @@ class _Looker:
 
     @staticmethod
     def _split_query(query: str) -> tuple[str, str]:
-        """Give the query as found and in the key."""
+        """Return the query as in the wire URL and as in the key."""
         pieces = query.split("&")
         keyed = []
         is_tracked = False
@@ -249,19 +248,21 @@ class _Looker:
 
 
 @lru_cache(maxsize=6)
-def _met(allow_private: bool | None, rules: UrlKeyRules) -> dict[str, _Link]:  # noqa: ARG001  # one for each answer
-    """Keep what absolute links have turned out to be: no base changes that."""
+def _resolved_absolute_links(allow_private: bool | None, rules: UrlKeyRules) -> dict[str, _Link]:  # noqa: ARG001  # one for each answer
+    """Return the cache of resolved absolute links, which no base changes."""
     return {}
 
 
 @lru_cache(maxsize=3)
 def _plain_hosts(allow_private: bool | None) -> dict[str, str]:  # noqa: ARG001  # one for each answer
-    """Keep authority and host, where the authority is good and stands in the key as it is."""
+    """Return the cache of hosts by authority, for valid authorities that are spelled in the key as in the
+    URL.
+    """
     return {}
 
 
 @lru_cache(maxsize=CACHED_AUTHORITIES)
-def _judged(authority: str, allow_private: bool | None) -> _Authority:
+def _checked_authority(authority: str, allow_private: bool | None) -> _Authority:
     host = authority_host(authority)
     refused = None
     if not is_host_possible(host):

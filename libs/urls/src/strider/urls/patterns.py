@@ -1,8 +1,7 @@
-"""Patterns by which people say which URLs they want.
+"""Include and exclude patterns of URLs: globs, or regular expressions with `re:`.
 
-A glob by default, `re:` for an expression. Both run on RE2, whose time is linear in the URL's
-length whatever the pattern says; so nobody can stop a crawl with one. What RE2 does not know
-(look-around, back-references) is refused when the pattern is read, with its own sentence.
+Both run on RE2, whose time is linear in the length of the URL, so no pattern can stall a crawl. Syntax that
+RE2 does not support (look-around, back-references) is refused when the pattern is compiled.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ from typing import Any, Final
 import re2  # type: ignore[import-untyped]  # the wheel has no types
 
 MAX_PATTERN_CHARACTERS: Final = 512
-"""Longest pattern; with the memory limit it bounds what compiling one can cost."""
+"""Maximum length of a pattern; with the memory limit it bounds the cost of compiling one."""
 
 MAX_PATTERNS: Final = 256
-"""Most patterns in one list."""
+"""Maximum number of patterns in one list."""
 
 _MEMORY_BYTES: Final = 1 << 20
-"""What one compiled pattern may take, its caches included."""
+"""Maximum memory of one compiled pattern, its caches included."""
 
 _EXPRESSION_MARK: Final = "re:"
 _AUTHORITY: Final = "https?://[^/]+"
 _BRACKETS: Final = re.compile(r"[\[\]]").findall
-_UNPAIRED: Final = "a bracket without its other half; brackets make no class here, write an expression (re:…)"
+_UNPAIRED: Final = "unpaired bracket; globs have no character classes, use a regular expression (re:…)"
 _GLOB: Final = {"*": ".*", "?": "."}
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidPattern:
-    """A pattern that cannot be used, and the sentence for the person who wrote it."""
+    """A pattern that cannot be used, and the error message for its author."""
 
     pattern: str
     detail: str
@@ -40,13 +39,13 @@ class InvalidPattern:
 
 @dataclass(frozen=True, slots=True)
 class UrlPatterns:
-    """Any of several patterns."""
+    """A list of compiled patterns, any of which may match."""
 
     texts: tuple[str, ...] = ()
     _searches: tuple[Any, ...] = ()
 
     def matches(self, url: str) -> bool:
-        """Say whether one of them fits a URL as found."""
+        """Whether one of the patterns matches a wire URL."""
         return any(search(url) is not None for search in self._searches)
 
 
@@ -54,7 +53,7 @@ NO_PATTERNS: Final = UrlPatterns()
 
 
 def compile_patterns(texts: Iterable[str]) -> UrlPatterns | InvalidPattern:
-    """Read patterns; the first bad one is what comes back."""
+    """Compile patterns; returns the first invalid one where there is any."""
     wanted = tuple(texts)
     if len(wanted) > MAX_PATTERNS:
         return InvalidPattern(wanted[MAX_PATTERNS], f"more than {MAX_PATTERNS} patterns in one list")
@@ -64,20 +63,20 @@ def compile_patterns(texts: Iterable[str]) -> UrlPatterns | InvalidPattern:
     searches = []
     for text in wanted:
         if not text or len(text) > MAX_PATTERN_CHARACTERS:
-            return InvalidPattern(text[:80], f"a pattern has 1 to {MAX_PATTERN_CHARACTERS} characters")
+            return InvalidPattern(text[:80], f"a pattern must have 1 to {MAX_PATTERN_CHARACTERS} characters")
         if fault := _bracket_error(text):
             return InvalidPattern(text, fault)
         try:
             searches.append(re2.compile(_expression(text), options).search)
         except (re2.error, ValueError) as failure:  # ValueError: lone surrogates
-            return InvalidPattern(text, _sentence(failure))
+            return InvalidPattern(text, _error_text(failure))
     return UrlPatterns(wanted, tuple(searches))
 
 
 def _bracket_error(text: str) -> str:
-    """Say what is wrong with a glob that only means something where brackets make a class.
+    """Return the error of a glob that makes sense only with character classes.
 
-    Pairs stay: `?filter[name]=*` is what URLs look like.
+    Paired brackets are allowed: URLs look like `?filter[name]=*`.
     """
     if text.startswith(_EXPRESSION_MARK):
         return ""
@@ -90,7 +89,7 @@ def _bracket_error(text: str) -> str:
 
 
 def _expression(text: str) -> str:
-    """Turn a glob into an expression: on the whole URL if it names a scheme, else on path and query."""
+    """Convert a glob to an expression: on the whole URL if it names a scheme, else on path and query."""
     if text.startswith(_EXPRESSION_MARK):
         return text.removeprefix(_EXPRESSION_MARK)
     body = "".join(_GLOB.get(character) or re2.escape(character) for character in text)
@@ -99,6 +98,6 @@ def _expression(text: str) -> str:
     return f"^{_AUTHORITY}{body}$" if text.startswith(("/", "*")) else f"^{_AUTHORITY}/(?:.*/)?{body}$"
 
 
-def _sentence(failure: Exception) -> str:
+def _error_text(failure: Exception) -> str:
     detail = failure.args[0] if failure.args else failure
     return detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)

@@ -1,8 +1,7 @@
-"""Why a text is no URL that may be fetched: a word, never an exception.
+"""Reasons for refusing a URL, returned as values and never raised.
 
-The reasons are words of `decision-reason` in the contracts, so that they stand in events as they
-are; `detail` says it closer, and is a closed list as well. This module knows the words only: who
-says which of them stands where the decision is made.
+The reasons are values of `decision-reason` in the contracts, so that events carry them unchanged; `detail`
+narrows them down and is a closed list as well. The decisions are made elsewhere.
 """
 
 from __future__ import annotations
@@ -11,27 +10,27 @@ from dataclasses import dataclass
 from typing import Final
 
 BAD_URL: Final = "bad_url"
-"""The WHATWG parser refuses it, UTF-8 cannot carry it, or no name server can know its host."""
+"""The WHATWG parser refuses it, UTF-8 cannot carry it, or no name server can resolve its host."""
 
 TOO_LONG: Final = "url_too_long"
-"""Longer than MAX_URL_BYTES as found, or so long a text that it is not even parsed."""
+"""Longer than MAX_URL_BYTES in wire form, or too long to be parsed at all."""
 
 REFUSED_SCHEME: Final = "refused_scheme"
 """Neither http nor https; the detail is one of the three below."""
 
 POLICY_BLOCKED: Final = "policy_blocked"
-"""The host means this machine, the network around it, or a vault; the detail says which."""
+"""The host means this machine, its network, or a cloud metadata service, as the detail says."""
 
 REFUSAL_REASONS: Final = (BAD_URL, TOO_LONG, REFUSED_SCHEME, POLICY_BLOCKED)
 
 NO_PAGE: Final = "no_page"
-"""A link that leads to no document: mailto, tel, javascript, data and their like. Not worth an event."""
+"""A link that leads to no document: mailto, tel, javascript, data and the like. Not worth an event."""
 
 LOCAL_SCHEME: Final = "local"
-"""A link into the reader's own machine: file and the browsers' inner pages."""
+"""A link to the reader's own machine: file, and internal pages of browsers."""
 
 OTHER_SCHEME: Final = "other"
-"""A scheme that nobody here fetches: ftp, gopher, ws, magnet …"""
+"""Any other scheme, which is not fetched: ftp, gopher, ws, magnet …"""
 
 BAD_HOST: Final = "bad_host"
 """An empty label, a label over 63 or a name over 253 characters."""
@@ -40,7 +39,7 @@ PRIVATE_ADDRESS: Final = "private_address"
 """Loopback, private, link-local, shared, reserved, or a name that means one of them."""
 
 METADATA_ADDRESS: Final = "metadata_address"
-"""A cloud's metadata service: refused whatever is allowed."""
+"""A cloud's metadata service: always refused."""
 
 REFUSAL_DETAILS: Final = (
     "",
@@ -68,14 +67,14 @@ _NO_PAGE_SCHEMES: Final = frozenset(_NO_PAGE_SCHEME_NAMES.split())
 
 @dataclass(frozen=True, slots=True)
 class RefusedUrl:
-    """A text that will not be fetched, and the words for why."""
+    """A text that will not be fetched, with reason and detail."""
 
     reason: str
     detail: str = ""
 
 
 def scheme_detail(scheme: str) -> str:
-    """Say what kind of link has a scheme other than http and https (without the colon, lower case)."""
+    """Return the detail for a scheme other than http and https (lower case, without colon)."""
     if scheme in _LOCAL_SCHEMES:
         return LOCAL_SCHEME
     return NO_PAGE if scheme in _NO_PAGE_SCHEMES else OTHER_SCHEME

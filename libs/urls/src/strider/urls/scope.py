@@ -1,7 +1,6 @@
-"""Does a URL belong to this crawl?
+"""Scope of a crawl: hosts, domains, path prefixes, include and exclude patterns.
 
-Hosts, domains and paths first, then what people asked for and asked to leave out. Takes URLs as
-found; knows nothing of depth, budgets and of what was seen before.
+Takes wire URLs. Must not know depth, budgets, or which URLs were seen before.
 """
 
 from __future__ import annotations
@@ -10,7 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from .hosts import host_of, registrable_domain
+from strider.contracts.partitioning import registrable_domain
+
+from .hosts import host_of
 from .patterns import NO_PATTERNS, InvalidPattern, UrlPatterns, compile_patterns
 from .refusals import RefusedUrl
 from .url_key import key_rest
@@ -21,37 +22,37 @@ DOMAIN: Final = "domain"
 ANY: Final = "any"
 LISTED: Final = "listed"
 SCOPE_KINDS: Final = (HOST, DOMAIN, ANY, LISTED)
-"""The words of `scope` in the contracts."""
+"""The values of `scope` in the contracts."""
 
 OUT_OF_SCOPE: Final = "out_of_scope"
 """Another host, domain or path than the crawl's."""
 NOT_INCLUDED: Final = "not_included"
-"""There are patterns for what is wanted, and none fits."""
+"""There are include patterns, and none matches."""
 EXCLUDED: Final = "excluded"
-"""A pattern for what is not wanted fits; it wins over those for what is."""
+"""An exclude pattern matches; it wins over include patterns."""
 SCOPE_REASONS: Final = (OUT_OF_SCOPE, NOT_INCLUDED, EXCLUDED)
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlScope:
-    """The bounds of one crawl. Scheme and port do not matter to them."""
+    """Bounds of one crawl; scheme and port do not matter."""
 
     is_unbounded: bool = False
     hosts: frozenset[str] = frozenset()
     domains: frozenset[str] = frozenset()
     path_prefixes: tuple[str, ...] = ()
-    """Folders in their normal form, with a slash at the end; none: every path."""
+    """Folders in normal form with a trailing slash; empty: every path."""
     include: UrlPatterns = NO_PATTERNS
     exclude: UrlPatterns = NO_PATTERNS
 
     def refusal_reason(self, url: str, url_host: str | None = None) -> str:
-        """Give the word for why a URL stays out, or an empty one; `links` knows the host already."""
+        """Return why a URL is out of scope, or an empty text; `url_host` saves computing the host."""
         if not self.includes_host(host_of(url) if url_host is None else url_host):
             return OUT_OF_SCOPE
         return self.path_refusal_reason(url)
 
     def path_refusal_reason(self, url: str) -> str:
-        """Give the word for why a URL stays out whose host is in scope: its path, or a pattern."""
+        """Return the reason why a URL on a host in scope is out of scope by path or pattern."""
         if self.path_prefixes and not normal_folder(url[path_start(url) :]).startswith(self.path_prefixes):
             return OUT_OF_SCOPE
         if self.exclude.matches(url):
@@ -60,17 +61,17 @@ class CrawlScope:
 
     @property
     def is_by_host_only(self) -> bool:
-        """Whether nothing but the host matters: then a page's links need one look a host."""
+        """Whether only the host matters, so that the links of a page need one check per host."""
         return not (self.path_prefixes or self.include.texts or self.exclude.texts)
 
     def includes_host(self, url_host: str) -> bool:
-        """Say whether a host is in scope."""
+        """Whether a host is in scope."""
         if self.is_unbounded or url_host in self.hosts:
             return True
         return bool(self.domains) and registrable_domain(url_host) in self.domains
 
     def with_seed(self, kind: str, url: str) -> CrawlScope:
-        """Give the scope that a seed, as found, adds its host or its domain to."""
+        """Return the scope extended by the host or domain of a seed's wire URL."""
         if kind == HOST:
             return replace(self, hosts=self.hosts | {host_of(url)})
         if kind == DOMAIN:
@@ -88,9 +89,9 @@ def build_scope(
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
 ) -> CrawlScope | InvalidPattern | RefusedUrl:
-    """Bound a crawl; a seed, name or pattern that cannot be read is what comes back."""
+    """Build a scope; returns the first seed, name or pattern that is invalid where there is any."""
     if kind not in SCOPE_KINDS:
-        return InvalidPattern(kind, f"a scope is one of {', '.join(SCOPE_KINDS)}")
+        return InvalidPattern(kind, f"unknown scope; allowed: {', '.join(SCOPE_KINDS)}")
     wanted, unwanted = compile_patterns(include), compile_patterns(exclude)
     for patterns in (wanted, unwanted):
         if isinstance(patterns, InvalidPattern):
@@ -113,7 +114,7 @@ def build_scope(
 
 
 def normal_folder(path: str) -> str:
-    """Give a path in its normal form, without query and with a slash at its end: `/docs` begins `/docs/a`."""
+    """Normalize a path, without query and with a trailing slash: `/docs` is a prefix of `/docs/a`."""
     return key_rest("/" + path.partition("?")[0].lstrip("/"), drop_slash=True).rstrip("/") + "/"
 
 

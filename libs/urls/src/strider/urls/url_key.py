@@ -1,9 +1,8 @@
-"""The key of a URL: when are two URLs the same entry?
+"""URL keys: the normal form by which URLs count as the same entry.
 
-The normal form merges what servers answer alike: escapes that need not be, the order of
-parameters, the marks of campaigns and referrers, a last slash. It is only ever compared and
-hashed, never fetched. Changing a rule here makes new entries out of known ones, so the rules are
-final: `tests/golden` would show it.
+Merges URLs that servers answer alike: needless escapes, the order of parameters, campaign and referrer
+parameters, a trailing slash. A key is only compared and hashed, never fetched. Changing a rule here would
+turn known entries into new ones, so the rules are final; `tests/golden` would show a change.
 """
 
 from __future__ import annotations
@@ -18,20 +17,25 @@ from .refusals import RefusedUrl
 from .wire_url import is_tracking, path_start, to_wire_url
 
 REFERRER_NAMES: Final = frozenset({"ref", "source"})
-"""Left out of the key in this spelling only; kept on the wire, because some servers answer by them."""
+"""Left out of the key in this spelling only; kept in the wire URL, because some servers depend on them."""
 
 _DIGITS: Final = "0123456789ABCDEF"
 
 UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-"""What RFC 3986 (2.3) lets nobody tell from its escape."""
+"""Characters that are equivalent to their escapes by RFC 3986 (2.3)."""
 
 NOT_ALLOWED: Final = '%[]|^`{}\\"<> '
-"""What the WHATWG parser leaves raw somewhere although RFC 3986 wants it escaped, and a lone percent sign."""
+"""Characters that the WHATWG parser may leave raw although RFC 3986 requires escapes, and a lone percent
+sign.
+"""
 
-_ODD: Final = re.compile("[" + re.escape(NOT_ALLOWED) + "]")
-"""Finds a character that needs a look. Five times as fast as _ODD_PART: most URLs have none."""
+_NOT_NORMAL: Final = re.compile("[" + re.escape(NOT_ALLOWED) + "]")
+"""Finds a character that may need escaping. Five times as fast as _NOT_NORMAL_PART: most URLs have none."""
 
-_NOT_NORMAL_PART: Final = re.compile(r"%[0-9A-Fa-f]{2}|" + _ODD.pattern)
+_NOT_NORMAL_PART: Final = re.compile(r"%[0-9A-Fa-f]{2}|" + _NOT_NORMAL.pattern)
+
+
+parameter_name: Final = itemgetter(0)
 
 
 def _escaped_after(high: str) -> str:
@@ -41,7 +45,7 @@ def _escaped_after(high: str) -> str:
 _NORMAL_ESCAPES: Final = "|".join(f"{high}[{_escaped_after(high)}]" for high in _DIGITS)
 
 _UNNORMALIZED_ESCAPE: Final = re.compile(f"[{re.escape(NOT_ALLOWED[1:])}]|%(?!{_NORMAL_ESCAPES})")
-"""Finds what is not in normal form yet; of thirty escapes in another script's path mostly all are."""
+"""Finds text that is not in normal form; of thirty escapes in a path of another script most are normal."""
 
 _ESCAPES: Final = {character: f"%{ord(character):02X}" for character in NOT_ALLOWED} | {
     "%" + high + low: chr(code) if chr(code := int(high + low, 16)) in UNRESERVED else f"%{code:02X}"
@@ -52,10 +56,10 @@ _ESCAPES: Final = {character: f"%{ord(character):02X}" for character in NOT_ALLO
 
 @dataclass(frozen=True, slots=True)
 class UrlKeyRules:
-    """What about a key can be set."""
+    """Options of the key."""
 
     drop_trailing_slash: bool = True
-    """`/a/` is `/a`. False where a site answers differently; the root keeps its slash either way."""
+    """Whether `/a/` is `/a`; False where a site distinguishes them. The root keeps its slash either way."""
 
 
 DEFAULT_KEY_RULES: Final = UrlKeyRules()
@@ -64,72 +68,71 @@ DEFAULT_KEY_RULES: Final = UrlKeyRules()
 def url_key_of_text(
     url: str, base: str | None = None, *, rules: UrlKeyRules = DEFAULT_KEY_RULES
 ) -> str | RefusedUrl:
-    """Give the normal form of any text that `as_found` accepts."""
+    """Return the key of any text that `to_wire_url` accepts."""
     found = to_wire_url(url, base)
     return found if isinstance(found, RefusedUrl) else url_key_of(found, rules=rules)
 
 
 def url_key_of(url: str, *, rules: UrlKeyRules = DEFAULT_KEY_RULES) -> str:
-    """Give the normal form of a URL as found; no parser is needed for it any more."""
+    """Return the key of a wire URL, without parsing it again."""
     start = path_start(url)
     return key_authority(url[:start]) + key_rest(url[start:], drop_slash=rules.drop_trailing_slash)
 
 
 def url_hash(key_text: str) -> str:
-    """Give the SHA-256 of a normal form in lower-case hex: the URL's name in events, tables and stores."""
+    """Return the SHA-256 of a key in lower-case hex: the URL's id in events, tables and stores."""
     return sha256(key_text.encode()).hexdigest()
 
 
 def seen_fingerprint(hash_text: str) -> int:
-    """Give a URL's number in seen-sets: its hash's first 64 bits, signed, as integer sets hold them."""
+    """Return a URL's number in seen-sets: the first 64 bits of its hash, as a signed integer."""
     number = int(hash_text[:16], 16)
     return number - (1 << 64) if number >> 63 else number
 
 
 def key_authority(authority: str) -> str:
-    """Drop the dot that ends a host name; scheme, case and default port are the parser's work."""
+    """Remove the trailing dot of a host; scheme, case and default port are normalized by the parser."""
     if authority.endswith("."):
         return authority[:-1]
     return authority.replace(".:", ":") if ".:" in authority else authority
 
 
 def key_rest(rest: str, *, drop_slash: bool) -> str:
-    """Give the normal form of path and query, as they stand in a URL as found."""
+    """Return path and query of a wire URL in normal form."""
     path, _, query = rest.partition("?")
-    is_odd = has_unnormalized_escapes(rest)
-    if is_odd:
-        path, query = _escaped(path), _escaped(query)
+    has_escapes = has_unnormalized_escapes(rest)
+    if has_escapes:
+        path, query = _normal_escapes(path), _normal_escapes(query)
     if drop_slash and path[-1] == "/":
         path = path.rstrip("/") or "/"
-    if query and (query := _sorted_query(query, look_for_tracking=is_odd)):
+    if query and (query := _sorted_query(query, remove_tracking=has_escapes)):
         return f"{path}?{query}"
     return path
 
 
 def has_unnormalized_escapes(text: str, start: int = 0) -> bool:
-    """Say whether escapes must change to come to the normal form."""
-    return _ODD.search(text, start) is not None and _UNNORMALIZED_ESCAPE.search(text, start) is not None
+    """Whether escapes must change to get the normal form."""
+    return (
+        _NOT_NORMAL.search(text, start) is not None and _UNNORMALIZED_ESCAPE.search(text, start) is not None
+    )
 
 
-def _escaped(text: str) -> str:
+def _normal_escapes(text: str) -> str:
     return _NOT_NORMAL_PART.sub(lambda match: _ESCAPES[match[0]], text)
 
 
-def _sorted_query(query: str, *, look_for_tracking: bool) -> str:
-    """Sort by name and leave equal names in their order, which may mean something (`id=2&id=1`).
+def _sorted_query(query: str, *, remove_tracking: bool) -> str:
+    """Sort by name; equal names keep their order, which may be significant (`id=2&id=1`).
 
-    What is as found has no tracking parameter, except behind escapes that are only read here.
+    A wire URL has no tracking parameter, except one hidden by escapes that are normalized only here.
     """
     kept = []
     for piece in query.split("&"):
         name, _, value = piece.partition("=")
-        if name in REFERRER_NAMES or not (name or value) or (look_for_tracking and is_tracking(name)):
+        if name in REFERRER_NAMES or not (name or value) or (remove_tracking and is_tracking(name)):
             continue
-        # `a=` and `a` are the same pair to everything that reads forms.
+        # `a=` and `a` are the same pair to everything that parses forms.
         kept.append((name, piece if value else name))
     if len(kept) > 1:
         kept.sort(key=parameter_name)
     return "&".join([piece for _, piece in kept])
-
-
-parameter_name: Final = itemgetter(0)

@@ -1,8 +1,8 @@
-"""The URL as found: what is put on the wire when a page is fetched.
+"""Wire URLs: the form of a URL that is requested when a page is fetched.
 
-WHATWG form (the one parser is can_ada's), without fragment, userinfo and the parameters by which
-mailings and advertisements are told apart. Nothing else is changed, because a server may answer
-differently to everything else; what makes two such URLs the same entry is decided in `normal`.
+WHATWG form (parsed only by can_ada), without fragment, userinfo and tracking parameters. Nothing else is
+changed, because a server may answer differently; whether two such URLs are the same entry is decided in
+`url_key`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import can_ada
 from .refusals import BAD_HOST, BAD_URL, REFUSED_SCHEME, TOO_LONG, RefusedUrl, scheme_detail
 
 MAX_URL_BYTES: Final = 2048
-"""Longest URL that travels, counted as found: ASCII, so that a character is a byte."""
+"""Maximum length of a wire URL; it is ASCII, so a character is a byte."""
 
 MAX_TEXT_CHARACTERS: Final = 16 * 1024
-"""Longest text that is parsed at all: a fragment or a chain of `../` may hide a short URL, not a novel."""
+"""Maximum length of a text that is parsed: a fragment or a chain of `../` may hide a short URL."""
 
 TRACKING_PREFIXES: Final = frozenset({"utm_", "mtm_", "hsa_"})
-"""Families of parameters that name a campaign (everyone's, Matomo's, HubSpot's): four letters each."""
+"""Prefixes of campaign parameters (common, Matomo's, HubSpot's), four letters each."""
 
 _TRACKING_WORDS: Final = (
     "gclid gclsrc dclid gbraid wbraid gad_source gad_campaignid srsltid fbclid msclkid mc_cid mc_eid "
@@ -32,7 +32,7 @@ _TRACKING_WORDS: Final = (
 )
 
 TRACKING_NAMES: Final = frozenset(_TRACKING_WORDS.split())
-"""Parameters, in lower case, that say which click led here and nothing about what is asked for."""
+"""Parameters, in lower case, that identify the click and do not affect the content."""
 
 _PAGE_SCHEMES: Final = ("http://", "https://")
 _MAX_LABEL_CHARACTERS: Final = 63
@@ -40,11 +40,11 @@ _MAX_NAME_CHARACTERS: Final = 253
 
 
 def to_wire_url(url: str, base: str | None = None) -> str | RefusedUrl:
-    """Give the URL to fetch for a text, resolved against the page's base where there is one."""
+    """Return the wire URL of a text, resolved against the page's base if there is one."""
     if len(url) > MAX_TEXT_CHARACTERS:
         return RefusedUrl(TOO_LONG)
     try:
-        # What names its host stands for itself, so that the base need not be read.
+        # An absolute URL does not need the base, so the base is not parsed.
         href = (can_ada.parse if url.startswith(_PAGE_SCHEMES) else url_resolver(base))(url).href
     except (ValueError, TypeError):  # TypeError: lone surrogates do not pass into the parser
         return RefusedUrl(BAD_URL)
@@ -59,9 +59,10 @@ def to_wire_url(url: str, base: str | None = None) -> str | RefusedUrl:
 
 
 def url_resolver(base: str | None) -> Callable[[str], can_ada.URL]:
-    """Give what parses a text next to a base; next to one that is none, absolute texts still parse.
+    """Return a function that parses a text relative to a base; absolute texts work with an invalid base too.
 
-    Never to be kept beyond a page: nanobind complains on stderr of each URL that a process ends with.
+    It must not be kept longer than a page is processed: nanobind writes to stderr about each URL object that
+    exists when a process ends.
     """
     try:
         if base is not None and len(base) <= MAX_TEXT_CHARACTERS:
@@ -75,7 +76,7 @@ def url_resolver(base: str | None) -> Callable[[str], can_ada.URL]:
 
 
 def strip_wire_url(href: str) -> str:
-    """Take fragment, userinfo and tracking parameters out of an http(s) URL in WHATWG form."""
+    """Remove fragment, userinfo and tracking parameters from an http(s) URL in WHATWG form."""
     cut = href.find("#")
     if cut >= 0:
         href = href[:cut]
@@ -91,16 +92,16 @@ def strip_wire_url(href: str) -> str:
 
 
 def may_have_dot_segments(href: str) -> bool:
-    """Say whether `.` or `..` may still stand in a path that the parser has resolved.
+    """Whether `.` or `..` may remain in a path that the parser has resolved.
 
-    It leaves them there behind a folder that begins with a dot (`/a/.b/../c`): a fault of the
-    version of Ada within can_ada.
+    It leaves them behind a folder that begins with a dot (`/a/.b/../c`): a bug of the version of Ada in
+    can_ada.
     """
     return "/." in href or "/%2" in href
 
 
 def without_dot_segments(href: str) -> str:
-    """Resolve the path once more, as WHATWG has it; href has no fragment."""
+    """Resolve the dot segments of the path again, as WHATWG defines it; href has no fragment."""
     address, mark, query = href.partition("?")
     start = path_start(address) + 1
     segments = address[start:].split("/")
@@ -111,18 +112,18 @@ def without_dot_segments(href: str) -> str:
             del kept[-1:]
         elif dots != ".":
             kept.append(segment)
-    if dots in {".", ".."}:  # the last one: what it leads to is a folder
+    if dots in {".", ".."}:  # the last segment: the URL names a folder
         kept.append("")
     return address[:start] + "/".join(kept) + mark + query
 
 
 def path_start(href: str) -> int:
-    """Find where the authority ends; in WHATWG form an http(s) URL always has a path."""
+    """Return the offset of the path; in WHATWG form an http(s) URL always has one."""
     return href.index("/", 8)
 
 
 def authority_host(authority: str) -> str:
-    """Give the host of `scheme://host:port`, brackets and all, without the dot that may end a name."""
+    """Return the host of `scheme://host:port`, with brackets, without the trailing dot of a name."""
     host = authority[authority.index("//") + 2 :]
     if not host.endswith("]"):
         name, colon, port = host.rpartition(":")
@@ -132,7 +133,7 @@ def authority_host(authority: str) -> str:
 
 
 def is_host_possible(host: str) -> bool:
-    """Say whether a host could be known to a name server (the WHATWG form asks for less)."""
+    """Whether a name server could resolve a host (the WHATWG form requires less)."""
     if len(host) <= _MAX_LABEL_CHARACTERS:
         return bool(host) and ".." not in host and not host.startswith(".") and not host.endswith(".")
     if len(host) > _MAX_NAME_CHARACTERS:
@@ -141,7 +142,7 @@ def is_host_possible(host: str) -> bool:
 
 
 def is_tracking(name: str) -> bool:
-    """Say whether a parameter only tells where the click came from."""
+    """Whether a parameter only tells where the click came from."""
     lower = name.lower()
     return lower in TRACKING_NAMES or lower[:4] in TRACKING_PREFIXES
 
@@ -154,7 +155,7 @@ def _without_userinfo(href: str) -> str:
 
 
 def _with_escaped_carets(href: str) -> str:
-    """Escape `^` in the path, as the standard has it since 2024 and the parser does not yet."""
+    """Escape `^` in the path, as the standard requires since 2024 and the parser does not yet."""
     path, mark, query = href.partition("?")
     return path.replace("^", "%5E") + mark + query
 

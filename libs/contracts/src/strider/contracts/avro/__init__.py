@@ -1,1 +1,1 @@
-"""TODO: avro."""
+"""Avro encoding and decoding of events: schemas, framing, compiled codecs, limits, compatibility."""

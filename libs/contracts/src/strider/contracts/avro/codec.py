@@ -1,9 +1,9 @@
-"""Events to bytes and back.
+"""Encode events to bytes and decode bytes to events.
 
-The one place where a message's bytes are judged: what is no event of its topic raises DecodeError
-with one word for the reason, whatever the bytes are, at bounded memory (`codec_weight`); what an
-event's schema or topic cannot carry raises EncodeError, except for text (`codec_text`).
-Knows no broker; an unknown schema is reported, and fetching it is somebody else's errand.
+All decisions about the bytes of a message are made here: bytes that are not an event of their topic raise
+DecodeError with one reason, whatever the bytes are, at bounded memory (`size_limits`). An event that its
+schema or topic cannot carry raises EncodeError, except for invalid text, which is replaced (`validation`).
+Must not know brokers; an unknown schema is reported, fetching it is the caller's task.
 """
 
 from __future__ import annotations
@@ -19,11 +19,8 @@ from strider.contracts.errors import DecodeError, EncodeError, UnknownSchema
 from strider.contracts.seeds import is_json_object, parse_json_event
 from strider.contracts.topic import Event, Topic
 
-from .compatibility import find_incompatibilities
-from .compiled_reader import compile_reader
-from .compiled_reader_values import ReadFunction
+from .compiled_reader import ReadFunction, compile_reader
 from .compiled_writer import WriteFunction, compile_writer
-from .decode_memory_limit import MEMORY_BUDGET_BYTES, max_memory_ratio, require_within_memory_budget
 from .framing import (
     Header,
     MessageFrame,
@@ -33,74 +30,82 @@ from .framing import (
     schema_header,
     single_object_prefix,
 )
-from .partial_reader import PartialReader, compile_partial_reader
-from .resolution import Projection, build_projection
+from .partial_decode import PartialReader, compile_partial_reader
+from .resolution import Projection, build_projection, find_incompatibilities
 from .schema_store import RefusedSchema, SchemaStore, WriterSchema
-from .text_sanitizing import nul_free_test, replace_invalid_characters
-from .validation import FieldTest, Test, allowed_value_tests, finite_tests, first_failing
+from .size_limits import MEMORY_BUDGET_BYTES, max_memory_ratio, require_within_memory_budget
+from .validation import (
+    FieldTest,
+    ValueTest,
+    allowed_value_tests,
+    finite_tests,
+    first_failing,
+    nul_free_test,
+    replace_invalid_characters,
+)
 
 E = TypeVar("E", bound=Event)
 
 _READ_FAILURES: Final = (EOFError, ValueError, IndexError, OverflowError, TypeError, KeyError, MemoryError)
-"""All that fastavro was seen to raise on bytes that are no value of a (vetted) schema."""
+"""All exceptions that fastavro has raised on bytes that are not a value of a checked schema."""
 
 _WRITE_FAILURES: Final = (ValueError, TypeError, OverflowError, AttributeError, KeyError)
 
 
 class EncodedMessage(NamedTuple):
-    """A message's value, and the headers that belong to it."""
+    """Value of a message and the headers that belong to it."""
 
     value: bytes
     headers: tuple[Header, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """How messages of one writer's schema become events of one topic."""
+class _DecodePlan:
+    """How messages of one writer schema are decoded to events of one topic."""
 
     avro: Any
     schema: WriterSchema
     project: Projection | None
     tests: tuple[FieldTest, ...]
-    is_clean: Test | None
+    is_clean: ValueTest | None
     read: ReadFunction | None
-    """The quick way."""
-    free_bytes: int
-    """Messages up to this length cost less than the budget, whatever is in them."""
+    """The compiled reader; None where only fastavro can read the schema."""
+    unchecked_bytes: int
+    """Messages up to this length stay below the memory budget, whatever their content."""
 
 
 @dataclass(frozen=True, slots=True)
 class _EncodePlan:
-    """How events of one topic are written."""
+    """How events of one topic are encoded."""
 
     avro: Any
     prefix: bytes
     headers: tuple[Header, ...]
     tests: tuple[FieldTest, ...]
-    is_clean: Test | None
+    is_clean: ValueTest | None
     write: WriteFunction | None
-    """The quick way."""
+    """The compiled writer; None where only fastavro can write the schema."""
 
 
 class Codec:
-    """Encodes and decodes with one book of schemas."""
+    """Encoder and decoder over one schema store."""
 
     def __init__(self, schema_store: SchemaStore) -> None:
         self.schema_store = schema_store
-        self._readings: dict[tuple[str, bytes], _Reading] = {}
+        self._decode_plans: dict[tuple[str, bytes], _DecodePlan] = {}
         self._encode_plans: dict[tuple[str, int | None], _EncodePlan] = {}
-        self._parts: dict[tuple[str, bytes, Sequence[str]], PartialReader | None] = {}
+        self._partial_readers: dict[tuple[str, bytes, Sequence[str]], PartialReader | None] = {}
 
     def encode(self, topic: Topic[E], event: E) -> EncodedMessage:
-        """Write an event; raises EncodeError for one that its schema or topic cannot carry."""
+        """Encode an event; raises EncodeError when its schema or topic cannot carry it."""
         if type(event) is not topic.value:
             raise EncodeError(f"{topic.name} carries {topic.value.__name__}, not {type(event).__name__}")
-        writing = self._writing(topic)
+        writing = self._encode_plan(topic)
         record = event.to_record()
         try:
             if (failing := first_failing(writing.tests, record)) is not None:
                 raise EncodeError(f"{topic.name}: {failing} is {record[failing]!r:.80}")
-            value = _write(writing, record)
+            value = _encode_record(writing, record)
         except _WRITE_FAILURES as failure:
             raise EncodeError(f"{topic.name}: {failure}") from failure
         if len(value) > topic.max_bytes:
@@ -115,10 +120,10 @@ class Codec:
         *,
         only: tuple[str, ...] = (),
     ) -> E:
-        """Read an event; raises DecodeError (UnknownSchema where that may be only a matter of time).
+        """Decode an event; raises DecodeError (UnknownSchema where the schema may still arrive).
 
-        With `only` (fields, and fields within them by a dot) the others are read when somebody asks for
-        one, and judged then.
+        With `only` (field names, nested fields joined by a dot), the other fields are read and validated on
+        first access.
         """
         if not value:
             raise DecodeError("empty", "a tombstone" if value is None else "no bytes")
@@ -130,32 +135,36 @@ class Codec:
                 parse_json_event(value, schema.node, self.schema_store.value_lists)
             )
         reading, start = self._find_decode_plan(topic, value, headers)
-        if only and (part := self._part(topic, reading, only)) and len(value) <= reading.free_bytes:
+        if (
+            only
+            and (part := self._partial_reader(topic, reading, only))
+            and len(value) <= reading.unchecked_bytes
+        ):
             event = part.read_event(
-                value, start, lambda: topic.value.from_record(_read(reading, value, start))
+                value, start, lambda: topic.value.from_record(_decode_record(reading, value, start))
             )
             if event is not None:
                 return event
-        return topic.value.from_record(_read(reading, value, start))
+        return topic.value.from_record(_decode_record(reading, value, start))
 
     def locate_event(
         self, topic: Topic[Any], value: bytes, headers: Sequence[Header] = ()
     ) -> tuple[bytes, int]:
-        """Tell a message's schema (by fingerprint) and where in the value the event starts."""
+        """Return the schema fingerprint of a message and the offset at which its event starts."""
         reading, start = self._find_decode_plan(topic, value, headers)
         return reading.schema.fingerprint, start
 
     def message_prefix(self, topic: Topic[Any]) -> tuple[bytes, tuple[Header, ...]]:
-        """Give what a topic's messages begin with, and the headers that go with it."""
-        writing = self._writing(topic)
+        """Return the prefix of a topic's messages and the headers that go with it."""
+        writing = self._encode_plan(topic)
         return writing.prefix, writing.headers
 
     def _find_decode_plan(
         self, topic: Topic[Any], value: bytes, headers: Sequence[Header]
-    ) -> tuple[_Reading, int]:
+    ) -> tuple[_DecodePlan, int]:
         frame = parse_frame(value, headers)
-        # The fingerprint of the commonest frame decides alone, and has been met before.
-        if frame.fingerprint and (known := self._readings.get((topic.schema_name, frame.fingerprint))):
+        # The fingerprint in the most common frame is sufficient, and its plan is usually cached.
+        if frame.fingerprint and (known := self._decode_plans.get((topic.schema_name, frame.fingerprint))):
             return known, frame.start
         schema = self._writer_schema(frame)
         if schema is None and (bare := parse_header_frame(headers)) is not None:
@@ -164,7 +173,7 @@ class Codec:
             raise UnknownSchema(fingerprint=frame.fingerprint, registry_id=frame.registry_id)
         if isinstance(schema, RefusedSchema):
             raise DecodeError("incompatible_schema", schema.reason)
-        return self._reading(topic, schema), frame.start
+        return self._decode_plan(topic, schema), frame.start
 
     def _writer_schema(self, frame: MessageFrame) -> WriterSchema | RefusedSchema | None:
         found = self.schema_store.find(frame.fingerprint) if frame.fingerprint else None
@@ -173,37 +182,39 @@ class Codec:
         named = self.schema_store.find_by_registry_id(frame.registry_id)
         return self.schema_store.find(named) if isinstance(named, bytes) else named
 
-    def _reading(self, topic: Topic[Any], writer: WriterSchema) -> _Reading:
+    def _decode_plan(self, topic: Topic[Any], writer: WriterSchema) -> _DecodePlan:
         key = (topic.schema_name, writer.fingerprint)
-        if (known := self._readings.get(key)) is not None:
+        if (known := self._decode_plans.get(key)) is not None:
             return known
         reader = self.schema_store.current(topic.schema_name)
         if obstacles := find_incompatibilities(writer=writer.node, reader=reader.node):
             path, rule, detail = obstacles[0]
             raise DecodeError("incompatible_schema", f"{path or topic.schema_name}: {rule}: {detail}")
         same = writer.fingerprint == reader.fingerprint
-        reading = _Reading(
+        reading = _DecodePlan(
             avro=writer.avro,
             schema=writer,
             project=None if same else build_projection(writer=writer.node, reader=reader.node),
             tests=finite_tests(reader.node),
             is_clean=nul_free_test(reader.node),
             read=compile_reader(writer.node),
-            free_bytes=int(MEMORY_BUDGET_BYTES / max_memory_ratio(writer.node)),
+            unchecked_bytes=int(MEMORY_BUDGET_BYTES / max_memory_ratio(writer.node)),
         )
-        self._readings[key] = reading
+        self._decode_plans[key] = reading
         return reading
 
-    def _part(self, topic: Topic[Any], reading: _Reading, only: tuple[str, ...]) -> PartialReader | None:
+    def _partial_reader(
+        self, topic: Topic[Any], reading: _DecodePlan, only: tuple[str, ...]
+    ) -> PartialReader | None:
         key = (topic.schema_name, reading.schema.fingerprint, only)
-        if key not in self._parts:
+        if key not in self._partial_readers:
             is_ours = reading.project is None
-            self._parts[key] = (
+            self._partial_readers[key] = (
                 compile_partial_reader(reading.schema.node, topic.value, only) if is_ours else None
             )
-        return self._parts[key]
+        return self._partial_readers[key]
 
-    def _writing(self, topic: Topic[Any]) -> _EncodePlan:
+    def _encode_plan(self, topic: Topic[Any]) -> _EncodePlan:
         schema = self.schema_store.current(topic.schema_name)
         registry_id = self.schema_store.registry_id(topic.name, schema.fingerprint)
         key = (topic.name, registry_id)
@@ -226,13 +237,13 @@ class Codec:
         return writing
 
 
-def _write(writing: _EncodePlan, record: dict[str, Any]) -> bytes:
+def _encode_record(writing: _EncodePlan, record: dict[str, Any]) -> bytes:
     if writing.is_clean is not None and not writing.is_clean(record):
         record = replace_invalid_characters(record)
     try:
         return _serialize(writing, record)
     except UnicodeEncodeError:
-        # Looking for surrogates first would cost every event what only a broken one needs.
+        # Searching for surrogates first would slow down every event for the sake of a broken one.
         return _serialize(writing, replace_invalid_characters(record))
 
 
@@ -248,18 +259,18 @@ def _serialize(writing: _EncodePlan, record: dict[str, Any]) -> bytes:
     return stream.getvalue()
 
 
-def _read(reading: _Reading, value: bytes, start: int) -> Any:
-    if len(value) > reading.free_bytes:
+def _decode_record(reading: _DecodePlan, value: bytes, start: int) -> Any:
+    if len(value) > reading.unchecked_bytes:
         require_within_memory_budget(reading.schema.node, value, start)
     record = _deserialize(reading, value, start)
     if (failing := first_failing(reading.tests, record)) is not None:
-        raise DecodeError("bad_value", f"{failing} is no finite number")
+        raise DecodeError("bad_value", f"{failing} is not a finite number")
     if reading.is_clean is not None and not reading.is_clean(record):
-        raise DecodeError("bad_value", "a NUL character in a text")
+        raise DecodeError("bad_value", "text contains a NUL character")
     return record
 
 
-def _deserialize(reading: _Reading, value: bytes, start: int) -> Any:
+def _deserialize(reading: _DecodePlan, value: bytes, start: int) -> Any:
     if reading.read is not None:
         try:
             record, end = reading.read(value, start)
@@ -282,7 +293,7 @@ def _deserialize(reading: _Reading, value: bytes, start: int) -> Any:
 
 def _decode_error(failure: Exception, *, at_end: bool) -> DecodeError:
     if isinstance(failure, UnicodeDecodeError):
-        return DecodeError("bad_value", f"text that is no UTF-8: {failure.reason}")
+        return DecodeError("bad_value", f"text that is not UTF-8: {failure.reason}")
     if isinstance(failure, EOFError) or at_end:
         return DecodeError("truncated", "the bytes end within the event")
     return DecodeError("bad_value", f"{type(failure).__name__}: {failure}")

@@ -1,218 +1,119 @@
-"""Can a reader with this schema read what was written with that one?
+"""Check that all versions of an event can read each other.
 
-Avro's resolution rules, as far as this house uses them, with the place and the rule of each
-obstacle. Versions must be readable by their neighbours both ways (FULL_TRANSITIVE), so that services
-of two versions can run side by side, old and new first. Knows schemas only, no messages.
+Covers all versions, released ones included, in both directions: first the rules of `resolution`, then a trial
+in which sample values are written with one version and read into the other as services do it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from itertools import permutations
+from typing import Any, NamedTuple
 
-from .schema_model import SchemaField, SchemaNode, canonical_form
+from fastavro import schemaless_reader, schemaless_writer
 
-COMPATIBILITY_RULES: Final = {
-    "type_changed": "a field keeps its type for ever; a new type is a new field",
-    "renamed": "a record, enum or fixed type keeps its name; readers look for it",
-    "no_default": "a field that one side lacks needs a default on the other",
-    "symbol_unknown": "an enum grows only where its reader has a default",
-    "size_changed": "a fixed type keeps its size",
-    "branch_missing": "a union's branches are known to both sides",
-    "union_ambiguous": "a union changes only where it is null and one type",
-    "bad_default": "a default is a value of the type of its field",
-    "no_schema": "a schema can be read with, without endless work",
-    "unreadable": "what one version writes, the other has read in a trial",
+from .resolution import Incompatibility, build_projection, find_incompatibilities, find_invalid_defaults
+from .schema_model import SchemaError, SchemaNode
+from .schema_store import WriterSchema, writer_schema
+
+_EMPTY_VALUES: Mapping[str, Any] = {
+    "null": None,
+    "boolean": False,
+    "int": 0,
+    "long": 0,
+    "float": 0.0,
+    "double": 0.0,
+    "bytes": b"",
+    "string": "",
 }
-"""What a finding may be called, and the rule that it breaks."""
-
-_PROMOTIONS: Final = frozenset(
-    {
-        ("int", "long"),
-        ("int", "float"),
-        ("int", "double"),
-        ("long", "float"),
-        ("long", "double"),
-        ("float", "double"),
-        ("string", "bytes"),
-        ("bytes", "string"),
-    }
-)
 
 
-class Incompatibility(NamedTuple):
-    """One thing that stands in the way."""
-
-    path: str
-    """Fields from the outside in, joined by dots; `[]` are the items of an array or map."""
-    rule: str
-    detail: str
-
-
-def find_incompatibilities(*, writer: SchemaNode, reader: SchemaNode) -> list[Incompatibility]:
-    """List what a reader would stumble over; nothing means that it reads all that the writer writes."""
-    return list(_compare(writer, reader, ""))
+_FULL_VALUES: Mapping[str, Any] = {
+    "null": None,
+    "boolean": True,
+    "int": -(1 << 31),
+    "long": (1 << 63) - 1,
+    "float": 0.5,
+    "double": -1.5,
+    "bytes": b"bytes",
+    "string": "täxt",
+}
 
 
-def match_field(field: SchemaField, writer_fields: Mapping[str, SchemaField]) -> SchemaField | None:
-    """Find what a reader's field is called by the writer: its name, or one of its aliases."""
-    names = (field.name, *field.aliases)
-    return next((writer_fields[name] for name in names if name in writer_fields), None)
+class VersionIncompatibility(NamedTuple):
+    """An incompatibility and its two schemas; the same name twice where only one is concerned."""
+
+    writer: str
+    reader: str
+    incompatibility: Incompatibility
+
+    def __str__(self) -> str:
+        """Format schemas, field and rule on one line."""
+        about = self.writer if self.writer == self.reader else f"{self.writer} read as {self.reader}"
+        path, rule, detail = self.incompatibility
+        return f"{about}: {path or 'the whole'}: {rule}: {detail}"
 
 
-def match_branch(part: SchemaNode, branches: tuple[SchemaNode, ...]) -> SchemaNode | None:
-    """Choose the reader's branch for a writer's type: one of the same kind before a promotion."""
-    same_kind = sorted(branches, key=lambda branch: branch.kind != part.kind)
-    return next(
-        (branch for branch in same_kind if not find_incompatibilities(writer=part, reader=branch)), None
-    )
-
-
-def find_invalid_defaults(node: SchemaNode, path: str = "") -> Iterator[Incompatibility]:
-    """List defaults that are no values of their own field, so that no reader could use them."""
-    for field in node.fields:
-        place = _join(path, field.name)
-        if field.has_default and not fits(field.default, field.node):
-            yield Incompatibility(
-                place, "bad_default", f"{field.default!r:.60} is no {describe_type(field.node)}"
+def check_versions(schemas: Mapping[str, Any]) -> list[VersionIncompatibility]:
+    """Check schemas by name (`event.vN`); an empty list means that versions may run side by side."""
+    problems: list[VersionIncompatibility] = []
+    families: dict[str, list[tuple[str, WriterSchema]]] = {}
+    for name, schema in sorted(schemas.items()):
+        try:
+            ready = writer_schema(schema)
+        except SchemaError as failure:
+            problems.append(
+                VersionIncompatibility(name, name, Incompatibility("", "no_schema", str(failure)))
             )
-        yield from find_invalid_defaults(field.node, place)
-    for part in node.children:
-        yield from find_invalid_defaults(part, path + "[]" if node.kind in ("array", "map") else path)
+            continue
+        problems += [
+            VersionIncompatibility(name, name, finding) for finding in find_invalid_defaults(ready.node)
+        ]
+        families.setdefault(name.rpartition(".v")[0], []).append((name, ready))
+    for versions in families.values():
+        for (written, writer), (read, reader) in permutations(versions, 2):
+            problems += [
+                VersionIncompatibility(written, read, finding)
+                for finding in _compare_versions(writer, reader)
+            ]
+    return problems
 
 
-def describe_type(node: SchemaNode) -> str:
-    """Say a type in a few words."""
-    if node.kind == "union":
-        return " or ".join(describe_type(part) for part in node.children)
-    if node.children:
-        return f"{node.kind} of {describe_type(node.children[0])}"
-    return f"{node.kind} {node.short_name}".strip()
+def _compare_versions(writer: WriterSchema, reader: WriterSchema) -> Sequence[Incompatibility]:
+    if found := find_incompatibilities(writer=writer.node, reader=reader.node):
+        return found
+    return tuple(_trial_read(writer, reader))
 
 
-def fits(value: Any, node: SchemaNode) -> bool:
-    """Tell whether a JSON value is one of a type, by the rules for defaults (any branch of a union)."""
-    if node.kind == "union":
-        return any(fits(value, part) for part in node.children)
-    if node.kind == "array":
-        return isinstance(value, list) and all(fits(item, node.children[0]) for item in value)
-    if node.kind == "map":
-        return isinstance(value, dict) and all(fits(item, node.children[0]) for item in value.values())
+def _trial_read(writer: WriterSchema, reader: WriterSchema) -> Iterator[Incompatibility]:
+    project = build_projection(writer=writer.node, reader=reader.node)
+    for value in sample_values(writer.node):
+        stream = BytesIO()
+        schemaless_writer(stream, writer.avro, value)
+        stream.seek(0)
+        read: Any = schemaless_reader(stream, writer.avro, None)
+        try:
+            schemaless_writer(BytesIO(), reader.avro, project(read) if project else read)
+        except (ValueError, TypeError, KeyError, OverflowError) as failure:
+            yield Incompatibility("", "unreadable", f"{type(failure).__name__}: {failure}")
+            return
+
+
+def sample_values(node: SchemaNode) -> Sequence[Any]:
+    """Return sample values of a type: one as empty as possible, one with every part filled in."""
+    return _sample_value(node, full=False), _sample_value(node, full=True)
+
+
+def _sample_value(node: SchemaNode, *, full: bool) -> Any:
     if node.kind == "record":
-        return isinstance(value, dict) and all(
-            fits(value[field.name], field.node) if field.name in value else field.has_default
-            for field in node.fields
-        )
-    return _PLAIN[node.kind](value, node)
-
-
-def _is_whole(value: Any, *, bits: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -(1 << bits) <= value < 1 << bits
-
-
-_LATIN_1: Final = frozenset(map(chr, range(256)))
-"""What Avro writes bytes with in JSON."""
-
-_PLAIN: Final[Mapping[str, Callable[[Any, SchemaNode], bool]]] = {
-    "null": lambda value, _: value is None,
-    "boolean": lambda value, _: isinstance(value, bool),
-    "int": lambda value, _: _is_whole(value, bits=31),
-    "long": lambda value, _: _is_whole(value, bits=63),
-    "float": lambda value, _: isinstance(value, int | float) and not isinstance(value, bool),
-    "double": lambda value, _: isinstance(value, int | float) and not isinstance(value, bool),
-    "string": lambda value, _: isinstance(value, str),
-    "bytes": lambda value, _: isinstance(value, str) and all(sign in _LATIN_1 for sign in value),
-    "enum": lambda value, node: value in node.symbols,
-    "fixed": lambda value, node: isinstance(value, str) and len(value) == node.size,
-}
-
-
-def _compare(writer: SchemaNode, reader: SchemaNode, path: str) -> Iterator[Incompatibility]:
-    if writer is reader:
-        return
-    if "union" in (writer.kind, reader.kind):
-        yield from _compare_unions(writer, reader, path)
-    elif writer.kind == reader.kind:
-        yield from _SAME_KIND.get(writer.kind, _nothing)(writer, reader, path)
-    elif (writer.kind, reader.kind) not in _PROMOTIONS:
-        yield Incompatibility(
-            path, "type_changed", f"written as {describe_type(writer)}, read as {describe_type(reader)}"
-        )
-
-
-def _compare_unions(writer: SchemaNode, reader: SchemaNode, path: str) -> Iterator[Incompatibility]:
-    written = writer.children or (writer,)
-    read = reader.children or (reader,)
-    if canonical_form(writer) == canonical_form(reader):
-        return
-    for part in written:
-        if match_branch(part, read) is None:
-            yield from _missing_branch(part, read, path)
-    if sum(part.kind != "null" for part in written) > 1:
-        yield Incompatibility(
-            path, "union_ambiguous", f"{describe_type(writer)} became {describe_type(reader)}"
-        )
-
-
-def _missing_branch(part: SchemaNode, read: tuple[SchemaNode, ...], path: str) -> Iterator[Incompatibility]:
-    """Where the only candidate is of the same kind, say what is wrong inside of it."""
-    alike = [branch for branch in read if branch.kind == part.kind]
-    if len(alike) == 1:
-        yield from _compare(part, alike[0], path)
-    else:
-        detail = f"{describe_type(part)} is written, {' or '.join(describe_type(branch) for branch in read)} is read"
-        yield Incompatibility(path, "branch_missing", detail)
-
-
-def _compare_names(writer: SchemaNode, reader: SchemaNode, path: str) -> Iterator[Incompatibility]:
-    if writer.short_name not in (reader.short_name, *reader.aliases):
-        yield Incompatibility(path, "renamed", f"{writer.short_name} is written, {reader.short_name} is read")
-
-
-def _compare_records(writer: SchemaNode, reader: SchemaNode, path: str) -> Iterator[Incompatibility]:
-    yield from _compare_names(writer, reader, path)
-    written = {field.name: field for field in writer.fields}
-    for field in reader.fields:
-        match = match_field(field, written)
-        if match is not None:
-            yield from _compare(match.node, field.node, _join(path, field.name))
-        elif not field.has_default:
-            yield Incompatibility(
-                _join(path, field.name), "no_default", "not written, and the reader has no default"
-            )
-
-
-def _compare_enums(writer: SchemaNode, reader: SchemaNode, path: str) -> Iterator[Incompatibility]:
-    yield from _compare_names(writer, reader, path)
-    unknown = [symbol for symbol in writer.symbols if symbol not in reader.symbols]
-    if unknown and reader.default is None:
-        yield Incompatibility(path, "symbol_unknown", f"the reader knows no {', '.join(unknown)}")
-
-
-def _compare_fixed(writer: SchemaNode, reader: SchemaNode, path: str) -> Iterator[Incompatibility]:
-    yield from _compare_names(writer, reader, path)
-    if writer.size != reader.size:
-        yield Incompatibility(
-            path, "size_changed", f"{writer.size} bytes are written, {reader.size} are read"
-        )
-
-
-def _compare_items(writer: SchemaNode, reader: SchemaNode, path: str) -> Iterator[Incompatibility]:
-    yield from _compare(writer.children[0], reader.children[0], f"{path}[]")
-
-
-def _nothing(_writer: SchemaNode, _reader: SchemaNode, _path: str) -> Iterator[Incompatibility]:
-    return iter(())
-
-
-_SAME_KIND: Final = {
-    "record": _compare_records,
-    "enum": _compare_enums,
-    "fixed": _compare_fixed,
-    "array": _compare_items,
-    "map": _compare_items,
-}
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+        return {field.name: _sample_value(field.node, full=full) for field in node.fields}
+    if node.kind == "union":
+        return _sample_value(node.children[-1 if full else 0], full=full)
+    if node.kind == "array":
+        return [_sample_value(node.children[0], full=full)] if full else []
+    if node.kind == "map":
+        return {"name": _sample_value(node.children[0], full=full)} if full else {}
+    if node.kind == "enum":
+        return node.symbols[-1 if full else 0]
+    return bytes(node.size) if node.kind == "fixed" else (_FULL_VALUES if full else _EMPTY_VALUES)[node.kind]

@@ -1,8 +1,8 @@
-"""Events that are handed on within one process, and written only when somebody wants their bytes.
+"""Events passed on within one process and encoded only when their bytes are needed.
 
-Decides what may wait: an event whose every value is seen to fit its schema, and that is far from its
-topic's limit. Whatever is in doubt (an odd character, a large page) is written at once, so that it is
-refused, or read otherwise than it was said, exactly as on a broker.
+Decides which events may be deferred: those whose every value is known to fit the schema, and whose size is
+far below the topic's limit. Anything doubtful (an unusual character, a large page) is encoded at once, so
+that it is rejected or normalized exactly as on a broker.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from weakref import WeakValueDictionary
 from strider.contracts.topic import Event, Topic
 
 from .codec import Codec, EncodedMessage
-from .encoded_size import SizeBound, compile_record_bound, unknown_on_error
 from .framing import Header
 from .schema_store import SchemaStore
+from .size_limits import SizeBound, compile_record_bound, unknown_on_error
 
 E = TypeVar("E", bound=Event)
 
 SIZE_SAFETY_FACTOR: Final = 2
-"""Sizes are upper bounds, so only what takes less than this part of the limit may wait."""
+"""Sizes are upper bounds; only events below this fraction (1/n) of the topic's limit are deferred."""
 
 REMEMBERED_BYTES: Final = 4096
-"""Smaller events are looked at again more cheaply than they are remembered."""
+"""For smaller events, computing the bound again is cheaper than remembering it."""
 
 
 class DeferredValue:
-    """The value of a message that has not been written yet. Its length is an upper bound.
+    """Value of a message that is not encoded yet; its length is an upper bound.
 
-    It is no `bytes`, so that whoever needs them and does not ask `written` fails at once.
+    It is not `bytes`, so that code which needs bytes and does not call `encoded_bytes` fails at once.
     """
 
     __slots__ = ("__weakref__", "_codec", "_size_bytes", "_topic", "event")
@@ -42,31 +42,33 @@ class DeferredValue:
         self._size_bytes = size_bytes
 
     def __len__(self) -> int:
-        """Give the most bytes that it takes."""
+        """Return the upper bound of its encoded size."""
         return self._size_bytes
 
     def __bytes__(self) -> bytes:
-        """Write it. Events never change, so this may happen at any time, and in any thread."""
+        """Encode it. Events are immutable, so this is safe at any time and in any thread."""
         return Codec.encode(self._codec, self._topic, self.event).value
 
 
 def encoded_bytes(value: bytes | None) -> bytes | None:
-    """Give the bytes of a value, whether or not they were written before."""
+    """Return the bytes of a value, encoding it if it was deferred."""
     held: object = value
     return bytes(held) if isinstance(held, DeferredValue) else value
 
 
 class DeferredCodec(Codec):
-    """For a bus within one process: one object is everybody's, since events never change."""
+    """Codec for a bus within one process: all consumers share one object, since events are immutable."""
 
     def __init__(self, schema_store: SchemaStore) -> None:
         super().__init__(schema_store)
         self._bounds: dict[str, SizeBound] = {}
-        self._large: WeakValueDictionary[int, DeferredValue] = WeakValueDictionary()
-        """Large values that still travel, by their event: whoever says one within another is believed."""
+        self._large_values: WeakValueDictionary[int, DeferredValue] = WeakValueDictionary()
+        """Large deferred values in flight, by the id of their event: an event nested in another is not
+        measured again.
+        """
 
     def encode(self, topic: Topic[E], event: E) -> EncodedMessage:
-        """Hand an event on; one that may not wait is written, or refused as the codec refuses it."""
+        """Defer the encoding of an event; encode or reject it at once where it may not be deferred."""
         if type(event) is not topic.value:
             return super().encode(topic, event)
         size_bytes = self._size_bound(topic.schema_name)(event)
@@ -74,9 +76,10 @@ class DeferredCodec(Codec):
             return super().encode(topic, event)
         waiting = DeferredValue(self, topic, event, size_bytes=size_bytes)
         if size_bytes > REMEMBERED_BYTES:
-            self._large[id(event)] = waiting
-        # Bytes to everyone but `written` and `decode`: a type for the two would go through everything.
-        return EncodedMessage(cast("bytes", waiting), self._writing(topic).headers)
+            self._large_values[id(event)] = waiting
+        # Declared as bytes to all callers but `encoded_bytes` and `decode`; a union type would spread
+        # everywhere.
+        return EncodedMessage(cast("bytes", waiting), self._encode_plan(topic).headers)
 
     def decode(
         self,
@@ -86,7 +89,7 @@ class DeferredCodec(Codec):
         *,
         only: tuple[str, ...] = (),
     ) -> E:
-        """Give the event that was handed on; read it where there are bytes."""
+        """Return the deferred event; decode the value where it is bytes."""
         held: object = value
         if isinstance(held, DeferredValue) and isinstance(held.event, topic.value):
             return held.event
@@ -103,5 +106,5 @@ class DeferredCodec(Codec):
         return known
 
     def _size_of_deferred(self, event: object) -> int | None:
-        waiting = self._large.get(id(event))
+        waiting = self._large_values.get(id(event))
         return len(waiting) if waiting is not None and waiting.event is event else None

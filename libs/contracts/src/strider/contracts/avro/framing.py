@@ -1,9 +1,9 @@
-"""Which bytes of a message are the event, and which schema they were written with.
+"""Message framing: where the event starts in the bytes and which schema it was written with.
 
-Two framings are read: Avro single-object (`C3 01`, CRC-64 fingerprint, little-endian) and Confluent
-(`00`, registry id, big-endian; or the id in a `__value_schema_id` header before a bare event). The
-`schema-fp` header goes with either and wins over a registry id, because a fingerprint is the
-schema's own while an id means something in one registry only. Knows no schemas.
+Two framings are read: Avro single-object (`C3 01`, CRC-64 fingerprint, little-endian) and Confluent (`00`,
+registry id, big-endian; or the id in a `__value_schema_id` header before a bare event). The `schema-fp`
+header may accompany either and wins over a registry id, because a fingerprint is global while an id is valid
+in one registry only. Must not know schemas.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from strider.contracts.errors import DecodeError
 Header = tuple[str, bytes]
 
 SCHEMA_HEADER: Final = "schema-fp"
-"""Header with the fingerprint as sixteen hexadecimal digits, in the order of the wire."""
+"""Header with the fingerprint as sixteen hexadecimal digits, in wire order."""
 
 REGISTRY_HEADER: Final = "__value_schema_id"
-"""Where Confluent serializers may put what they else put before the event."""
+"""Header in which Confluent serializers may put the schema id instead of a prefix."""
 
 SINGLE_OBJECT: Final = b"\xc3\x01"
 CONFLUENT: Final = b"\x00"
@@ -31,7 +31,7 @@ _GUID_BYTES: Final = 17
 
 
 class MessageFrame(NamedTuple):
-    """Where the event starts, and every name that its schema is called by."""
+    """Offset of the event, and every identifier of its schema."""
 
     start: int
     fingerprint: bytes | None = None
@@ -39,22 +39,22 @@ class MessageFrame(NamedTuple):
 
 
 def single_object_prefix(fingerprint: bytes) -> bytes:
-    """Begin a message in Avro single-object encoding."""
+    """Return the prefix of a message in Avro single-object encoding."""
     return SINGLE_OBJECT + fingerprint
 
 
 def confluent_prefix(registry_id: int) -> bytes:
-    """Begin a message in the Confluent wire format."""
+    """Return the prefix of a message in the Confluent wire format."""
     return CONFLUENT + registry_id.to_bytes(4, "big")
 
 
 def schema_header(fingerprint: bytes) -> Header:
-    """Say in a header which schema a message was written with, readable by eye."""
+    """Return the header that names the schema of a message in readable form."""
     return SCHEMA_HEADER, fingerprint.hex().encode()
 
 
 def parse_frame(value: bytes, headers: Sequence[Header] = ()) -> MessageFrame:
-    """Tell where the event starts; raises DecodeError for bytes in neither framing."""
+    """Parse the framing of a message; raises DecodeError where it has neither framing."""
     if value.startswith(SINGLE_OBJECT):
         _require_length(value, _SINGLE_OBJECT_BYTES)
         return MessageFrame(_SINGLE_OBJECT_BYTES, fingerprint=value[2:_SINGLE_OBJECT_BYTES])
@@ -64,13 +64,14 @@ def parse_frame(value: bytes, headers: Sequence[Header] = ()) -> MessageFrame:
         _require_length(value, _CONFLUENT_BYTES)
         registry_id = int.from_bytes(value[1:_CONFLUENT_BYTES], "big")
         return MessageFrame(_CONFLUENT_BYTES, _header_fingerprint(headers), registry_id)
-    raise DecodeError("bad_magic", f"no framing begins with {value[:4].hex(' ')}{_hint(value)}")
+    raise DecodeError("bad_magic", f"no framing begins with {value[:4].hex(' ')}{_encoding_hint(value)}")
 
 
 def parse_header_frame(headers: Sequence[Header]) -> MessageFrame | None:
-    """Find the registry id in the headers; the value is then the event and nothing before it.
+    """Return the frame given by the registry id header; the value then holds only the event.
 
-    Such an event may begin like any framing by chance, so whoever meets an unknown schema asks this.
+    Such an event may by chance begin like a framing, so callers try this when the framing names an unknown
+    schema.
     """
     content = next((content for name, content in headers if name == REGISTRY_HEADER), None)
     if content is None:
@@ -79,13 +80,13 @@ def parse_header_frame(headers: Sequence[Header]) -> MessageFrame | None:
     if len(content) == _CONFLUENT_BYTES and content.startswith(CONFLUENT):
         return MessageFrame(0, stated, int.from_bytes(content[1:], "big"))
     if len(content) == _GUID_BYTES and content.startswith(_REGISTRY_GUID) and stated is not None:
-        # A GUID means something in its registry only; the fingerprint beside it is enough.
+        # A GUID is valid in its registry only; the fingerprint beside it is sufficient.
         return MessageFrame(0, stated)
-    raise DecodeError("bad_magic", f"header {REGISTRY_HEADER} is no registry id: {content[:20].hex(' ')}")
+    raise DecodeError("bad_magic", f"header {REGISTRY_HEADER} is not a registry id: {content[:20].hex(' ')}")
 
 
 def _header_fingerprint(headers: Sequence[Header]) -> bytes | None:
-    """Read the `schema-fp` header; one that is none is as good as absent, the frame decides then."""
+    """Return the `schema-fp` header's fingerprint; None where it is absent or invalid."""
     content = next((content for name, content in headers if name == SCHEMA_HEADER), b"")
     try:
         fingerprint = bytes.fromhex(content.decode("ascii"))
@@ -100,7 +101,7 @@ def _require_length(value: bytes, frame_bytes: int) -> None:
 
 
 def _encoding_hint(value: bytes) -> str:
-    """Say what people have sent who send such bytes."""
+    """Return a hint for bytes that producers send by mistake."""
     if value[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return " (UTF-16? JSON must be UTF-8)"
     is_text = value[:4].isascii() and value[:4].decode().isprintable()

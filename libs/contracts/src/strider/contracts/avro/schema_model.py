@@ -1,8 +1,8 @@
-"""An Avro schema as a tree of nodes, its canonical form and its fingerprint.
+"""Avro schemas as trees of nodes, with canonical form and fingerprint.
 
-Schemas from outside arrive here first, so this is where those are refused that could turn a few
-bytes into endless work or memory: types within themselves, types that unfold into thousands, and
-arrays whose items take no bytes. Knows nothing of messages; a tree never refers to itself.
+Schemas from outside are parsed here first, so schemas that could turn a few bytes into unbounded work or
+memory are refused here: recursive types, types that unfold into thousands, and arrays whose items take no
+bytes. Must not know messages; a tree never refers to itself.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any, Final
 from strider.contracts.errors import ContractError
 
 MAX_DEPTH: Final = 16
-"""Types within types. The deepest of ours, the validated page, is at six."""
+"""Maximum nesting of types. Our deepest schema, the validated page, has six levels."""
 
 MAX_NODES: Final = 5_000
-"""Types after named ones are unfolded; the largest of ours stays under three hundred."""
+"""Maximum number of types after named ones are unfolded; our largest schema has fewer than 300."""
 
 PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
-_LEAST_BYTES: Final = {
+_MIN_BYTES: Final = {
     "null": 0,
     "boolean": 1,
     "int": 1,
@@ -40,7 +40,7 @@ _UNSET: Final = object()
 
 
 class SchemaError(ContractError):
-    """A schema that is none, or that nobody should read with; the message says where and why."""
+    """An invalid or unacceptable schema; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class SchemaField:
     default: Any = _UNSET
     aliases: tuple[str, ...] = ()
     value_list: str | None = None
-    """The checked list that its values come from."""
+    """Name of the value list that its values come from."""
 
     @property
     def has_default(self) -> bool:
@@ -62,43 +62,43 @@ class SchemaField:
 
 @dataclass(frozen=True, slots=True)
 class SchemaNode:
-    """One type. Which of the attributes mean something follows from `kind`."""
+    """One type; which attributes are used depends on `kind`."""
 
     kind: str
-    """A primitive's name, or record, enum, fixed, array, map, union."""
+    """Name of a primitive, or record, enum, fixed, array, map, union."""
     name: str = ""
-    """Of a named type, in full."""
+    """Full name of a named type."""
     aliases: tuple[str, ...] = ()
     fields: tuple[SchemaField, ...] = ()
     children: tuple[SchemaNode, ...] = ()
-    """Branches of a union; the one item type of an array, or value type of a map."""
+    """Branches of a union; the single item type of an array, or value type of a map."""
     symbols: tuple[str, ...] = ()
     default: str | None = None
-    """Of an enum: what a reader takes for a symbol that it does not know."""
+    """For an enum: the symbol that a reader uses in place of an unknown one."""
     size: int = 0
     min_bytes: int = 0
-    """The shortest encoding of a value."""
+    """Length of the shortest encoding of a value."""
     node_count: int = 1
-    """How many nodes the tree has, this one included."""
+    """Number of nodes in the tree, this one included."""
 
     @property
     def short_name(self) -> str:
-        """The name without its namespace: what readers and writers must agree on."""
+        """Name without namespace, on which readers and writers must agree."""
         return self.name.rpartition(".")[2]
 
 
 def parse_schema_tree(schema: Any) -> SchemaNode:
-    """Turn a schema (as parsed from JSON) into its tree; raises SchemaError."""
-    return _Reader().read(schema, namespace="", depth=0)
+    """Parse a schema (as decoded from JSON) into its tree; raises SchemaError."""
+    return _SchemaParser().parse(schema, namespace="", depth=0)
 
 
 def canonical_form(node: SchemaNode) -> str:
-    """Write a schema in the specification's parsing canonical form: layout and names, nothing else."""
-    return json.dumps(_canonical(node, set()), separators=(",", ":"))
+    """Return a schema in the specification's parsing canonical form: layout and names only."""
+    return json.dumps(_canonical_type(node, set()), separators=(",", ":"))
 
 
 def fingerprint(canonical: str) -> bytes:
-    """Compute CRC-64-AVRO of a canonical form, in the byte order of the wire."""
+    """Compute the CRC-64-AVRO fingerprint of a canonical form, in wire byte order."""
     table = _crc_table()
     result = _EMPTY_FINGERPRINT
     for byte in canonical.encode():
@@ -106,14 +106,14 @@ def fingerprint(canonical: str) -> bytes:
     return result.to_bytes(8, "little")
 
 
-def _canonical(node: SchemaNode, defined: set[str]) -> Any:
+def _canonical_type(node: SchemaNode, defined: set[str]) -> Any:
     if node.kind in PRIMITIVES:
         return node.kind
     if node.kind == "union":
-        return [_canonical(part, defined) for part in node.children]
+        return [_canonical_type(part, defined) for part in node.children]
     if node.kind in ("array", "map"):
         part = "items" if node.kind == "array" else "values"
-        return {"type": node.kind, part: _canonical(node.children[0], defined)}
+        return {"type": node.kind, part: _canonical_type(node.children[0], defined)}
     if node.name in defined:
         return node.name
     defined.add(node.name)
@@ -126,7 +126,9 @@ def _canonical_content(node: SchemaNode, defined: set[str]) -> dict[str, Any]:
     if node.kind == "enum":
         return {"symbols": list(node.symbols)}
     return {
-        "fields": [{"name": field.name, "type": _canonical(field.node, defined)} for field in node.fields]
+        "fields": [
+            {"name": field.name, "type": _canonical_type(field.node, defined)} for field in node.fields
+        ]
     }
 
 
@@ -140,13 +142,13 @@ def _crc_table() -> tuple[int, ...]:
     return tuple(entry(value) for value in range(256))
 
 
-class _Reader:
-    """Holds the named types that one schema has defined so far."""
+class _SchemaParser:
+    """Parser of one schema, with the named types defined so far."""
 
     def __init__(self) -> None:
         self._named: dict[str, SchemaNode | None] = {}
 
-    def read(self, schema: Any, *, namespace: str, depth: int) -> SchemaNode:
+    def parse(self, schema: Any, *, namespace: str, depth: int) -> SchemaNode:
         if depth > MAX_DEPTH:
             raise SchemaError(f"types are nested deeper than {MAX_DEPTH}")
         if isinstance(schema, str):
@@ -156,14 +158,14 @@ class _Reader:
         elif isinstance(schema, Mapping):
             node = self._complex(schema, namespace=namespace, depth=depth)
         else:
-            raise SchemaError(f"no type: {schema!r:.80}")
+            raise SchemaError(f"not a type: {schema!r:.80}")
         if node.node_count > MAX_NODES:
             raise SchemaError(f"unfolds into more than {MAX_NODES} types")
         return node
 
     def _reference(self, name: str, namespace: str) -> SchemaNode:
         if name in PRIMITIVES:
-            return SchemaNode(name, min_bytes=_LEAST_BYTES[name])
+            return SchemaNode(name, min_bytes=_MIN_BYTES[name])
         full = name if "." in name or not namespace else f"{namespace}.{name}"
         known = full if full in self._named else name
         if known not in self._named:
@@ -174,9 +176,9 @@ class _Reader:
         return node
 
     def _union(self, branches: list[Any], *, namespace: str, depth: int) -> SchemaNode:
-        parts = tuple(self.read(branch, namespace=namespace, depth=depth + 1) for branch in branches)
-        told_apart = {part.name or part.kind for part in parts}
-        if not parts or "union" in told_apart or len(told_apart) != len(parts):
+        parts = tuple(self.parse(branch, namespace=namespace, depth=depth + 1) for branch in branches)
+        names = {part.name or part.kind for part in parts}
+        if not parts or "union" in names or len(names) != len(parts):
             raise SchemaError("a union needs branches, no unions in it, and no type twice")
         least = 1 + min(part.min_bytes for part in parts)
         return SchemaNode(
@@ -189,15 +191,15 @@ class _Reader:
             return self._collection(schema, namespace=namespace, depth=depth)
         if kind in ("record", "error", "enum", "fixed"):
             return self._definition(schema, namespace=namespace, depth=depth)
-        return self.read(kind, namespace=namespace, depth=depth + 1)
+        return self.parse(kind, namespace=namespace, depth=depth + 1)
 
     def _collection(self, schema: Mapping[str, Any], *, namespace: str, depth: int) -> SchemaNode:
         kind = schema["type"]
-        part = self.read(
+        part = self.parse(
             schema.get("items" if kind == "array" else "values"), namespace=namespace, depth=depth + 1
         )
         if kind == "array" and part.min_bytes == 0:
-            # Five bytes could otherwise announce a billion items that all are there.
+            # Five bytes could otherwise announce a billion items.
             raise SchemaError("array items that take no bytes")
         return SchemaNode(kind, children=(part,), min_bytes=1, node_count=1 + part.node_count)
 
@@ -207,7 +209,9 @@ class _Reader:
             raise SchemaError(f"type {name!r:.80} is defined twice")
         self._named[name] = None
         node = self._named_type(schema, namespace=inner, depth=depth)
-        aliases = tuple(str(alias).rpartition(".")[2] for alias in _listed(schema, "aliases", default=()))
+        aliases = tuple(
+            str(alias).rpartition(".")[2] for alias in _list_attribute(schema, "aliases", default=())
+        )
         node = replace(node, name=name, aliases=aliases)
         self._named[name] = node
         return node
@@ -219,10 +223,11 @@ class _Reader:
                 raise SchemaError(f"a fixed type of size {size!r:.80}")
             return SchemaNode("fixed", size=size, min_bytes=size)
         if schema["type"] == "enum":
-            symbols = tuple(_valid_name(symbol) for symbol in _listed(schema, "symbols"))
+            symbols = tuple(_valid_name(symbol) for symbol in _list_attribute(schema, "symbols"))
             return SchemaNode("enum", symbols=symbols, default=schema.get("default"), min_bytes=1)
         fields = tuple(
-            self._field(field, namespace=namespace, depth=depth + 1) for field in _listed(schema, "fields")
+            self._field(field, namespace=namespace, depth=depth + 1)
+            for field in _list_attribute(schema, "fields")
         )
         if len({field.name for field in fields}) != len(fields):
             raise SchemaError(f"two fields of one name in {schema.get('name')!r:.80}")
@@ -236,18 +241,18 @@ class _Reader:
 
     def _field(self, field: Any, *, namespace: str, depth: int) -> SchemaField:
         if not isinstance(field, Mapping):
-            raise SchemaError(f"no field: {field!r:.80}")
+            raise SchemaError(f"not a field: {field!r:.80}")
         return SchemaField(
             name=_valid_name(field.get("name")),
-            node=self.read(field.get("type"), namespace=namespace, depth=depth),
+            node=self.parse(field.get("type"), namespace=namespace, depth=depth),
             default=field.get("default", _UNSET),
-            aliases=tuple(str(alias) for alias in _listed(field, "aliases", default=())),
+            aliases=tuple(str(alias) for alias in _list_attribute(field, "aliases", default=())),
             value_list=field.get("words"),
         )
 
 
 def _full_name(schema: Mapping[str, Any], namespace: str) -> tuple[str, str]:
-    """Name a type in full, and the namespace that holds inside of it."""
+    """Return the full name of a type and the namespace within it."""
     name, space = schema.get("name"), schema.get("namespace", namespace)
     if isinstance(name, str) and "." in name:
         space, _, name = name.rpartition(".")
@@ -255,21 +260,21 @@ def _full_name(schema: Mapping[str, Any], namespace: str) -> tuple[str, str]:
     if not space:
         return plain, ""
     if not isinstance(space, str):
-        raise SchemaError(f"namespace of {plain!r} is no text")
+        raise SchemaError(f"namespace of {plain!r} is not a text")
     parts = [*(_valid_name(part) for part in space.split(".")), plain]
     return ".".join(parts), space
 
 
 def _valid_name(name: Any) -> str:
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-        raise SchemaError(f"no name: {name!r:.80}")
+        raise SchemaError(f"not a valid name: {name!r:.80}")
     return name
 
 
-def _listed(
+def _list_attribute(
     schema: Mapping[str, Any], key: str, *, default: tuple[()] | None = None
 ) -> list[Any] | tuple[()]:
     value = schema.get(key, default)
     if not isinstance(value, list | tuple):
-        raise SchemaError(f"{key} is no list in {schema.get('name')!r:.80}")
+        raise SchemaError(f"{key} is not a list in {schema.get('name')!r:.80}")
     return value

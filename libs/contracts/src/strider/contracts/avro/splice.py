@@ -1,8 +1,8 @@
-"""A validated page from the bytes of a parsed one.
+"""Build validated-page messages from the bytes of parsed-page messages.
 
-`pages-validated` is declared as the parsed page followed by the verdict, and Avro's binary form of a
-record is its fields one after the other: so the parsed bytes are taken as they are. That holds where
-the page was written with the very schema that is embedded; else it is decoded and written anew.
+`pages-validated` is declared as the parsed page followed by the verdict, and Avro's binary form of a record
+is its fields one after the other, so the parsed bytes are reused. That holds where the page was written with
+exactly the embedded schema; otherwise it is decoded and encoded again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,13 @@ from .codec import Codec, EncodedMessage
 from .compiled_writer import compile_writer
 from .framing import Header
 from .schema_model import canonical_form, fingerprint
-from .text_sanitizing import nul_free_test, replace_invalid_characters
-from .validation import allowed_value_tests, finite_tests, first_failing
+from .validation import (
+    allowed_value_tests,
+    finite_tests,
+    first_failing,
+    nul_free_test,
+    replace_invalid_characters,
+)
 
 Part = TypeVar("Part", bound=Event)
 Whole = TypeVar("Whole", bound=Event)
@@ -48,9 +53,9 @@ class Splicer(Generic[Part, Whole]):
     def splice(
         self, value: bytes, headers: Sequence[Header] = (), *, verdict: Event, part: Part | None = None
     ) -> EncodedMessage:
-        """Join a message that was decoded before (so its bytes are good) and a verdict on it.
+        """Join a message that was decoded before (so its bytes are valid) and a verdict on it.
 
-        `part` is what it was decoded to; it spares a second decoding where splicing is not possible.
+        `part` is the decoded message; it saves a second decoding where splicing is not possible.
         """
         written_with, start = self._codec.locate_event(self._part, value, headers)
         if written_with != self._embedded:
@@ -74,13 +79,13 @@ class Splicer(Generic[Part, Whole]):
                 if self._is_clean is None or self._is_clean(verdict)
                 else replace_invalid_characters(verdict)
             )
-            return self._written(clean)
+            return self._write_record(clean)
         except UnicodeEncodeError:
             return self._serialize(replace_invalid_characters(verdict))
         except (ValueError, TypeError, OverflowError, AttributeError, KeyError) as failure:
             raise EncodeError(f"{self._whole.name}: {failure}") from failure
 
-    def _written(self, verdict: Any) -> bytes:
+    def _write_record(self, verdict: Any) -> bytes:
         if self._write is not None:
             try:
                 return self._write(verdict)

@@ -1,4 +1,4 @@
-"""Writes what is made of `schemas/`, or says what is not current."""
+"""Command line of the code generator: write generated files, or report outdated ones."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import argparse
 import sys
 from pathlib import Path
 
-from .outputs import DeclarationError, differences, render_outputs, render_release, write_outputs
+from .declarations import DeclarationError
+from .outputs import differences, render_outputs, render_release, write_outputs
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; the answer is its exit code."""
+    """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m strider.contracts.codegen", description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 where a file is not current"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is outdated")
     parser.add_argument("--release", metavar="VERSION", help="freeze the current schemas in schemas/released")
-    parser.add_argument("--root", type=Path, default=Path(), help="the repository (default: here)")
+    parser.add_argument(
+        "--root", type=Path, default=Path(), help="root of the repository (default: working directory)"
+    )
     chosen = parser.parse_args(arguments)
     schemas = chosen.root.resolve() / "schemas"
     try:
@@ -30,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(path.relative_to(schemas.parent))
         return 0
     if difference := differences(files):
-        print(f"{difference}\nnot current; run: make contracts", file=sys.stderr)
+        print(f"{difference}\nfiles are outdated; run: make contracts", file=sys.stderr)
         return 1
     return 0
 

@@ -1,22 +1,25 @@
-"""The contracts as one AsyncAPI 3 document: channels, who sends and receives, messages, examples."""
+"""Render the contracts as an AsyncAPI 3 document: channels, operations, messages, examples."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from typing import Any, Final
 
 from strider.contracts.generated.topics import COMMON_HEADERS, SERVICES, TOPICS
 from strider.contracts.topic import Topic
 
-from .yaml_text import current_schemas, event_examples, value_lists, yaml_text
+from .layout import yaml_text
 
 BINDING_VERSION: Final = "0.5.0"
 AVRO_FORMAT: Final = "application/vnd.apache.avro;version=1.9.0"
 AVRO_CONTENT: Final = "application/vnd.apache.avro+binary"
 
 _DESCRIPTION: Final = """\
-Every event of Strider, a web crawler that walks on streams.
+All events of Strider, a distributed web crawler on Kafka.
 
 Values are Avro: single-object encoding, or the Confluent wire format where a schema registry is
 configured. `seeds-submitted` takes a plain JSON document as well, of which only `url` is required.
@@ -28,11 +31,38 @@ _BOUND_CONFIG: Final = {
     "delete.retention.ms": int,
     "max.message.bytes": int,
 }
-"""The settings of a topic that AsyncAPI's binding knows."""
+"""Topic settings that AsyncAPI's Kafka binding has a field for."""
+
+
+@cache
+def _current_schemas() -> dict[str, Any]:
+    """Return the current self-contained schemas by name."""
+    current: dict[str, Any] = _generated_json("schemas.json")["current"]
+    return current
+
+
+@cache
+def _value_lists() -> dict[str, list[str]]:
+    """Return the value lists by name."""
+    lists: dict[str, list[str]] = _generated_json("schemas.json")["words"]
+    return lists
+
+
+@cache
+def _event_examples() -> dict[str, Any]:
+    """Return the examples by event and name: `page-fetched/full`."""
+    return _generated_json("examples.json")
+
+
+def _generated_json(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(
+        files("strider.contracts").joinpath("generated", name).read_text("utf-8")
+    )
+    return content
 
 
 def render_asyncapi(topics: Iterable[Topic[Any]] | None = None) -> str:
-    """Render topics (the core ones, unless others are given) as an AsyncAPI document."""
+    """Render topics (by default the core ones) as an AsyncAPI document."""
     if topics is None:
         chosen = [topic for topic in TOPICS.values() if topic.profile == "core"]
     else:
@@ -71,7 +101,7 @@ def _channel(topic: Topic[Any]) -> Mapping[str, Any]:
 
 def _channel_binding(topic: Topic[Any]) -> Mapping[str, Any]:
     known = {name: kind(topic.config[name]) for name, kind in _BOUND_CONFIG.items() if name in topic.config}
-    # Without a count of its own a topic has as many partitions as the deployment has shards.
+    # A topic without its own count has as many partitions as the deployment has shards.
     partitions = {"partitions": topic.partitions} if topic.partitions else {}
     return {
         "topic": topic.name,
@@ -104,7 +134,7 @@ def _operation(topic: Topic[Any], action: str, service: str, group: str | None =
 
 
 def _message(topic: Topic[Any]) -> Mapping[str, Any]:
-    schema = current_schemas()[topic.schema_name]
+    schema = _current_schemas()[topic.schema_name]
     event = topic.schema_name.rpartition(".v")[0]
     return {
         "name": topic.value.__name__,
@@ -115,7 +145,7 @@ def _message(topic: Topic[Any]) -> Mapping[str, Any]:
         "payload": {"schemaFormat": AVRO_FORMAT, "schema": _with_allowed_values(schema)},
         "bindings": {"kafka": {"key": _key(topic), "bindingVersion": BINDING_VERSION}},
         "examples": [
-            {"name": name, "payload": event_examples()[f"{event}/{name}"]} for name in ("minimal", "full")
+            {"name": name, "payload": _event_examples()[f"{event}/{name}"]} for name in ("minimal", "full")
         ],
     }
 
@@ -130,13 +160,13 @@ def _headers(topic: Topic[Any]) -> Mapping[str, Any]:
 
 
 def _key(topic: Topic[Any]) -> Mapping[str, Any]:
-    # Dead letters keep the key of the message that they hold, whatever it was.
+    # Dead letters keep the key of the original message.
     letters = topic.schema_name.startswith("dead-letter.")
     return {"type": "string", "description": "As the original." if letters else f"{topic.key_name}."}
 
 
 def _with_allowed_values(part: Any) -> Any:
-    """Add to each checked field what it may say."""
+    """Add the allowed values to the doc of each field that has a value list."""
     if isinstance(part, list):
         return [_with_allowed_values(item) for item in part]
     if not isinstance(part, Mapping):
@@ -144,5 +174,5 @@ def _with_allowed_values(part: Any) -> Any:
     result = {key: _with_allowed_values(value) for key, value in part.items()}
     name = part.get("words")
     if isinstance(name, str):
-        result["doc"] = f"{part['doc']} One of: {', '.join(word_lists()[name])}."
+        result["doc"] = f"{part['doc']} One of: {', '.join(_value_lists()[name])}."
     return result

@@ -1,19 +1,21 @@
-"""Do the declarations fit together?
+"""Consistency checks of the declarations, and conversion of examples to records.
 
-Each rule is a function that raises DeclarationError at the first thing that breaks it, so that a
-test can show what it rejects. Knows nothing of files; `reading` has judged their form.
+Each rule is a function that raises DeclarationError at the first violation, so that a test can show what it
+rejects. Must not read files; `loader` has checked their form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from .declarations import (
     ArrayType,
+    AvroType,
     DeclarationError,
     Declarations,
     FieldDeclaration,
+    MapType,
     NullableType,
     PrimitiveType,
     RecordType,
@@ -23,23 +25,30 @@ from .declarations import (
     field_at,
     records_of,
 )
-from .examples import record_from_json
 from .releases import check_release
 
 EXAMPLE_NAMES: Final = ("full", "minimal")
-"""What there is of each event: every field filled in, and only what must be."""
+"""Examples of each event: every field filled in, and required fields only."""
 
 _KEY_TYPES: Final = ("string", "int", "long", "bytes")
 
 
+_AMBIGUOUS_FIELDS: Final = frozenset({"header_values"})
+"""HTTP headers are text; message headers are bytes."""
+
+
+_LISTS_USED_IN_MAPS: Final = frozenset({"attribute-source"})
+"""Lists whose values are in maps, for which Avro has no place to name a list."""
+
+
 def check_declarations(declarations: Declarations) -> None:
-    """Hold every rule against the declarations."""
+    """Apply every rule to the declarations."""
     for rule in DECLARATION_RULES:
         rule(declarations)
 
 
 def _check_schemas(declarations: Declarations) -> None:
-    """One current version of each event; a record's name means one record; a field's name one type."""
+    """Require one current version of each event, and one declaration of each record name."""
     records: dict[str, str] = {}
     events: dict[str, str] = {}
     for schema in declarations.schemas.values():
@@ -48,14 +57,16 @@ def _check_schemas(declarations: Declarations) -> None:
         events[schema.event] = schema.name
         for record in _own_records(schema):
             if record.name in records:
-                raise DeclarationError(schema.file, record.name, f"is declared in {records[record.name]} too")
+                raise DeclarationError(
+                    schema.file, record.name, f"is already declared in {records[record.name]}"
+                )
             records[record.name] = schema.file
         if schema.record.name != "".join(part.capitalize() for part in schema.event.split("-")):
-            raise DeclarationError(schema.file, "name", f"{schema.record.name} does not fit the file's name")
+            raise DeclarationError(schema.file, "name", f"{schema.record.name} does not match the file name")
 
 
 def _check_field_types(declarations: Declarations) -> None:
-    """Let the same name mean the same thing in every event."""
+    """Require that fields of the same name have the same type in every event."""
     seen: dict[str, tuple[str, object]] = {}
     for schema, record, field in _own_fields(declarations):
         if isinstance(field.type, RecordType):
@@ -66,12 +77,8 @@ def _check_field_types(declarations: Declarations) -> None:
             raise DeclarationError(schema.file, f"{record.name}.{field.name}", f"has another type in {where}")
 
 
-_AMBIGUOUS_FIELDS: Final = frozenset({"header_values"})
-"""Headers of HTTP are text; those of a message are bytes."""
-
-
 def _check_arrays(declarations: Declarations) -> None:
-    """Arrays of records cost four times as much; they need a reason."""
+    """Require a reason for arrays of records, which cost four times as much."""
     for schema, record, field in _own_fields(declarations):
         has_records = isinstance(field.type, ArrayType) and isinstance(field.type.of, RecordType)
         if has_records and not field.few_items_reason:
@@ -80,62 +87,62 @@ def _check_arrays(declarations: Declarations) -> None:
             )
         if field.few_items_reason and not has_records:
             raise DeclarationError(
-                schema.file, f"{record.name}.{field.name}", "has `few`, but is no array of records"
+                schema.file, f"{record.name}.{field.name}", "has `few`, but is not an array of records"
             )
 
 
-def _check_words(declarations: Declarations) -> None:
-    """Find a field's list, with its default in it (or empty), and a field for each list."""
+def _check_value_lists(declarations: Declarations) -> None:
+    """Require that value lists exist, contain their fields' defaults (or these are empty), and are used."""
     used: set[str] = set()
     for schema, record, field in _own_fields(declarations):
         if field.value_list is None:
             continue
         place = f"{record.name}.{field.name}"
         if field.value_list not in declarations.value_lists:
-            raise DeclarationError(schema.file, place, f"there is no schemas/words/{field.value_list}.yaml")
+            raise DeclarationError(
+                schema.file, place, f"schemas/words/{field.value_list}.yaml does not exist"
+            )
         if _innermost_type(field) != PrimitiveType("string"):
-            raise DeclarationError(schema.file, place, "has words, but is no text")
-        words = declarations.value_lists[field.value_list]
-        if isinstance(field.default, str) and field.default not in {"", *words.values}:
-            raise DeclarationError(schema.file, place, f"{field.default!r} is no word of {field.value_list}")
+            raise DeclarationError(schema.file, place, "has words, but is not a string")
+        value_list = declarations.value_lists[field.value_list]
+        if isinstance(field.default, str) and field.default not in {"", *value_list.values}:
+            raise DeclarationError(schema.file, place, f"{field.default!r} is not in list {field.value_list}")
         used.add(field.value_list)
-    for words in declarations.value_lists.values():
-        if words.name not in used | _LISTS_USED_IN_MAPS:
-            raise DeclarationError(words.file, "", "is used by no field")
-        _check_spelling(words)
+    for value_list in declarations.value_lists.values():
+        if value_list.name not in used | _LISTS_USED_IN_MAPS:
+            raise DeclarationError(value_list.file, "", "is used by no field")
+        _check_spelling(value_list)
 
 
-_LISTS_USED_IN_MAPS: Final = frozenset({"attribute-source"})
-"""Lists whose words stand in maps, where Avro has no place to name a list."""
-
-
-def _check_spelling(words: ValueList) -> None:
-    for word in words.values:
+def _check_spelling(value_list: ValueList) -> None:
+    for word in value_list.values:
         if not word.isidentifier() or word != word.lower():
-            raise DeclarationError(words.file, word, "must be lower_case_with_underscores")
+            raise DeclarationError(value_list.file, word, "must be lower_case_with_underscores")
 
 
 def _check_topics(declarations: Declarations) -> None:
-    """Values, keys, shards and headers name what exists."""
+    """Require that values, keys, shards and headers refer to existing schemas and fields."""
     for topic in declarations.topics.values():
         schema = declarations.schemas.get(topic.value)
         if schema is None:
-            raise DeclarationError(topic.file, "value", f"there is no schemas/avro/{topic.value}.avsc")
-        for place, path in _paths(topic):
+            raise DeclarationError(topic.file, "value", f"schemas/avro/{topic.value}.avsc does not exist")
+        for place, path in _field_paths(topic):
             field = field_at(schema.record, path)
             kind = field.type if field else None
             plain = kind.of if isinstance(kind, NullableType) else kind
             if not isinstance(plain, PrimitiveType) or plain.name not in _KEY_TYPES:
-                raise DeclarationError(topic.file, place, f"{path!r} is no text or number of {topic.value}")
+                raise DeclarationError(
+                    topic.file, place, f"{path!r} is not a text or number of {topic.value}"
+                )
         if topic.cleanup == "compact" and topic.key.rule == "host_of":
             raise DeclarationError(topic.file, "key", "a compacted topic needs a key that is never empty")
     unused = declarations.schemas.keys() - {topic.value for topic in declarations.topics.values()}
-    for name in sorted(unused - _parts(declarations)):
+    for name in sorted(unused - _referenced_schemas(declarations)):
         raise DeclarationError(declarations.schemas[name].file, "", "is the value of no topic")
 
 
 def _check_services(declarations: Declarations) -> None:
-    """Writers and readers are known; a topic has one writer unless the design gives it several."""
+    """Require known writers and readers, and a single writer unless a reason is declared."""
     services = declarations.services
     known = {*services.all, *services.outside}
     for topic in declarations.topics.values():
@@ -144,15 +151,15 @@ def _check_services(declarations: Declarations) -> None:
                 raise DeclarationError(topic.file, place, f"{name!r} is not in schemas/services.yaml")
         if (len(topic.writers) != 1) != bool(topic.multiple_writers_reason):
             raise DeclarationError(
-                topic.file, "writers", "one writer a topic; more only with `why_many_writers`, and no less"
+                topic.file, "writers", "a topic has one writer; more require `why_many_writers`"
             )
         if not topic.readers and topic.value != "dead-letter.v1":
-            raise DeclarationError(topic.file, "readers", "nobody reads it")
+            raise DeclarationError(topic.file, "readers", "must not be empty")
     _check_groups(declarations)
 
 
 def _check_groups(declarations: Declarations) -> None:
-    """Keep a group to one service, and all of it handed out by shard or none."""
+    """Require that a group belongs to one service and is sharded in all of its topics or in none."""
     groups: dict[str, tuple[str, bool]] = {}
     for topic in declarations.topics.values():
         for reader in topic.readers:
@@ -163,12 +170,12 @@ def _check_groups(declarations: Declarations) -> None:
                 raise DeclarationError(topic.file, "readers", f"{reader.group} differs between its topics")
             if reader.sharded and (topic.partitions is not None or topic.partitioner == "key"):
                 raise DeclarationError(
-                    topic.file, "readers", "is handed out by shard, but not partitioned so"
+                    topic.file, "readers", "is sharded, but the topic is not partitioned by shard"
                 )
 
 
 def _check_examples(declarations: Declarations) -> None:
-    """Each event has its two examples, they are events, and `full` leaves nothing out."""
+    """Require two valid examples of each event, of which `full` contains every field."""
     events = {schema.event: schema for schema in declarations.schemas.values()}
     there = {(example.event, example.name) for example in declarations.examples}
     for example in declarations.examples:
@@ -178,12 +185,18 @@ def _check_examples(declarations: Declarations) -> None:
         record_from_json(record, example.content, file=example.file)
         for field in record.fields:
             if (field.name in example.content) is not (field.is_required or example.name == "full"):
-                wrong = "is missing" if example.name == "full" else "is not required, so it is not minimal"
+                wrong = (
+                    "is missing"
+                    if example.name == "full"
+                    else "is not required and so must be absent in minimal"
+                )
                 raise DeclarationError(example.file, field.name, wrong)
     for event, schema in events.items():
         for name in EXAMPLE_NAMES:
             if (event, name) not in there:
-                raise DeclarationError(schema.file, "", f"there is no schemas/examples/{event}/{name}.json")
+                raise DeclarationError(
+                    schema.file, "", f"schemas/examples/{event}/{name}.json does not exist"
+                )
 
 
 def _own_records(schema: SchemaDeclaration) -> Iterator[RecordType]:
@@ -211,7 +224,7 @@ def _innermost_type(field: FieldDeclaration) -> object:
     return kind
 
 
-def _paths(topic: TopicDeclaration) -> Iterator[tuple[str, str]]:
+def _field_paths(topic: TopicDeclaration) -> Iterator[tuple[str, str]]:
     yield from (("key", path) for path in topic.key.paths)
     if topic.shard_by:
         yield "shard_by", topic.shard_by.path
@@ -224,7 +237,7 @@ def _participants(topic: TopicDeclaration) -> Iterator[tuple[str, str]]:
     yield from (("readers", reader.service) for reader in topic.readers)
 
 
-def _parts(declarations: Declarations) -> set[str]:
+def _referenced_schemas(declarations: Declarations) -> set[str]:
     fields = (field for schema in declarations.schemas.values() for field in schema.record.fields)
     types = (field.type for field in fields if isinstance(field.type, RecordType))
     return {part.reference for part in types if part.reference}
@@ -235,9 +248,59 @@ DECLARATION_RULES: Final[tuple[DeclarationRule, ...]] = (
     _check_schemas,
     _check_field_types,
     _check_arrays,
-    _check_words,
+    _check_value_lists,
     _check_topics,
     _check_services,
     _check_examples,
     check_release,
 )
+
+
+_PYTHON = {"string": str, "int": int, "long": int, "double": (int, float), "boolean": bool, "bytes": str}
+
+
+def record_from_json(record: RecordType, content: Any, *, file: str, place: str = "") -> dict[str, Any]:
+    """Convert a JSON object to a record; raises DeclarationError where it does not fit.
+
+    JSON has no bytes: as in Avro's own JSON form, each character below U+0100 stands for one byte. Fields
+    that are left out get their default.
+    """
+    if not isinstance(content, Mapping):
+        raise DeclarationError(file, place, f"must be an object, not {content!r}")
+    names = {field.name for field in record.fields}
+    for name in content:
+        if name not in names:
+            raise DeclarationError(file, f"{place}{name}", f"is not a field of {record.name}")
+    result = {}
+    for field in record.fields:
+        if field.name not in content and field.is_required:
+            raise DeclarationError(file, f"{place}{field.name}", "is missing")
+        value = content.get(field.name, field.default)
+        result[field.name] = _value(field.type, value, file=file, place=f"{place}{field.name}")
+    return result
+
+
+def _value(kind: AvroType, value: Any, *, file: str, place: str) -> Any:
+    match kind:
+        case NullableType(of):
+            return None if value is None else _value(of, value, file=file, place=place)
+        case ArrayType(of) if isinstance(value, list):
+            return [
+                _value(of, item, file=file, place=f"{place}[{number}]") for number, item in enumerate(value)
+            ]
+        case MapType(of) if isinstance(value, dict):
+            return {
+                name: _value(of, item, file=file, place=f"{place}.{name}") for name, item in value.items()
+            }
+        case RecordType():
+            return record_from_json(kind, value, file=file, place=f"{place}.")
+        case PrimitiveType(name) if _is(value, name):
+            return value.encode("latin-1") if name == "bytes" else value
+    raise DeclarationError(file, place, f"does not fit the type: {value!r}")
+
+
+def _is(value: Any, name: str) -> bool:
+    if isinstance(value, bool):
+        return name == "boolean"
+    fits = isinstance(value, _PYTHON[name])  # type: ignore[arg-type]  # a type or a tuple of types
+    return fits and not (name == "bytes" and any(ord(sign) > 0xFF for sign in value))  # noqa: PLR2004  # a byte

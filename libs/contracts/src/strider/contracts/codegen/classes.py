@@ -1,7 +1,7 @@
-"""The event classes, as text: one frozen, slotted dataclass for each record.
+"""Source of the event classes and of the enums: one frozen, slotted dataclass for each record.
 
-`to_record` and `from_record` stand in the hot path of every service, so they are spelled out: one
-dict literal, one call by position, and nothing looked up twice.
+`to_record` and `from_record` are on the hot path of every service, so they are generated explicitly: one dict
+literal, one positional call, and no lookup twice.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from .declarations import (
     PrimitiveType,
     RecordType,
     SchemaDeclaration,
+    ValueList,
     records_of,
 )
-from .layout import docstring, module, text
+from .layout import docstring_lines, module_text, quoted
 
 _PYTHON = {
     "string": "str",
@@ -31,21 +32,28 @@ _PYTHON = {
     "bytes": "bytes",
 }
 
-_DOC = "Every event, and every record inside of one, as a class."
+_EVENTS_DOC = "Event classes: one frozen dataclass for each event and each record within one."
 
-_IMPORTS = (
+_EVENTS_IMPORTS = (
     "from __future__ import annotations",
     "",
     "from collections.abc import Mapping",
     "from dataclasses import field",
     "from typing import Any, ClassVar, Final, Self",
     "",
-    "from strider.contracts.fast_dataclass import swift",
+    "from strider.contracts.fast_dataclass import fast_dataclass",
 )
 
 
+_SCHEMA_NAME = "SCHEMA_NAME"
+"""Placeholder of the line that only a record with its own schema has."""
+
+
+_AROUND = {NullableType: "{} | None", ArrayType: "tuple[{}, ...]", MapType: "Mapping[str, {}]"}
+
+
 def render_classes(schemas: Iterable[SchemaDeclaration]) -> str:
-    """Write `events.py`: records before what holds them, otherwise by the schema's name."""
+    """Return the text of `events.py`: nested records first, otherwise ordered by schema name."""
     names: dict[str, str] = {}
     written: dict[str, list[str]] = {}
     for schema in schemas:
@@ -54,35 +62,33 @@ def render_classes(schemas: Iterable[SchemaDeclaration]) -> str:
             written.setdefault(record.name, [])
             if not written[record.name]:
                 written[record.name] = list(_class(record))
-    body = [*_IMPORTS]
+    body = [*_EVENTS_IMPORTS]
     for name, lines in written.items():
-        schema_line = f"    SCHEMA_NAME: ClassVar[str] = {text(names[name])}" if name in names else None
+        schema_line = f"    SCHEMA_NAME: ClassVar[str] = {quoted(names[name])}" if name in names else None
         body += ["", "", *(schema_line if line is _SCHEMA_NAME and schema_line else line for line in lines)]
-    return module(_DOC, [*(line for line in body if line is not _SCHEMA_NAME), "", *_events(names)])
-
-
-_SCHEMA_NAME = "SCHEMA_NAME"
-"""Holds the place of the line that only a record with a schema of its own has."""
+    return module_text(
+        _EVENTS_DOC, [*(line for line in body if line is not _SCHEMA_NAME), "", *_events(names)]
+    )
 
 
 def _events(names: dict[str, str]) -> Iterator[str]:
     yield ""
     yield "EVENTS: Final[Mapping[str, type[Any]]] = {"
     for name, schema in sorted(names.items(), key=lambda item: item[1]):
-        yield f"    {text(schema)}: {name},"
+        yield f"    {quoted(schema)}: {name},"
     yield "}"
-    yield from docstring("Every class that has a schema of its own, by the schema's name.")
+    yield from docstring_lines("Every class with a schema of its own, by schema name.")
 
 
 def _class(record: RecordType) -> Iterator[str]:
-    yield "@swift(frozen=True, slots=True)"
+    yield "@fast_dataclass(frozen=True, slots=True)"
     yield f"class {record.name}:"
-    yield from docstring(record.doc, "    ")
+    yield from docstring_lines(record.doc, "    ")
     yield ""
     yield _SCHEMA_NAME
     for item in record.fields:
         yield f"    {item.name}: {annotation(item.type)}{_default(item)}"
-        yield from docstring(item.doc, "    ")
+        yield from docstring_lines(item.doc, "    ")
     yield from _to_record(record)
     yield from _from_record(record)
 
@@ -90,10 +96,10 @@ def _class(record: RecordType) -> Iterator[str]:
 def _to_record(record: RecordType) -> Iterator[str]:
     yield ""
     yield "    def to_record(self) -> dict[str, Any]:"
-    yield '        """Give the values as Avro writes them."""'
+    yield '        """Return the values as Avro writes them."""'
     yield "        return {"
     for item in record.fields:
-        yield f"            {text(item.name)}: {_written(item.type, f'self.{item.name}')},"
+        yield f"            {quoted(item.name)}: {_written(item.type, f'self.{item.name}')},"
     yield "        }"
 
 
@@ -101,15 +107,15 @@ def _from_record(record: RecordType) -> Iterator[str]:
     yield ""
     yield "    @classmethod"
     yield "    def from_record(cls, record: Mapping[str, Any]) -> Self:"
-    yield '        """Take the values as Avro has read them; every field must be there."""'
+    yield '        """Build the event from values as Avro has read them; every field must be present."""'
     yield "        return cls("
     for item in record.fields:
-        yield f"            {_read(item.type, f'record[{text(item.name)}]')},"
+        yield f"            {_read(item.type, f'record[{quoted(item.name)}]')},"
     yield "        )"
 
 
 def annotation(kind: AvroType) -> str:
-    """Name the Python type of an Avro type."""
+    """Return the Python type of an Avro type."""
     match kind:
         case PrimitiveType(name):
             return _PYTHON[name]
@@ -117,9 +123,6 @@ def annotation(kind: AvroType) -> str:
             return kind.name
         case NullableType() | ArrayType() | MapType():
             return _AROUND[type(kind)].format(annotation(kind.of))
-
-
-_AROUND = {NullableType: "{} | None", ArrayType: "tuple[{}, ...]", MapType: "Mapping[str, {}]"}
 
 
 def _default(item: FieldDeclaration) -> str:
@@ -133,14 +136,14 @@ def _default_value(item: FieldDeclaration) -> str:
         case MapType():
             return "field(default_factory=dict)"
         case PrimitiveType("string"):
-            return text(item.default)
+            return quoted(item.default)
         case PrimitiveType("bytes"):
-            return "b" + text(item.default)
+            return "b" + quoted(item.default)
     return repr(item.default)
 
 
 def _written(kind: AvroType, value: str) -> str:
-    """From the class to Avro. Tuples of plain values are written as they are."""
+    """Return the expression that converts a value from the class to Avro; tuples of plain values stay."""
     match kind:
         case RecordType():
             return f"{value}.to_record()"
@@ -150,7 +153,7 @@ def _written(kind: AvroType, value: str) -> str:
 
 
 def _read(kind: AvroType, value: str) -> str:
-    """From Avro to the class. Lists become tuples: what is frozen must not change inside."""
+    """Return the expression that converts a value from Avro to the class; lists become immutable tuples."""
     match kind:
         case RecordType():
             return f"{kind.name}.from_record({value})"
@@ -165,3 +168,35 @@ def _read(kind: AvroType, value: str) -> str:
 
 def _holds_record(kind: AvroType) -> bool:
     return isinstance(kind, RecordType) or (isinstance(kind, ArrayType) and _holds_record(kind.of))
+
+
+_ENUMS_DOC = "Enums of all value lists: outcomes, reasons, states and kinds."
+
+_ENUMS_IMPORTS = (
+    "from __future__ import annotations",
+    "",
+    "from collections.abc import Mapping",
+    "from enum import StrEnum",
+    "from typing import Final",
+)
+
+
+def render_enums(lists: Iterable[ValueList]) -> str:
+    """Return the text of `enums.py`."""
+    lists = list(lists)
+    body = [*_ENUMS_IMPORTS]
+    for value_list in lists:
+        body += ["", "", *_enum_class(value_list)]
+    body += ["", "", "ENUMS: Final[Mapping[str, type[StrEnum]]] = {"]
+    body += [f"    {quoted(value_list.name)}: {value_list.class_name}," for value_list in lists]
+    body += ["}", *docstring_lines("Every enum by the name in the `words` attribute of schema fields.")]
+    return module_text(_ENUMS_DOC, body)
+
+
+def _enum_class(value_list: ValueList) -> Iterator[str]:
+    yield f"class {value_list.class_name}(StrEnum):"
+    yield from docstring_lines(value_list.description, "    ")
+    yield ""
+    for word, sentence in value_list.values.items():
+        yield f"    {word.upper()} = {quoted(word)}"
+        yield from docstring_lines(sentence, "    ")

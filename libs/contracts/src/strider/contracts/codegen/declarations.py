@@ -1,7 +1,7 @@
-"""What `schemas/` declares, as values.
+"""Data model of everything declared under `schemas/`.
 
-Reading fills these in, checking compares them with each other, the writers turn them into text.
-Knows nothing of files and of Python source.
+The loaders fill it, the checks compare its parts, the renderers turn it into text. Must not know files or
+Python source.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 NO_DEFAULT: Final = object()
-"""Stands for the absence of a default, because None is one."""
+"""Marks the absence of a default, because None is a valid one."""
 
 
 class DeclarationError(Exception):
-    """A declaration that cannot be: the message is one line that names file and place."""
+    """An invalid declaration; the message is one line with file and place."""
 
     def __init__(self, file: str, place: str, problem: str) -> None:
         where = f"{file}: {place}" if place else file
@@ -27,28 +27,28 @@ class DeclarationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveType:
-    """A type of Avro without parts."""
+    """A primitive Avro type."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class NullableType:
-    """A primitive, or null."""
+    """A union of null and a primitive."""
 
     of: PrimitiveType
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """A list of values of one type."""
+    """An array with items of one type."""
 
     of: AvroType
 
 
 @dataclass(frozen=True, slots=True)
 class MapType:
-    """Values of one type by name."""
+    """A map with values of one primitive type."""
 
     of: PrimitiveType
 
@@ -62,25 +62,25 @@ class FieldDeclaration:
     doc: str
     default: Any = NO_DEFAULT
     value_list: str | None = None
-    """The checked list that its words are from."""
+    """Name of the value list that its values come from."""
     few_items_reason: str | None = None
-    """Why an array of records is harmless here."""
+    """Why an array of records is acceptable here."""
 
     @property
     def is_required(self) -> bool:
-        """Whether a writer must fill it in."""
+        """Whether a writer must supply the field."""
         return self.default is NO_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """An event, or a record inside of one."""
+    """An event, or a record nested in one."""
 
     name: str
     doc: str
     fields: tuple[FieldDeclaration, ...]
     reference: str | None = None
-    """The schema that it was taken from, where the file only names it."""
+    """Name of the schema file that it was included from, if it was."""
 
 
 AvroType = PrimitiveType | NullableType | ArrayType | MapType | RecordType
@@ -91,11 +91,11 @@ class SchemaDeclaration:
     """One file of `schemas/avro`."""
 
     name: str
-    """File name without its ending: `page-fetched.v1`."""
+    """File name without extension: `page-fetched.v1`."""
     file: str
     record: RecordType
     resolved: Mapping[str, Any]
-    """The schema as JSON, with the files that it names put in."""
+    """The schema as JSON, with referenced files included."""
 
     @property
     def event(self) -> str:
@@ -105,23 +105,23 @@ class SchemaDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class ValueList:
-    """One file of `schemas/words`: each word with its sentence."""
+    """One file of `schemas/words`: each allowed value with its description."""
 
     name: str
     file: str
     description: str
     values: Mapping[str, str]
-    """Its own words, then those of the lists that it includes."""
+    """Its own values, then those of the included lists."""
 
     @property
     def class_name(self) -> str:
-        """`fetch-outcome` is FetchOutcome in code."""
+        """Name of the generated enum: FetchOutcome for `fetch-outcome`."""
         return "".join(part.capitalize() for part in self.name.split("-"))
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRule:
-    """How a text is made from an event: one field, fields joined by `/`, or the first that is not empty."""
+    """How a text is derived from an event: a field, fields joined by `/`, or the first non-empty one."""
 
     rule: str
     """`joined`, `first` or `host_of`."""
@@ -129,7 +129,7 @@ class KeyRule:
 
     @property
     def description(self) -> str:
-        """The rule for people."""
+        """The rule in words, for documents."""
         if self.rule == "joined":
             return "/".join(self.paths)
         return f"host of {self.paths[0]}" if self.rule == "host_of" else " or ".join(self.paths)
@@ -137,7 +137,7 @@ class KeyRule:
 
 @dataclass(frozen=True, slots=True)
 class ShardRule:
-    """What a shard is taken from: the domain of a host, or Kafka's own hash of an id."""
+    """What a shard is derived from: the domain of a host, or Kafka's hash of an id."""
 
     rule: str
     """`host` or `hash`."""
@@ -155,7 +155,7 @@ class HeaderRule:
 
 @dataclass(frozen=True, slots=True)
 class ReaderRule:
-    """One line under `readers`."""
+    """One entry under `readers`."""
 
     service: str
     group: str | None
@@ -166,7 +166,7 @@ class ReaderRule:
 
 @dataclass(frozen=True, slots=True)
 class TopicDeclaration:
-    """One topic. A template is already one rule for each service."""
+    """One topic; a template is expanded to one declaration for each service."""
 
     name: str
     file: str
@@ -191,13 +191,13 @@ class TopicDeclaration:
 
     @property
     def constant(self) -> str:
-        """`pages-fetched` is PAGES_FETCHED in code."""
+        """Name of the generated constant: PAGES_FETCHED for `pages-fetched`."""
         return self.name.upper().replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceDeclarations:
-    """Who writes and reads: one sentence each."""
+    """All writers and readers, each with a one-sentence description."""
 
     core: Mapping[str, str]
     example: Mapping[str, str]
@@ -205,7 +205,7 @@ class ServiceDeclarations:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every service of ours, the examples last."""
+        """Every service of this repository, examples last."""
         return (*self.core, *self.example)
 
 
@@ -221,17 +221,17 @@ class EventExample:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedSchemas:
-    """Every schema that was ever released, by name: none of them changes or goes."""
+    """All schemas ever released, by name; none may change or disappear."""
 
     schemas: Mapping[str, Mapping[str, Any]]
     manifest: Mapping[str, tuple[str, str]]
-    """Fingerprint of each, and the version that brought it."""
+    """Fingerprint of each, and the version that introduced it."""
     value_lists: Mapping[str, tuple[str, ...]]
-    """The checked lists, as far as they were released."""
+    """The value lists as far as they were released."""
     sums: Mapping[str, str]
-    """SHA-256 of each released file, as it was when it was released."""
+    """SHA-256 of each file at its release."""
     actual_sums: Mapping[str, str]
-    """The same, of the files that are there."""
+    """SHA-256 of the files that exist now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class Declarations:
 
 
 def records_of(record: RecordType) -> Iterator[RecordType]:
-    """Every record inside of one, innermost first, itself last."""
+    """Yield every record nested in one, innermost first, then the record itself."""
     for item in record.fields:
         inner = item.type.of if isinstance(item.type, ArrayType) else item.type
         if isinstance(inner, RecordType):
@@ -257,7 +257,7 @@ def records_of(record: RecordType) -> Iterator[RecordType]:
 
 
 def field_at(record: RecordType, path: str) -> FieldDeclaration | None:
-    """Find a field by its path, such as `page.group`."""
+    """Return the field at a path such as `page.group`, or None."""
     name, _, rest = path.partition(".")
     found = next((item for item in record.fields if item.name == name), None)
     if found is None or not rest:

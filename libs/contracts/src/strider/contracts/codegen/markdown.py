@@ -1,4 +1,4 @@
-"""The topics as the table that people read first."""
+"""Render the topics as the Markdown table of the README."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GIB: Final = 1 << 30
 
 
 def render_markdown(topics: Iterable[Topic[Any]] | None = None) -> str:
-    """Render topics (the core ones, unless others are given) as a table; dead-letter topics share a row."""
+    """Render topics (by default the core ones) as a table; dead-letter topics share a row."""
     chosen = [topic for topic in TOPICS.values() if topic.profile == "core"] if topics is None else topics
     rows = [COLUMNS, tuple("---" for _ in COLUMNS), *_rows(chosen)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

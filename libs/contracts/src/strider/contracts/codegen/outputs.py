@@ -1,4 +1,4 @@
-"""What is made of the declarations: which file, with which text."""
+"""Generated files: which file gets which text, writing and comparing them."""
 
 from __future__ import annotations
 
@@ -8,42 +8,41 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from .classes import render_classes
-from .declarations import DeclarationError, Declarations
-from .enums import render_enums
-from .layout import NOTICE
+from .classes import render_classes, render_enums
+from .declarations import Declarations
+from .layout import PYTHON_NOTICE
 from .loader import load_declarations
 from .registry import render_registry
 from .releases import render_release_files
 
 GENERATED: Final = Path("libs", "contracts", "src", "strider", "contracts", "generated")
-"""Where the code goes, seen from the repository's root."""
+"""Folder of the generated code, relative to the root of the repository."""
 
-_INIT: Final = f'"""What is made of the declarations. {NOTICE}"""\n'
+_INIT: Final = f'"""Code generated from the declarations. {PYTHON_NOTICE}"""\n'
 
 
 def render_outputs(schemas: Path) -> dict[Path, str]:
-    """Give every generated file of the package with its text; raises DeclarationError."""
+    """Return every generated file of the package with its text; raises DeclarationError."""
     declarations = load_declarations(schemas)
     folder = schemas.parent / GENERATED
     return {folder / name: content for name, content in render_all(declarations).items()}
 
 
 def render_all(declarations: Declarations) -> dict[str, str]:
-    """Give the text of each file of `generated/`."""
+    """Return the text of each file of `generated/`."""
     return {
         "__init__.py": _INIT,
         "events.py": render_classes(declarations.schemas.values()),
         "topics.py": render_registry(declarations),
-        "words.py": render_enums(declarations.value_lists.values()),
-        "schemas.json": _schemas(declarations),
-        "examples.json": _examples(declarations),
+        "enums.py": render_enums(declarations.value_lists.values()),
+        "schemas.json": _schemas_json(declarations),
+        "examples.json": _examples_json(declarations),
     }
 
 
 def write_outputs(files: Mapping[Path, str]) -> list[Path]:
-    """Write what has changed, and say what that was."""
-    changed = [path for path, content in files.items() if _current(path) != content]
+    """Write the files that differ and return their paths."""
+    changed = [path for path, content in files.items() if _current_text(path) != content]
     for path in changed:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(files[path], encoding="utf-8")
@@ -51,58 +50,48 @@ def write_outputs(files: Mapping[Path, str]) -> list[Path]:
 
 
 def differences(files: Mapping[Path, str]) -> str:
-    """Show what writing would change; empty where all is current."""
+    """Return a diff of what writing would change; empty where all files are current."""
     parts: list[str] = []
     for path, content in files.items():
-        old, new = _current(path).splitlines(keepends=True), content.splitlines(keepends=True)
+        old, new = _current_text(path).splitlines(keepends=True), content.splitlines(keepends=True)
         parts += difflib.unified_diff(old, new, f"{path.name} (is)", f"{path.name} (should be)")
     return "".join(parts)
 
 
 def render_release(schemas: Path, version: str) -> dict[Path, str]:
-    """Give the files that freeze the current schemas under a version; raises DeclarationError."""
+    """Return the files that freeze the current schemas under a version; raises DeclarationError."""
     return render_release_files(load_declarations(schemas), schemas / "released", version)
 
 
-def _current(path: Path) -> str:
+def _current_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return ""
 
 
-def _schemas(declarations: Declarations) -> str:
-    """One line a schema: a change shows in a diff, and nobody reads it by eye."""
+def _schemas_json(declarations: Declarations) -> str:
+    """Return the schemas as JSON, one line each, so that changes show in a diff."""
     current = {name: schema.resolved for name, schema in declarations.schemas.items()}
     released = sorted(declarations.release.schemas.items())
     older = {name: schema for name, schema in released if name not in current}
-    words = {name: list(words.values) for name, words in declarations.value_lists.items()}
+    value_lists = {name: list(value_list.values) for name, value_list in declarations.value_lists.items()}
     parts = [
-        f'"current": {{\n{_lines(current)}\n}}',
+        f'"current": {{\n{_json_lines(current)}\n}}',
         f'"released": {json.dumps(older, ensure_ascii=False)}',
-        f'"words": {{\n{_lines(words)}\n}}',
+        f'"words": {{\n{_json_lines(value_lists)}\n}}',
     ]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _examples(declarations: Declarations) -> str:
+def _examples_json(declarations: Declarations) -> str:
     examples: dict[str, Any] = {
         f"{example.event}/{example.name}": example.content for example in declarations.examples
     }
-    return f"{{\n{_lines(examples)}\n}}\n"
+    return f"{{\n{_json_lines(examples)}\n}}\n"
 
 
-def _lines(values: Mapping[str, Any]) -> str:
+def _json_lines(values: Mapping[str, Any]) -> str:
     return ",\n".join(
         f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items()
     )
-
-
-__all__ = [
-    "DeclarationError",
-    "differences",
-    "render_all",
-    "render_outputs",
-    "render_release",
-    "write_outputs",
-]

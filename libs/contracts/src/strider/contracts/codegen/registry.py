@@ -1,4 +1,4 @@
-"""The topic registry, as text: one constant for each topic, with its key, shard and headers as functions."""
+"""Source of the topic registry: one constant for each topic, with functions for key, shard, headers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .declarations import (
     TopicDeclaration,
     field_at,
 )
-from .layout import docstring, module, text, texts
+from .layout import docstring_lines, module_text, quoted, quoted_tuple
 
-_DOC = "Every topic: the only place in code where a topic's name stands."
+_DOC = "Registry of all topics: the only place in code where topic names are spelled."
 
 
 def render_registry(declarations: Declarations) -> str:
-    """Write `topics.py`."""
+    """Return the text of `topics.py`."""
     topics = list(declarations.topics.values())
     records = {topic.value: declarations.schemas[topic.value].record for topic in topics}
     body = [*_imports(topics, records)]
@@ -44,7 +44,7 @@ def render_registry(declarations: Declarations) -> str:
         "",
         *_dlq(),
     ]
-    return module(_DOC, body)
+    return module_text(_DOC, body)
 
 
 def _is_template(topic: TopicDeclaration) -> bool:
@@ -61,9 +61,9 @@ def _imports(topics: list[TopicDeclaration], records: dict[str, RecordType]) -> 
     partitioning |= {"host_of_url" for topic in topics if topic.key.rule == "host_of"}
     for name in sorted(partitioning - {"host_of_url"}):
         yield f"from strider.contracts.partitioning import {name}"
-    yield "from strider.contracts.topic import Reader, Topic"
+    yield "from strider.contracts.topic import Topic, TopicReader"
     if "host_of_url" in partitioning:
-        yield "from strider.contracts.urlhost import host_of_url"
+        yield "from strider.contracts.partitioning import host_of_url"
     yield ""
     yield "from .events import ("
     yield from (f"    {name}," for name in sorted({record.name for record in records.values()}))
@@ -89,7 +89,7 @@ def _functions(topic: TopicDeclaration, record: RecordType) -> Iterator[str]:
         )
         yield "    return ("
         for header in topic.headers:
-            yield f"        ({text(header.name)}, {_key(header.key, record)}),"
+            yield f"        ({quoted(header.name)}, {_key(header.key, record)}),"
         yield "    )"
 
 
@@ -120,7 +120,7 @@ def _shard(rule: ShardRule) -> str:
 
 
 def _dead_letter_key(topics: Iterable[TopicDeclaration]) -> Iterator[str]:
-    """Give the dead-letter topics one function: the key of the original."""
+    """Generate the key function shared by all dead-letter topics: the key of the original message."""
     letters = next(topic for topic in topics if _is_template(topic))
     yield from ("", "", "def _key_of_dead_letter(event: DeadLetter) -> bytes | None:")
     yield f"    return event.{letters.key.paths[0]}"
@@ -129,29 +129,29 @@ def _dead_letter_key(topics: Iterable[TopicDeclaration]) -> Iterator[str]:
 
 def _constant(topic: TopicDeclaration, record: str) -> Iterator[str]:
     yield f"{topic.constant}: Final[Topic[{record}]] = Topic("
-    yield f"    name={text(topic.name)},"
+    yield f"    name={quoted(topic.name)},"
     yield f"    value={record},"
-    yield f"    schema_name={text(topic.value)},"
-    yield f"    description={text(topic.description)},"
-    yield f"    partitioner={text(topic.partitioner)},"
-    yield f"    cleanup={text(topic.cleanup)},"
-    yield f"    writers={texts(topic.writers)},"
-    yield f"    readers={texts(dict.fromkeys(reader.service for reader in topic.readers))},"
+    yield f"    schema_name={quoted(topic.value)},"
+    yield f"    description={quoted(topic.description)},"
+    yield f"    partitioner={quoted(topic.partitioner)},"
+    yield f"    cleanup={quoted(topic.cleanup)},"
+    yield f"    writers={quoted_tuple(topic.writers)},"
+    yield f"    readers={quoted_tuple(dict.fromkeys(reader.service for reader in topic.readers))},"
     yield f"    max_bytes={topic.max_bytes:_},"
     yield f"    partitions={topic.partitions},"
-    yield f"    compression={text(topic.compression)},"
+    yield f"    compression={quoted(topic.compression)},"
     yield f"    accepts_json={topic.accepts_json},"
-    yield f"    profile={text(topic.profile)},"
+    yield f"    profile={quoted(topic.profile)},"
     yield "    config={"
-    yield from (f"        {text(name)}: {text(value)}," for name, value in sorted(topic.config.items()))
+    yield from (f"        {quoted(name)}: {quoted(value)}," for name, value in sorted(topic.config.items()))
     yield "    },"
     yield from _named_functions(topic)
     yield from _readers(topic.readers)
     yield f"    transactional={topic.transactional},"
-    yield f"    key_name={text(topic.key.in_words)},"
+    yield f"    key_name={quoted(topic.key.description)},"
     yield from _header_docs(topic)
     yield ")"
-    yield from docstring(topic.description)
+    yield from docstring_lines(topic.description)
 
 
 def _named_functions(topic: TopicDeclaration) -> Iterator[str]:
@@ -166,7 +166,7 @@ def _named_functions(topic: TopicDeclaration) -> Iterator[str]:
 def _header_docs(topic: TopicDeclaration) -> Iterator[str]:
     if topic.headers:
         yield "    headers={"
-        yield from (f"        {text(header.name)}: {text(header.doc)}," for header in topic.headers)
+        yield from (f"        {quoted(header.name)}: {quoted(header.doc)}," for header in topic.headers)
         yield "    },"
 
 
@@ -175,16 +175,16 @@ def _readers(readers: tuple[ReaderRule, ...]) -> Iterator[str]:
         return
     yield "    read_by=("
     for reader in readers:
-        parts = [text(reader.service)]
+        parts = [quoted(reader.service)]
         if reader.group is not None:
-            parts.append(f"group={text(reader.group)}")
+            parts.append(f"group={quoted(reader.group)}")
         if reader.mode != "group":
-            parts.append(f"mode={text(reader.mode)}")
+            parts.append(f"mode={quoted(reader.mode)}")
         if reader.sharded:
             parts.append("sharded=True")
         if reader.gates != "none":
-            parts.append(f"gates={text(reader.gates)}")
-        yield f"        Reader({', '.join(parts)}),"
+            parts.append(f"gates={quoted(reader.gates)}")
+        yield f"        TopicReader({', '.join(parts)}),"
     yield "    ),"
 
 
@@ -195,33 +195,35 @@ def _mapping(topics: Iterable[TopicDeclaration]) -> Iterator[str]:
     yield from (f"        {topic.constant}," for topic in topics)
     yield "    )"
     yield "}"
-    yield from docstring("Every topic by its name.")
+    yield from docstring_lines("Every topic by its name.")
 
 
 def _services(declarations: Declarations) -> Iterator[str]:
     services = declarations.services
     yield "SERVICES: Final[Mapping[str, str]] = {"
-    yield from (f"    {text(name)}: {text(sentence)}," for name, sentence in services.core.items())
+    yield from (f"    {quoted(name)}: {quoted(sentence)}," for name, sentence in services.core.items())
     yield "}"
-    yield from docstring("The services, each with what it decides.")
+    yield from docstring_lines("The services, each with what it decides.")
     yield ""
     yield "EXAMPLE_SERVICES: Final[Mapping[str, str]] = {"
-    yield from (f"    {text(name)}: {text(sentence)}," for name, sentence in services.example.items())
+    yield from (f"    {quoted(name)}: {quoted(sentence)}," for name, sentence in services.example.items())
     yield "}"
-    yield from docstring("The services of the examples.")
+    yield from docstring_lines("The services of the examples.")
 
 
 def _headers(declarations: Declarations) -> Iterator[str]:
     yield "COMMON_HEADERS: Final[Mapping[str, str]] = {"
-    yield from (f"    {text(name)}: {text(sentence)}," for name, sentence in declarations.headers.items())
+    yield from (f"    {quoted(name)}: {quoted(sentence)}," for name, sentence in declarations.headers.items())
     yield "}"
-    yield from docstring("Headers that any message may carry; a topic's own are declared with it.")
+    yield from docstring_lines(
+        "Headers that any message may carry; headers of a single topic are declared with the topic."
+    )
 
 
 def _dlq() -> Iterator[str]:
     yield "def dlq(service: str) -> Topic[DeadLetter]:"
-    yield '    """Give the topic that takes what a service could not handle."""'
+    yield '    """Return the topic of messages that a service could not handle."""'
     yield "    try:"
     yield '        return TOPICS[f"{service}-dlq"]'
     yield "    except KeyError:"
-    yield '        raise LookupError(f"{service!r} is no service, so it has no such topic") from None'
+    yield '        raise LookupError(f"no dead-letter topic: {service!r} is not a service") from None'

@@ -1,11 +1,10 @@
-"""Released schemas: none of them ever changes or goes.
+"""Released schemas: checks that none was changed or removed, and files of a new release.
 
-A schema that was released may still be in a topic, so its file stays, and its fingerprint with it.
-Defaults and checked lists are no part of a fingerprint, but readers fill in what is missing with the
-ones and decide by the others: both are compared with the released file, and a released word stays in
-its list. Docs may become better. That nobody mends a released file to fit is shown by SHA256SUMS
-beside it, which `sha256sum --check` reads as well.
-A change is a new version under a new name; whether the two can read each other is judged elsewhere.
+Messages of a released schema may still be in a topic, so its file and its fingerprint stay. Defaults and
+value lists are not part of a fingerprint, but readers depend on both: they are compared with the released
+file, and a released value stays in its list. Docs may be improved. SHA256SUMS beside the files, which
+`sha256sum --check` reads as well, shows that no released file was edited. A change is a new version under a
+new name; whether versions can read each other is checked by `avro.compatibility`.
 """
 
 from __future__ import annotations
@@ -28,28 +27,28 @@ from strider.contracts.avro.schema_model import (
 from .declarations import DeclarationError, Declarations, ReleasedSchemas, SchemaDeclaration
 
 CHECKSUMS_FILE: Final = "SHA256SUMS"
-"""Digests of all released files; stands beside them."""
+"""Name of the file with the digests of all released files."""
 
 RELEASED_VALUES_FILE: Final = "words.json"
-"""The checked lists as they were released."""
+"""Name of the file with the released value lists."""
 
 _CHECKSUM_LINE: Final = re.compile(r"([0-9a-f]{64}) [ *](\S+)")
 
 
 def fingerprint_of(schema: Any) -> str:
-    """Give the CRC-64-AVRO fingerprint of a schema in hex, in the byte order of the wire."""
+    """Return the CRC-64-AVRO fingerprint of a schema in hex, in wire byte order."""
     return fingerprint(canonical_form(parse_schema_tree(schema))).hex()
 
 
 def check_release(declarations: Declarations) -> None:
-    """Refuse a released schema that has moved, or that has gone."""
+    """Refuse released schemas that were changed or removed."""
     release = declarations.release
     for name, (known, _since) in release.manifest.items():
         file = f"schemas/released/{name}.avsc"
         if name not in release.schemas:
-            raise DeclarationError(file, "", "was released, and is gone")
+            raise DeclarationError(file, "", "was released and must not be removed")
         if _fingerprint_in(file, release.schemas[name]) != known:
-            raise DeclarationError(file, "", "was released, and has changed")
+            raise DeclarationError(file, "", "was released and must not change")
         schema = declarations.schemas.get(name)
         if schema is not None and fingerprint_of(schema.resolved) != known:
             raise DeclarationError(schema.file, "", "was released: a change needs a new version of the file")
@@ -58,7 +57,7 @@ def check_release(declarations: Declarations) -> None:
     for name in release.schemas:
         if name not in release.manifest:
             raise DeclarationError(f"schemas/released/{name}.avsc", "", "is not in manifest.json")
-    _check_words(declarations)
+    _check_released_values(declarations)
     _check_files(release)
 
 
@@ -67,14 +66,14 @@ def _fingerprint_in(file: str, schema: Any) -> str:
         return fingerprint_of(schema)
     except SchemaError as failure:
         raise DeclarationError(
-            file, "", f"was released, and has changed: it is no schema any more ({failure})"
+            file, "", f"was released and must not change: it is not a valid schema any more ({failure})"
         ) from failure
 
 
 def _require_unchanged(schema: SchemaDeclaration, released: Any) -> None:
-    """Compare what a fingerprint leaves out."""
+    """Compare what a fingerprint does not cover: defaults and value lists."""
     old, new = parse_schema_tree(released), parse_schema_tree(schema.resolved)
-    for name, find in (("default was", _defaults), ("words were", _lists)):
+    for name, find in (("default was", _defaults), ("words were", _value_lists)):
         before, now = dict(find(old)), dict(find(new))
         for path in sorted(before.keys() | now.keys()):
             if before.get(path) != now.get(path):
@@ -85,45 +84,45 @@ def _require_unchanged(schema: SchemaDeclaration, released: Any) -> None:
                 )
 
 
-def _check_words(declarations: Declarations) -> None:
-    """Find every released word in its list; a list that no event uses any more may go."""
-    for name, words in declarations.release.value_lists.items():
+def _check_released_values(declarations: Declarations) -> None:
+    """Require every released value in its list; a list that no event uses any more may be removed."""
+    for name, released in declarations.release.value_lists.items():
         current = declarations.value_lists.get(name)
         if current is None:
             continue
-        for word in words:
+        for word in released:
             if word not in current.values:
-                raise DeclarationError(current.file, f"words.{word}", "was released, and is gone")
+                raise DeclarationError(current.file, f"words.{word}", "was released and must not be removed")
 
 
 def _check_files(release: ReleasedSchemas) -> None:
     for file, known in release.sums.items():
         if file not in release.actual_sums:
-            raise DeclarationError(f"schemas/released/{file}", "", "was released, and is gone")
+            raise DeclarationError(f"schemas/released/{file}", "", "was released and must not be removed")
         if release.actual_sums[file] != known:
             raise DeclarationError(
                 f"schemas/released/{file}",
                 "",
-                f"was released, and has changed: its digest in {SUMS} is another",
+                f"was released and must not change: its digest in {CHECKSUMS_FILE} differs",
             )
     for file in release.actual_sums:
         if file not in release.sums:
-            raise DeclarationError(f"schemas/released/{file}", "", f"is not in {SUMS}")
+            raise DeclarationError(f"schemas/released/{file}", "", f"is not in {CHECKSUMS_FILE}")
 
 
-def _lists(node: SchemaNode, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every checked list by its place."""
+def _value_lists(node: SchemaNode, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every value list by the path of its field."""
     for field in node.fields:
         place = f"{path}.{field.name}" if path else field.name
         if field.value_list is not None:
             yield place, field.value_list
-        yield from _lists(field.node, place)
+        yield from _value_lists(field.node, place)
     for part in node.children:
-        yield from _lists(part, path)
+        yield from _value_lists(part, path)
 
 
 def _defaults(node: SchemaNode, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every default by its place, as JSON: to Python 0, 0.0 and false are one."""
+    """Yield every default by path, as JSON: in Python 0, 0.0 and false are equal."""
     if node.default is not None:
         yield f"{path}[]", json.dumps(node.default)
     for field in node.fields:
@@ -136,7 +135,7 @@ def _defaults(node: SchemaNode, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def render_release_files(declarations: Declarations, folder: Path, version: str) -> dict[Path, str]:
-    """Give the files that add the current schemas to what was released."""
+    """Return the files that add the current schemas to the released ones."""
     check_release(declarations)
     manifest = dict(declarations.release.manifest)
     files: dict[Path, str] = {}
@@ -148,24 +147,24 @@ def render_release_files(declarations: Declarations, folder: Path, version: str)
         name: {"fingerprint": known, "since": since} for name, (known, since) in sorted(manifest.items())
     }
     files[folder / "manifest.json"] = _json(entries)
-    files[folder / RELEASED_VALUES_FILE] = _json(_released_words(declarations))
+    files[folder / RELEASED_VALUES_FILE] = _json(_merged_values(declarations))
     sums = dict(declarations.release.sums)
     sums |= {path.name: sha256(content.encode()).hexdigest() for path, content in files.items()}
     files[folder / CHECKSUMS_FILE] = "".join(f"{known}  {file}\n" for file, known in sorted(sums.items()))
     return files
 
 
-def _released_words(declarations: Declarations) -> dict[str, list[str]]:
-    """Add the words of now to those that were released before, lists that have gone included."""
-    words = {name: list(known) for name, known in declarations.release.value_lists.items()}
+def _merged_values(declarations: Declarations) -> dict[str, list[str]]:
+    """Merge the current values with the released ones, removed lists included."""
+    merged = {name: list(known) for name, known in declarations.release.value_lists.items()}
     for name, current in declarations.value_lists.items():
-        before = words.setdefault(name, [])
+        before = merged.setdefault(name, [])
         before += (word for word in current.values if word not in before)
-    return dict(sorted(words.items()))
+    return dict(sorted(merged.items()))
 
 
 def read_checksums(path: Path) -> dict[str, str]:
-    """Read the digests of released files by name; none where the file is missing."""
+    """Read the digests of released files by name; empty where the file is missing."""
     if not path.exists():
         return {}
     sums: dict[str, str] = {}
@@ -173,14 +172,14 @@ def read_checksums(path: Path) -> dict[str, str]:
         found = _CHECKSUM_LINE.fullmatch(line)
         if found is None:
             raise DeclarationError(
-                f"schemas/released/{path.name}", "", f"has a line that is no digest: {line!r:.100}"
+                f"schemas/released/{path.name}", "", f"has a line that is not a digest: {line!r:.100}"
             )
         sums[found[2]] = found[1]
     return sums
 
 
 def file_checksums(folder: Path) -> dict[str, str]:
-    """Digest the released files that are there."""
+    """Compute the digests of the released files that exist."""
     files = sorted((*folder.glob("*.avsc"), *folder.glob("*.json")))
     return {path.name: sha256(path.read_bytes()).hexdigest() for path in files}
 

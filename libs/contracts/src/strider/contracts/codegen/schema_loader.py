@@ -1,9 +1,9 @@
-"""Files of `schemas/avro`, read into records.
+"""Load the files of `schemas/avro` into record declarations.
 
-The dialect is Avro with three rules of the house: every field has a `doc`, what may be missing has
-a default and stands after what may not, and a type that reads like a file name (`page-parsed.v1`)
-is that file's record, so that no record is written twice. Custom attributes: `words` (the checked
-list), `few` (why an array of records is harmless).
+The dialect is Avro with three rules: every field has a `doc`; optional fields have a default and stand after
+required ones; a type that reads like a file name (`page-parsed.v1`) includes that file's record, so that no
+record is declared twice. Custom attributes: `words` (the value list), `few` (why an array of records is
+acceptable).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PRIMITIVES: Final = {
     "boolean": bool,
     "bytes": str,
 }
-"""Types in use, with the type that a default has in JSON. Float and enum are left out on purpose."""
+"""Supported types, with the type of a default in JSON. Float and enum are omitted on purpose."""
 
 NAMESPACE: Final = "strider"
 
@@ -46,8 +46,11 @@ _RECORD_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 _NULLABLE_PARTS: Final = 2
 
 
+_TYPE_KEYS: Final = ("type", "items", "values", "fields")
+
+
 def load_schemas(folder: Path, root: Path) -> dict[str, SchemaDeclaration]:
-    """Read every schema of a folder, each with the files that it names put in."""
+    """Load every schema of a folder, each with its referenced files included."""
     documents: dict[str, SourceDocument] = {}
     for path in sorted(folder.glob("*.avsc")):
         if not _FILE_NAME.fullmatch(path.stem):
@@ -55,19 +58,21 @@ def load_schemas(folder: Path, root: Path) -> dict[str, SchemaDeclaration]:
                 path.relative_to(root).as_posix(), "", "must be named like page-fetched.v1.avsc"
             )
         documents[path.stem] = read_json(path, root)
-    return {name: _Reading(documents, name).schema() for name in documents}
+    return {name: _SchemaFile(documents, name).schema() for name in documents}
 
 
-class _Reading:
-    """The reading of one file, which may lead into others; knows the way, to notice circles."""
+class _SchemaFile:
+    """One schema file being loaded; keeps the chain of references to detect cycles."""
 
-    def __init__(self, documents: Mapping[str, SourceDocument], name: str, way: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, documents: Mapping[str, SourceDocument], name: str, references: tuple[str, ...] = ()
+    ) -> None:
         self._documents = documents
         self._name = name
-        self._way = (*way, name)
+        self._references = (*references, name)
 
     def schema(self) -> SchemaDeclaration:
-        """Read the file as a schema of its own."""
+        """Return the file as a schema declaration."""
         document = self._documents[self._name]
         record = self._record(document)
         return SchemaDeclaration(self._name, document.file, record, self._resolved(document.values))
@@ -94,8 +99,8 @@ class _Reading:
         kind = self._type(here, item.get("type"))
         default = item.get("default", NO_DEFAULT)
         _expect_default(here, kind, default)
-        words, few = (here.take(key, str) if key in item else None for key in ("words", "few"))
-        return FieldDeclaration(name, kind, _doc(here), default, words, few)
+        value_list, few = (here.take(key, str) if key in item else None for key in ("words", "few"))
+        return FieldDeclaration(name, kind, _doc(here), default, value_list, few)
 
     def _type(self, here: SourceDocument, value: object) -> AvroType:
         match value:
@@ -113,27 +118,25 @@ class _Reading:
                 return self._record(SourceDocument(here.file, here.place, value))
         # A nullable array would be ambiguous for fastavro, which takes a tuple for (branch, value).
         raise here.error(
-            "type", f"must be a primitive, null or one, an array, a map or a record, not {value!r}"
+            "type", f"must be a primitive, a nullable primitive, an array, a map or a record, not {value!r}"
         )
 
     def _referenced(self, here: SourceDocument, name: str) -> RecordType:
         if name not in self._documents:
-            raise here.error("type", f"there is no schemas/avro/{name}.avsc")
-        if name in self._way:
-            raise here.error("type", f"leads in a circle: {' > '.join((*self._way, name))}")
-        return _Reading(self._documents, name, self._way)._record(self._documents[name], name)  # noqa: SLF001  # own kind
+            raise here.error("type", f"schemas/avro/{name}.avsc does not exist")
+        if name in self._references:
+            raise here.error("type", f"refers to itself: {' > '.join((*self._references, name))}")
+        return _SchemaFile(self._documents, name, self._references)._record(self._documents[name], name)  # noqa: SLF001  # same class
 
     def _resolved(self, value: Any) -> Any:
-        """Put the named files in, so that the schema stands alone."""
+        """Include the referenced files, so that the schema is self-contained."""
         if isinstance(value, str) and value in self._documents:
-            return _Reading(self._documents, value, self._way)._resolved(self._documents[value].values)  # noqa: SLF001  # own kind
+            nested = _SchemaFile(self._documents, value, self._references)
+            return nested._resolved(self._documents[value].values)  # same class
         if isinstance(value, Mapping):
-            # Only types are names of files; a doc that quotes one stays as it is.
+            # Only types refer to files; a doc that quotes a file name stays unchanged.
             return {key: self._resolved(part) if key in _TYPE_KEYS else part for key, part in value.items()}
         return [self._resolved(part) for part in value] if isinstance(value, list) else value
-
-
-_TYPE_KEYS: Final = ("type", "items", "values", "fields")
 
 
 def _doc(here: SourceDocument) -> str:
@@ -144,7 +147,7 @@ def _doc(here: SourceDocument) -> str:
 
 
 def _expect_order(document: SourceDocument, fields: tuple[FieldDeclaration, ...]) -> None:
-    """Classes are built by position, where a default cannot stand before what has none."""
+    """Require required fields first: classes are built by position, where defaults come last."""
     names = [item.name for item in fields]
     for earlier, later in pairwise(fields):
         if later.is_required and not earlier.is_required:
@@ -155,17 +158,17 @@ def _expect_order(document: SourceDocument, fields: tuple[FieldDeclaration, ...]
 
 
 def _expect_default(here: SourceDocument, kind: AvroType, default: object) -> None:
-    """Hold a default to its type; of an array or map it is the empty one, of a nullable it is null."""
+    """Require a default of the field's type: empty for arrays and maps, null for nullable types."""
     if default is NO_DEFAULT:
         if isinstance(kind, NullableType):
-            raise here.error("default", "is missing: what may be null has null as its default")
+            raise here.error("default", "is missing: a nullable field must have null as its default")
         return
     fits: bool
     match kind:
         case PrimitiveType(name):
             wanted = PRIMITIVES[name]
             fits = isinstance(default, wanted) and not (wanted is int and isinstance(default, bool))
-            # What bytes default to would have to be spelled in two notations; nobody needs one.
+            # Non-empty defaults of bytes would need two notations, and none is used.
             fits = fits and not (name == "bytes" and default)
         case NullableType():
             fits = default is None

@@ -1,7 +1,7 @@
-"""YAML and JSON files of people, read strictly.
+"""Strict reading of hand-written YAML and JSON files.
 
-Both formats forgive what nobody means: a key given twice, a word that YAML takes for a truth value.
-Here that is a DeclarationError that names the file. Knows nothing of topics and schemas.
+Both formats accept mistakes: a key given twice, a word that YAML takes for a boolean. Here these raise
+DeclarationError with the file name. Must not know topics or schemas.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from .declarations import DeclarationError
 T = TypeVar("T")
 
 
+_KINDS = {str: "a text", int: "a number", bool: "true or false", list: "a list", dict: "a mapping"}
+
+
 class _StrictLoader(yaml.SafeLoader):
-    """SafeLoader that refuses a key given twice."""
+    """SafeLoader that refuses duplicate keys."""
 
 
 def _mapping(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -40,24 +43,24 @@ _StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _m
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """A mapping from a file, or a part of one, that says where it is when it is wrong."""
+    """A mapping from a file, or a part of one, that knows its place for error messages."""
 
     file: str
     place: str
     values: Mapping[str, Any]
 
     def error(self, name: str, problem: str) -> DeclarationError:
-        """Make the error that names one of the values."""
+        """Return the error about one of the values."""
         return DeclarationError(self.file, f"{self.place}.{name}" if self.place else name, problem)
 
     def require_known(self, names: Iterable[str]) -> None:
-        """Refuse every name that is not listed: it is a typing error that would be passed over."""
+        """Refuse unlisted keys: they are typing errors that would be ignored."""
         for name in self.values:
             if name not in names:
                 raise self.error(str(name), f"is not known here; known are {', '.join(sorted(names))}")
 
     def take(self, name: str, kind: type[T], default: T | None = None) -> T:
-        """Take a value of one type; without a default it must be there."""
+        """Return a value of one type; without a default it is required."""
         if name not in self.values:
             if default is None:
                 raise self.error(name, "is missing")
@@ -68,14 +71,14 @@ class SourceDocument:
         return value
 
     def take_choice(self, name: str, allowed: Iterable[str], default: str | None = None) -> str:
-        """Take a text that is one of a few."""
+        """Return a text that must be one of the allowed ones."""
         value = self.take(name, str, default)
         if value not in allowed:
             raise self.error(name, f"must be one of {', '.join(allowed)}, not {value!r}")
         return value
 
     def take_texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        """Take a list of texts."""
+        """Return a list of texts."""
         value = self.take(name, list, None if default is None else list(default))
         for item in value:
             if not isinstance(item, str):
@@ -83,48 +86,45 @@ class SourceDocument:
         return tuple(value)
 
     def take_sentences(self, name: str) -> dict[str, str]:
-        """Take a mapping from names to sentences."""
-        return self.take_mapping(name).take_sentences()
+        """Return the value of a key as a mapping from names to sentences."""
+        return self.take_mapping(name).sentences()
 
-    def take_sentences(self) -> dict[str, str]:
-        """Take the whole as a mapping from names to sentences."""
+    def sentences(self) -> dict[str, str]:
+        """Return the whole as a mapping from names to sentences."""
         for name, value in self.values.items():
             if not isinstance(name, str):
-                raise self.error(str(name), f"{name!r} is no text for YAML; put it in quotes")
+                raise self.error(str(name), f"{name!r} is not a text in YAML; put it in quotes")
             if not isinstance(value, str) or not value.endswith("."):
                 raise self.error(name, "needs a sentence that ends with a full stop")
         return dict(self.values)
 
     def take_mapping(self, name: str) -> SourceDocument:
-        """Take a mapping."""
+        """Return the value of a key as a nested document."""
         value: Mapping[str, Any] = self.take(name, dict)
         return SourceDocument(self.file, f"{self.place}.{name}" if self.place else name, value)
 
 
-_KINDS = {str: "a text", int: "a number", bool: "true or false", list: "a list", dict: "a mapping"}
-
-
 def read_yaml(path: Path, root: Path) -> SourceDocument:
-    """Read a YAML file whose outermost form is a mapping."""
+    """Read a YAML file whose root is a mapping."""
     file = path.relative_to(root).as_posix()
     try:
         value = yaml.load(_text(path, file), Loader=_StrictLoader)  # noqa: S506  # a SafeLoader, made stricter
     except yaml.MarkedYAMLError as failure:
         line = f"line {failure.problem_mark.line + 1}" if failure.problem_mark else ""
-        raise DeclarationError(file, line, failure.problem or "is no YAML") from failure
+        raise DeclarationError(file, line, failure.problem or "is not valid YAML") from failure
     except yaml.YAMLError as failure:
-        raise DeclarationError(file, "", f"is no YAML: {failure}") from failure
-    return _document(file, value)
+        raise DeclarationError(file, "", f"is not valid YAML: {failure}") from failure
+    return _source_document(file, value)
 
 
 def read_json(path: Path, root: Path) -> SourceDocument:
-    """Read a JSON file whose outermost form is an object."""
+    """Read a JSON file whose root is an object."""
     file = path.relative_to(root).as_posix()
     try:
         value = json.loads(_text(path, file), object_pairs_hook=lambda pairs: _object(file, pairs))
     except json.JSONDecodeError as failure:
         raise DeclarationError(file, f"line {failure.lineno}", failure.msg) from failure
-    return _document(file, value)
+    return _source_document(file, value)
 
 
 def _text(path: Path, file: str) -> str:
@@ -143,7 +143,7 @@ def _object(file: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _document(file: str, value: object) -> SourceDocument:
+def _source_document(file: str, value: object) -> SourceDocument:
     if not isinstance(value, dict):
         raise DeclarationError(file, "", "must be a mapping of names to values")
     return SourceDocument(file, "", value)

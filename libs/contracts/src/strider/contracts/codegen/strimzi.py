@@ -1,4 +1,4 @@
-"""Topics as Strimzi's KafkaTopic resources, for clusters where an operator makes the topics."""
+"""Render topics as Strimzi KafkaTopic resources, for clusters whose operator creates topics."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Final
 from strider.contracts.generated.topics import TOPICS
 from strider.contracts.topic import Topic
 
-from .yaml_text import yaml_text
+from .layout import yaml_text
 
 API_VERSION: Final = "kafka.strimzi.io/v1"
-"""The only one since Strimzi 1.0."""
+"""The only API version since Strimzi 1.0."""
 
 CHART_SHARDS: Final = 96
-"""Shards of a cluster; the count never changes in the life of the topics."""
+"""Number of shards of a cluster; it never changes during the life of the topics."""
 
 CHART_REPLICAS: Final = 3
 
 MIN_IN_SYNC: Final = "2"
-"""With acks=all: one broker may be down, and no acknowledged message is on one disk only."""
+"""With acks=all: one broker may be down, and every acknowledged message is on two disks."""
 
 
 def render_strimzi(
@@ -29,7 +29,7 @@ def render_strimzi(
     replicas: int = CHART_REPLICAS,
     cluster: str = "strider",
 ) -> str:
-    """Render topics (the core ones, unless others are given) as a file of KafkaTopic resources."""
+    """Render topics (by default the core ones) as a file of KafkaTopic resources."""
     chosen = [topic for topic in TOPICS.values() if topic.profile == "core"] if topics is None else topics
     return yaml_text(_resource(topic, shards, replicas, cluster) for topic in chosen)
 
@@ -55,5 +55,5 @@ def _resource(topic: Topic[Any], shards: int, replicas: int, cluster: str) -> Ma
 
 
 def _number(value: str) -> int | str:
-    """Give whole numbers as such; fractions stay text, as Kafka takes them."""
+    """Return whole numbers as int; fractions stay text, as Kafka expects."""
     return int(value) if value.lstrip("-").isdigit() else value

@@ -1,1 +1,1 @@
-"""What is made of the declarations. Generated from `schemas/` by `python -m strider.contracts.codegen`; do not edit."""
+"""Code generated from the declarations. Generated from `schemas/` by `python -m strider.contracts.codegen`; do not edit."""

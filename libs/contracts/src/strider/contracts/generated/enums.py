@@ -1,4 +1,4 @@
-"""Every checked list of words: what outcomes, reasons, states and kinds may be called.
+"""Enums of all value lists: outcomes, reasons, states and kinds.
 
 Generated from `schemas/` by `python -m strider.contracts.codegen`; do not edit.
 """
@@ -963,7 +963,7 @@ class ValidationStatus(StrEnum):
     """It is not content."""
 
 
-WORD_LISTS: Final[Mapping[str, type[StrEnum]]] = {
+ENUMS: Final[Mapping[str, type[StrEnum]]] = {
     "attribute-source": AttributeSource,
     "availability": Availability,
     "block-reason": BlockReason,
@@ -998,4 +998,4 @@ WORD_LISTS: Final[Mapping[str, type[StrEnum]]] = {
     "settle-verdict": SettleVerdict,
     "validation-status": ValidationStatus,
 }
-"""Every list by the name that a field's attribute `words` gives to it."""
+"""Every enum by the name in the `words` attribute of schema fields."""

@@ -1,4 +1,4 @@
-"""Every event, and every record inside of one, as a class.
+"""Event classes: one frozen dataclass for each event and each record within one.
 
 Generated from `schemas/` by `python -m strider.contracts.codegen`; do not edit.
 """
@@ -47,7 +47,7 @@ class AdaptiveRecorded:
     """When the source is due, in milliseconds since 1970."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "source_id": self.source_id,
             "unchanged_count": self.unchanged_count,
@@ -67,7 +67,7 @@ class AdaptiveRecorded:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["source_id"],
             record["unchanged_count"],
@@ -202,7 +202,7 @@ class CrawlSpecDeclared:
     """Free text by name; not part of the hash."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "crawl_spec_id": self.crawl_spec_id,
             "scope": self.scope,
@@ -262,7 +262,7 @@ class CrawlSpecDeclared:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["crawl_spec_id"],
             record["scope"],
@@ -383,7 +383,7 @@ class DeadLetter:
     """For a loss: last offset that is gone unread; else -1."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "service": self.service,
             "group": self.group,
@@ -416,7 +416,7 @@ class DeadLetter:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["service"],
             record["group"],
@@ -463,7 +463,7 @@ class EchoRequested:
     """When it was sent, in milliseconds since 1970; 0 where the sender did not set it."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "request_id": self.request_id,
             "host": self.host,
@@ -473,7 +473,7 @@ class EchoRequested:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["request_id"],
             record["host"],
@@ -499,7 +499,7 @@ class Echoed:
     """When it was sent, in milliseconds since 1970."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "request_id": self.request_id,
             "host": self.host,
@@ -510,7 +510,7 @@ class Echoed:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["request_id"],
             record["host"],
@@ -609,7 +609,7 @@ class EntryRecorded:
     joined by blanks; empty for a link. Only a larger offset, or another place, re-opens the entry."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "job_id": self.job_id,
             "url_key": self.url_key,
@@ -655,7 +655,7 @@ class EntryRecorded:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["job_id"],
             record["url_key"],
@@ -828,7 +828,7 @@ class FetchCompleted:
     """Whether the response changed the run's cookie jar."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "url": self.url,
             "url_key": self.url_key,
@@ -893,7 +893,7 @@ class FetchCompleted:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["url"],
             record["url_key"],
@@ -1032,7 +1032,7 @@ class FetchRequested:
     """Proxy of the previous try, so that another may be used."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "url": self.url,
             "url_key": self.url_key,
@@ -1071,7 +1071,7 @@ class FetchRequested:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["url"],
             record["url_key"],
@@ -1209,7 +1209,7 @@ class HostRecorded:
     """Epoch of the shard's owner that recorded this."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "kind": self.kind,
             "group": self.group,
@@ -1261,7 +1261,7 @@ class HostRecorded:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["kind"],
             record["group"],
@@ -1365,7 +1365,7 @@ class JobEvent:
     """Free text by name."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "event_id": self.event_id,
             "what": self.what,
@@ -1394,7 +1394,7 @@ class JobEvent:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["event_id"],
             record["what"],
@@ -1487,7 +1487,7 @@ class LinksDiscovered:
     """When the batch was made, in milliseconds since 1970."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "shard": self.shard,
             "shards": self.shards,
@@ -1520,7 +1520,7 @@ class LinksDiscovered:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["shard"],
             record["shards"],
@@ -1656,7 +1656,7 @@ class PageFetched:
     """Whether the server responded that nothing changed; there is no body then."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "url": self.url,
             "url_key": self.url_key,
@@ -1709,7 +1709,7 @@ class PageFetched:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["url"],
             record["url_key"],
@@ -1826,7 +1826,7 @@ class Product:
     """Further attributes, by name."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "name": self.name,
             "description": self.description,
@@ -1861,7 +1861,7 @@ class Product:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["name"],
             record["description"],
@@ -2137,7 +2137,7 @@ class PageParsed:
     """What a site parser extracted besides, as JSON; empty for none."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "url": self.url,
             "url_key": self.url_key,
@@ -2258,7 +2258,7 @@ class PageParsed:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["url"],
             record["url_key"],
@@ -2476,7 +2476,7 @@ class PageRejected:
     """How long the fetch took, in microseconds; 0 where unknown."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "url_key": self.url_key,
             "group": self.group,
@@ -2527,7 +2527,7 @@ class PageRejected:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["url_key"],
             record["group"],
@@ -2649,7 +2649,7 @@ class PageSettled:
     """Size of the body as sent."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "url_key": self.url_key,
             "group": self.group,
@@ -2687,7 +2687,7 @@ class PageSettled:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["url_key"],
             record["group"],
@@ -2749,7 +2749,7 @@ class Verdict:
     """SimHash bits that differ; -1 for none."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "validation_status": self.validation_status,
             "rules_version": self.rules_version,
@@ -2764,7 +2764,7 @@ class Verdict:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["validation_status"],
             record["rules_version"],
@@ -2791,7 +2791,7 @@ class PageValidated:
     """The validator's verdict."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "page": self.page.to_record(),
             "verdict": self.verdict.to_record(),
@@ -2799,7 +2799,7 @@ class PageValidated:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             PageParsed.from_record(record["page"]),
             Verdict.from_record(record["verdict"]),
@@ -2824,7 +2824,7 @@ class SchemaDeclared:
     """When, in milliseconds since 1970."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "fingerprint": self.fingerprint,
             "name": self.name,
@@ -2835,7 +2835,7 @@ class SchemaDeclared:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["fingerprint"],
             record["name"],
@@ -2910,7 +2910,7 @@ class SeedSubmitted:
     """When it was sent, in milliseconds since 1970; 0 where the sender did not set it."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "url": self.url,
             "max_depth": self.max_depth,
@@ -2944,7 +2944,7 @@ class SeedSubmitted:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["url"],
             record["max_depth"],
@@ -3040,7 +3040,7 @@ class SourceSaved:
     """Who saved it last."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "source_id": self.source_id,
             "name": self.name,
@@ -3074,7 +3074,7 @@ class SourceSaved:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["source_id"],
             record["name"],
@@ -3127,7 +3127,7 @@ class TallyKept:
     """Timestamp of the echo that was counted last, in milliseconds since 1970."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "host": self.host,
             "count": self.count,
@@ -3139,7 +3139,7 @@ class TallyKept:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["host"],
             record["count"],
@@ -3199,7 +3199,7 @@ class UrlsDecided:
     """How many more were refused for the same reasons without being listed."""
 
     def to_record(self) -> dict[str, Any]:
-        """Give the values as Avro writes them."""
+        """Return the values as Avro writes them."""
         return {
             "url_key": self.url_key,
             "decided_by": self.decided_by,
@@ -3225,7 +3225,7 @@ class UrlsDecided:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Take the values as Avro has read them; every field must be there."""
+        """Build the event from values as Avro has read them; every field must be present."""
         return cls(
             record["url_key"],
             record["decided_by"],
@@ -3274,4 +3274,4 @@ EVENTS: Final[Mapping[str, type[Any]]] = {
     "urls-decided.v1": UrlsDecided,
     "verdict.v1": Verdict,
 }
-"""Every class that has a schema of its own, by the schema's name."""
+"""Every class with a schema of its own, by schema name."""

@@ -1,4 +1,4 @@
-"""Every topic: the only place in code where a topic's name stands.
+"""Registry of all topics: the only place in code where topic names are spelled.
 
 Generated from `schemas/` by `python -m strider.contracts.codegen`; do not edit.
 """
@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from strider.contracts.partitioning import key_partition, shard_of_host
+from strider.contracts.partitioning import key_partition
+from strider.contracts.partitioning import shard_of_host
 from strider.contracts.topic import Topic, TopicReader
-from strider.contracts.urlhost import host_of_url
+from strider.contracts.partitioning import host_of_url
 
 from .events import (
     AdaptiveRecorded,
     CrawlSpecDeclared,
     DeadLetter,
-    Echoed,
     EchoRequested,
+    Echoed,
     EntryRecorded,
     FetchCompleted,
     FetchRequested,
@@ -273,7 +274,9 @@ ADAPTIVE_STATE: Final[Topic[AdaptiveRecorded]] = Topic(
     },
     key_of=_key_of_adaptive_state,
     shard_of=_shard_of_adaptive_state,
-    read_by=(TopicReader("scheduler", mode="table"),),
+    read_by=(
+        TopicReader("scheduler", mode="table"),
+    ),
     transactional=True,
     key_name="source_id",
 )
@@ -299,7 +302,9 @@ API_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(TopicReader("indexer", group="indexer"),),
+    read_by=(
+        TopicReader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -386,7 +391,9 @@ ECHO_REQUESTS: Final[Topic[EchoRequested]] = Topic(
     },
     key_of=_key_of_echo_requests,
     shard_of=_shard_of_echo_requests,
-    read_by=(TopicReader("echo", group="echo"),),
+    read_by=(
+        TopicReader("echo", group="echo"),
+    ),
     transactional=False,
     key_name="host",
 )
@@ -413,7 +420,9 @@ ECHOES: Final[Topic[Echoed]] = Topic(
     },
     key_of=_key_of_echoes,
     shard_of=_shard_of_echoes,
-    read_by=(TopicReader("tally", group="tally", sharded=True),),
+    read_by=(
+        TopicReader("tally", group="tally", sharded=True),
+    ),
     transactional=False,
     key_name="host",
 )
@@ -440,7 +449,9 @@ FETCH_REQUESTS: Final[Topic[FetchRequested]] = Topic(
     },
     key_of=_key_of_fetch_requests,
     shard_of=_shard_of_fetch_requests,
-    read_by=(TopicReader("fetcher", group="fetcher", gates="release"),),
+    read_by=(
+        TopicReader("fetcher", group="fetcher", gates="release"),
+    ),
     transactional=False,
     key_name="group",
 )
@@ -466,7 +477,9 @@ FETCHER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(TopicReader("indexer", group="indexer"),),
+    read_by=(
+        TopicReader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -598,7 +611,9 @@ INDEXER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(TopicReader("indexer", group="indexer"),),
+    read_by=(
+        TopicReader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -624,7 +639,9 @@ INSIGHTS_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(TopicReader("indexer", group="indexer"),),
+    read_by=(
+        TopicReader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -679,7 +696,9 @@ LINK_INGESTION_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(TopicReader("indexer", group="indexer"),),
+    read_by=(
+        TopicReader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -705,7 +724,9 @@ LINKS_DISCOVERED: Final[Topic[LinksDiscovered]] = Topic(
         "retention.ms": "604800000",
     },
     key_of=_key_of_links_discovered,
-    read_by=(TopicReader("scheduler", group="scheduler", sharded=True),),
+    read_by=(
+        TopicReader("scheduler", group="scheduler", sharded=True),
+    ),
     transactional=False,
     key_name="shard",
 )
@@ -776,7 +797,9 @@ PAGES_PARSED: Final[Topic[PageParsed]] = Topic(
     key_of=_key_of_pages_parsed,
     shard_of=_shard_of_pages_parsed,
     headers_of=_headers_of_pages_parsed,
-    read_by=(TopicReader("validator", group="validator", sharded=True, gates="release"),),
+    read_by=(
+        TopicReader("validator", group="validator", sharded=True, gates="release"),
+    ),
     transactional=False,
     key_name="group",
     headers={
@@ -813,7 +836,9 @@ PAGES_PARSED_SHADOW: Final[Topic[PageParsed]] = Topic(
     key_of=_key_of_pages_parsed_shadow,
     shard_of=_shard_of_pages_parsed_shadow,
     headers_of=_headers_of_pages_parsed_shadow,
-    read_by=(TopicReader("person", mode="whole"),),
+    read_by=(
+        TopicReader("person", mode="whole"),
+    ),
     transactional=False,
     key_name="group",
     headers={
@@ -963,7 +988,9 @@ PARSER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(TopicReader("indexer", group="indexer"),),
+    read_by=(
+        TopicReader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -990,7 +1017,9 @@ RENDER_REQUESTS: Final[Topic[FetchRequested]] = Topic(
     },
     key_of=_key_of_render_requests,
     shard_of=_shard_of_render_requests,
-    read_by=(TopicReader("renderer", group="renderer"),),
+    read_by=(
+        TopicReader("renderer", group="renderer"),
+    ),
     transactional=False,
     key_name="group",
 )
@@ -1016,7 +1045,9 @@ RENDERER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(TopicReader("indexer", group="indexer"),),
+    read_by=(
+        TopicReader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -1042,7 +1073,9 @@ SCHEDULER_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(TopicReader("indexer", group="indexer"),),
+    read_by=(
+        TopicReader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -1055,32 +1088,8 @@ SCHEMAS: Final[Topic[SchemaDeclared]] = Topic(
     description="Schemas that messages are written with, by fingerprint. Declared before the first message.",
     partitioner="key",
     cleanup="compact",
-    writers=(
-        "link-ingestion",
-        "scheduler",
-        "fetcher",
-        "renderer",
-        "parser",
-        "validator",
-        "indexer",
-        "insights",
-        "api",
-        "echo",
-        "tally",
-    ),
-    readers=(
-        "link-ingestion",
-        "scheduler",
-        "fetcher",
-        "renderer",
-        "parser",
-        "validator",
-        "indexer",
-        "insights",
-        "api",
-        "echo",
-        "tally",
-    ),
+    writers=("link-ingestion", "scheduler", "fetcher", "renderer", "parser", "validator", "indexer", "insights", "api", "echo", "tally"),
+    readers=("link-ingestion", "scheduler", "fetcher", "renderer", "parser", "validator", "indexer", "insights", "api", "echo", "tally"),
     max_bytes=262_144,
     partitions=1,
     compression="zstd",
@@ -1131,7 +1140,9 @@ SEEDS_SUBMITTED: Final[Topic[SeedSubmitted]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_seeds_submitted,
-    read_by=(TopicReader("link-ingestion", group="link-ingestion-seeds"),),
+    read_by=(
+        TopicReader("link-ingestion", group="link-ingestion-seeds"),
+    ),
     transactional=False,
     key_name="host of url",
 )
@@ -1158,7 +1169,9 @@ SOURCES: Final[Topic[SourceSaved]] = Topic(
         "min.cleanable.dirty.ratio": "0.2",
     },
     key_of=_key_of_sources,
-    read_by=(TopicReader("scheduler", mode="table"),),
+    read_by=(
+        TopicReader("scheduler", mode="table"),
+    ),
     transactional=False,
     key_name="source_id",
 )
@@ -1189,7 +1202,9 @@ TALLIES: Final[Topic[TallyKept]] = Topic(
     },
     key_of=_key_of_tallies,
     shard_of=_shard_of_tallies,
-    read_by=(TopicReader("tally", mode="table"),),
+    read_by=(
+        TopicReader("tally", mode="table"),
+    ),
     transactional=True,
     key_name="host",
 )
@@ -1240,7 +1255,9 @@ URLS_DECIDED: Final[Topic[UrlsDecided]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_urls_decided,
-    read_by=(TopicReader("indexer", group="indexer"),),
+    read_by=(
+        TopicReader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="url_key",
 )
@@ -1266,7 +1283,9 @@ VALIDATOR_DLQ: Final[Topic[DeadLetter]] = Topic(
         "retention.ms": "2592000000",
     },
     key_of=_key_of_dead_letter,
-    read_by=(TopicReader("indexer", group="indexer"),),
+    read_by=(
+        TopicReader("indexer", group="indexer"),
+    ),
     transactional=False,
     key_name="key",
 )
@@ -1342,12 +1361,12 @@ COMMON_HEADERS: Final[Mapping[str, str]] = {
     "ce_time": "When it was published, as RFC 3339.",
     "replay-id": "Name of the replay; only on replayed messages.",
 }
-"""Headers that any message may carry; a topic's own are declared with it."""
+"""Headers that any message may carry; headers of a single topic are declared with the topic."""
 
 
 def dlq(service: str) -> Topic[DeadLetter]:
-    """Give the topic that takes what a service could not handle."""
+    """Return the topic of messages that a service could not handle."""
     try:
         return TOPICS[f"{service}-dlq"]
     except KeyError:
-        raise LookupError(f"{service!r} is no service, so it has no such topic") from None
+        raise LookupError(f"no dead-letter topic: {service!r} is not a service") from None

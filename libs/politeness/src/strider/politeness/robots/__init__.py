@@ -1,1 +1,1 @@
-"""TODO: robots."""
+"""robots.txt: decoding, tokenizing, rules by agent, path matching, and freshness."""

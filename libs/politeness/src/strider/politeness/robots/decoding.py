@@ -1,9 +1,8 @@
-"""What text are the bytes of a robots.txt?
+"""Decode the bytes of a robots.txt to text.
 
-UTF-8, as RFC 9309 has it; UTF-16 where a mark at the beginning or the server says so. Bytes that are no
-UTF-8 are escaped as URLs escape them, so that a rule of an older encoding still means the URLs that
-it meant. Whatever else a server says about the encoding is not heeded: it is the default of
-a server far more often than the truth about a file.
+UTF-8, as RFC 9309 requires; UTF-16 where a byte order mark or the server says so. Invalid UTF-8 bytes are
+percent-encoded as in URLs, so that a rule in a legacy encoding still matches its URLs. Other charsets sent by
+the server are ignored: they are more often a default of the server than a property of the file.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _UTF_8_MARK_BYTES: Final = 3
 
 
 def decode_robots(content: bytes, *, charset: str = "") -> str:
-    """Give the text; NUL means nothing in it, and stores downstream do not take it."""
+    """Return the text without NUL, which has no meaning in it and which stores refuse."""
     for mark, name in _UTF_16:
         if content.startswith(mark):
             return content[len(mark) :].decode(name, "replace").replace("\x00", "")
@@ -30,7 +29,7 @@ def decode_robots(content: bytes, *, charset: str = "") -> str:
 
 
 def _without_byte_order_mark(content: bytes) -> bytes:
-    """Take off the mark of UTF-8, of which editors sometimes leave a part only."""
+    """Remove the UTF-8 byte order mark, of which editors sometimes leave only a part."""
     for length in range(_UTF_8_MARK_BYTES, 0, -1):
         if content.startswith(_UTF_8_MARK[:length]):
             return content[length:]

@@ -1,13 +1,13 @@
-"""What holds for an origin while its robots.txt is asked, known, old or out of reach?
+"""Freshness of an origin's robots.txt: when to request it, and what applies until then.
 
-    unknown ──good──▶ fetched ──fails──▶ last_good      (the last good copy serves on)
+    unknown ──good──▶ fetched ──fails──▶ last_good      (the last good copy stays in use)
        │  └──4xx────▶ absent                            (all is allowed)
-       └──fails─────▶ unreachable                       (nothing is allowed; asked again, ever more rarely)
+       └──fails─────▶ unreachable                       (nothing is allowed; retried ever more rarely)
 
-A good answer or its absence holds for an hour. A failure follows 2 s and 4 s later by two more tries;
-then a minute, doubling up to an hour; after a timeout an hour at once. Where nobody has ever answered and
-the connection is refused to the last of them, there is no such host, as where there is no such name. Takes
-an answer and the time, returns what to remember; knows neither leases nor where anything is kept.
+A text or its absence is used for an hour. A failure is followed by two retries after 2 s and 4 s; then by
+one after a minute, doubling up to an hour; after a timeout by one after an hour. Where a host has never
+responded and refuses the connection to the last retry, it is taken for nonexistent, like an unknown name.
+Takes a response and the time, returns the state to store; must not know leases or storage.
 """
 
 from __future__ import annotations
@@ -21,33 +21,41 @@ from strider.contracts.generated.enums import ErrorClass, FetchOutcome, RobotsSt
 from strider.politeness.retry_policy import ROBOTS_RETRY, RandomSource
 
 FRESH_MS: Final = 3_600_000
-"""How long an answer holds before it is asked for again."""
+"""How long a successful response is used before the next request."""
 
 NO_SUCH_HOST_MS: Final = 300_000
-"""How long a host that does not exist is believed not to."""
+"""How long a host is taken for nonexistent."""
 
 OWN_FAILURE_MS: Final = 5_000
-"""Wait after a failure of our own, which says nothing of the site."""
+"""Wait after a failure of our own, which says nothing about the site."""
 
 _FIRST_WAIT_MS: Final = 60_000
 _MAX_WAIT_MS: Final = 3_600_000
 
 
+_FORBIDDEN_ERRORS: Final = frozenset(
+    {
+        *(ErrorClass.REFUSED_ADDRESS, ErrorClass.REFUSED_HOST, ErrorClass.NO_CONTACT),
+        *(ErrorClass.REFUSED_PORT, ErrorClass.REFUSED_SCHEME),
+    }
+)
+
+
 class RobotsFetchResult(StrEnum):
-    """What asking for a robots.txt came to."""
+    """Result of requesting a robots.txt."""
 
     GOOD = "good"
     """There is one."""
     ABSENT = "absent"
-    """There is none that we could have (4xx, a redirect that leads nowhere): everything is allowed."""
+    """None is available (4xx, a redirect without target): everything is allowed."""
     FAILED = "failed"
-    """The server says that it failed."""
+    """The server reported an error."""
     NO_RESPONSE = "silent"
-    """Nobody answered."""
+    """There was no response."""
     TIMED_OUT = "timed_out"
-    """Nobody answered in time."""
+    """There was no response in time."""
     NO_SUCH_HOST = "gone"
-    """There is no such name."""
+    """The host name does not exist."""
     FORBIDDEN = "forbidden"
     """Our own rules forbid the address."""
     OWN_FAILURE = "ours"
@@ -55,46 +63,46 @@ class RobotsFetchResult(StrEnum):
 
 
 class RobotsStatus(StrEnum):
-    """What is to be done about a URL of the origin now."""
+    """How to treat URLs of the origin now."""
 
     FETCH_FIRST = "ask"
-    """Ask for the robots.txt first."""
+    """Request the robots.txt first."""
     APPLY_RULES = "obey"
-    """Go by the text."""
+    """Apply the rules of the text."""
     ALLOW_ALL = "allow"
-    """There is nothing to obey."""
+    """No rules apply."""
     UNREACHABLE = "wait"
-    """It cannot be reached: nothing is allowed until it is asked again."""
+    """It is unreachable: nothing is allowed until the next request."""
     NO_SUCH_HOST = "gone"
     """The host does not exist."""
     FORBIDDEN = "forbidden"
-    """The host may not be asked anything."""
+    """Requests to the host are forbidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class OriginRobots:
-    """What is known of one origin's robots.txt."""
+    """Known state of one origin's robots.txt."""
 
     state: RobotsState = RobotsState.UNKNOWN
     text: str = ""
-    """The latest good one."""
+    """Text of the latest successful response."""
     requested_at_ms: int = 0
     fetched_at_ms: int = 0
     expires_at_ms: int = 0
-    """When it is to be asked for (again); until then what is known holds."""
+    """When it is to be requested (again)."""
     failures: int = 0
-    """In a row."""
+    """Consecutive failures."""
     unreachable_since_ms: int = 0
-    """First failure in a row; 0 while it can be reached."""
+    """First of the consecutive failures; 0 while it is reachable."""
     status: int = 0
     url: str = ""
-    """Which URL answered in the end."""
+    """Final URL of the response."""
     error_class: str = ""
     sequence: int = 0
-    """The fetch that said so; a later one overrules it, an earlier one or the same does not."""
+    """Fetch sequence of the latest response; the same or an earlier one does not change the state."""
 
     def status_at(self, now_ms: int) -> RobotsStatus:
-        """Say what is to be done about a URL."""
+        """Return how to treat URLs of the origin."""
         if now_ms >= self.expires_at_ms:
             return RobotsStatus.FETCH_FIRST
         if self.state in {RobotsState.FETCHED, RobotsState.LAST_GOOD}:
@@ -107,7 +115,7 @@ class OriginRobots:
 
     @property
     def is_nonexistent_host(self) -> bool:
-        """Say whether there is nobody to wait for; who answered once will do so again."""
+        """Whether the host is taken for nonexistent; a host that has responded before never is."""
         is_refused = self.error_class == ErrorClass.CONNECT_REFUSED and not self.url
         return self.error_class == ErrorClass.DNS_NOT_FOUND or (
             is_refused and self.failures > ROBOTS_RETRY.retries
@@ -119,7 +127,7 @@ UNKNOWN_ROBOTS: Final = OriginRobots()
 
 @dataclass(frozen=True, slots=True)
 class RobotsResponse:
-    """How a request for a robots.txt ended."""
+    """Outcome of one request for a robots.txt."""
 
     result: RobotsFetchResult
     sequence: int
@@ -130,7 +138,7 @@ class RobotsResponse:
 
 
 def classify_outcome(outcome: str, *, error_class: str, has_redirected: bool) -> RobotsFetchResult:
-    """Read an outcome as RFC 9309 §2.3.1 does; but 429 speaks of the host, not of a missing file."""
+    """Classify an outcome by RFC 9309 §2.3.1; a 429 concerns the host and does not mean a missing file."""
     if outcome == FetchOutcome.POLICY_BLOCKED:
         return RobotsFetchResult.ABSENT if has_redirected else RobotsFetchResult.FORBIDDEN
     if outcome == FetchOutcome.NETWORK_FAILED:
@@ -145,25 +153,27 @@ def classify_outcome(outcome: str, *, error_class: str, has_redirected: bool) ->
 def apply_response(
     before: OriginRobots, response: RobotsResponse, *, now_ms: int, random: RandomSource
 ) -> OriginRobots:
-    """Take in an answer; one that is older than what is known, or known already, changes nothing."""
+    """Apply a response; one that is older than the state, or already applied, changes nothing."""
     if response.sequence <= before.sequence:
         return before
-    told = replace(before, sequence=response.sequence, asked_at_ms=now_ms, status=response.status)
+    updated = replace(before, sequence=response.sequence, requested_at_ms=now_ms, status=response.status)
     if response.result is RobotsFetchResult.GOOD:
         return replace(
-            _reached(told, RobotsState.FETCHED, now_ms),
+            _with_success(updated, RobotsState.FETCHED, now_ms),
             text=response.text,
             fetched_at_ms=now_ms,
             url=response.url,
         )
     if response.result is RobotsFetchResult.ABSENT:
-        return replace(_reached(told, RobotsState.ABSENT, now_ms), text="", fetched_at_ms=0, url=response.url)
-    return _failed(told, response, now_ms=now_ms, chance=random)
+        return replace(
+            _with_success(updated, RobotsState.ABSENT, now_ms), text="", fetched_at_ms=0, url=response.url
+        )
+    return _with_failure(updated, response, now_ms=now_ms, random=random)
 
 
-def _reached(told: OriginRobots, state: RobotsState, now_ms: int) -> OriginRobots:
+def _with_success(updated: OriginRobots, state: RobotsState, now_ms: int) -> OriginRobots:
     return replace(
-        told,
+        updated,
         state=state,
         expires_at_ms=now_ms + FRESH_MS,
         failures=0,
@@ -172,18 +182,20 @@ def _reached(told: OriginRobots, state: RobotsState, now_ms: int) -> OriginRobot
     )
 
 
-def _failed(told: OriginRobots, asked: RobotsResponse, *, now_ms: int, chance: RandomSource) -> OriginRobots:
+def _with_failure(
+    updated: OriginRobots, response: RobotsResponse, *, now_ms: int, random: RandomSource
+) -> OriginRobots:
     failed = replace(
-        told,
-        state=RobotsState.LAST_GOOD if told.fetched_at_ms else RobotsState.UNREACHABLE,
-        failures=told.failures + (asked.result is not RobotsFetchResult.OWN_FAILURE),
-        unreachable_since_ms=told.unreachable_since_ms or now_ms,
-        error_class=asked.error_class,
+        updated,
+        state=RobotsState.LAST_GOOD if updated.fetched_at_ms else RobotsState.UNREACHABLE,
+        failures=updated.failures + (response.result is not RobotsFetchResult.OWN_FAILURE),
+        unreachable_since_ms=updated.unreachable_since_ms or now_ms,
+        error_class=response.error_class,
     )
-    return replace(failed, expires_at_ms=now_ms + _wait_ms(failed, asked.result, chance))
+    return replace(failed, expires_at_ms=now_ms + _wait_ms(failed, response.result, random))
 
 
-def _wait_ms(failed: OriginRobots, answer: RobotsFetchResult, chance: RandomSource) -> int:
+def _wait_ms(failed: OriginRobots, answer: RobotsFetchResult, random: RandomSource) -> int:
     failures = failed.failures
     if answer in {RobotsFetchResult.NO_SUCH_HOST, RobotsFetchResult.FORBIDDEN} or (
         answer is RobotsFetchResult.NO_RESPONSE and failed.is_nonexistent_host
@@ -191,21 +203,14 @@ def _wait_ms(failed: OriginRobots, answer: RobotsFetchResult, chance: RandomSour
         return NO_SUCH_HOST_MS
     if answer is RobotsFetchResult.OWN_FAILURE:
         return OWN_FAILURE_MS
-    if (seconds := ROBOTS_RETRY.wait_seconds(failures, chance)) is not None:
+    if (seconds := ROBOTS_RETRY.wait_seconds(failures, random)) is not None:
         return round(seconds * 1000)
     if answer is RobotsFetchResult.TIMED_OUT:
         return _MAX_WAIT_MS
     doublings = min(failures - int(ROBOTS_RETRY.retries) - 1, 16)
     wait = min(_FIRST_WAIT_MS << doublings, _MAX_WAIT_MS)
-    return wait + round(chance.uniform(0, wait / 10))
+    return wait + round(random.uniform(0, wait / 10))
 
-
-_FORBIDDEN_ERRORS: Final = frozenset(
-    {
-        *(ErrorClass.REFUSED_ADDRESS, ErrorClass.REFUSED_HOST, ErrorClass.NO_CONTACT),
-        *(ErrorClass.REFUSED_PORT, ErrorClass.REFUSED_SCHEME),
-    }
-)
 
 _RESULTS: Final[Mapping[str, RobotsFetchResult]] = {
     FetchOutcome.FETCHED: RobotsFetchResult.GOOD,
@@ -221,4 +226,4 @@ _RESULTS: Final[Mapping[str, RobotsFetchResult]] = {
     FetchOutcome.OFFLINE: RobotsFetchResult.OWN_FAILURE,
     FetchOutcome.INTERRUPTED: RobotsFetchResult.OWN_FAILURE,
 }
-"""What is not here (429, 5xx, broken HTTP, our own crash) counts as a failure."""
+"""All outcomes that are not listed (429, 5xx, broken HTTP, our own crash) count as failures."""

@@ -1,8 +1,8 @@
-"""When is a rule's pattern meant by a path?
+"""Match paths against the patterns of robots.txt rules.
 
-Both are brought into one spelling first (RFC 9309, 2.2.2): what need not be escaped is not, what must
-be is, in upper case. Then `*` stands for anything and `$` at the end for the end. A path's own stars
-and dollars are escaped, so that they meet only patterns that mean them (2.2.3).
+Both are normalized first (RFC 9309, 2.2.2): needless escapes are decoded, required ones are upper case. Then
+`*` matches anything and a final `$` matches the end. Stars and dollars of the path itself are escaped, so
+that only patterns with the escapes match them (2.2.3).
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from typing import Final
 
 _UNRESERVED: Final = "A-Za-z0-9\\-._~"
 _TRIPLE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
-_ODD: Final = re.compile(rf"[^{_UNRESERVED}:/?#\[\]@!$&'()*+,;=%]+")
-"""What no URL has as it is; each byte of it is escaped."""
+_NOT_IN_URLS: Final = re.compile(rf"[^{_UNRESERVED}:/?#\[\]@!$&'()*+,;=%]+")
+"""Characters that no URL contains raw; each of their bytes is escaped."""
 
 _PLAIN_IN_PATHS: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:@!'(),;&=+"
 )
-"""Bytes that mean the same in a path whether they are escaped or not. A slash that is escaped is none, and
-stars and dollars that are escaped are meant as they stand."""
+"""Bytes that are equivalent to their escapes in a path. An escaped slash is not a separator, and escaped
+stars and dollars are literal.
+"""
 
 _PLAIN_IN_QUERIES: Final = (_PLAIN_IN_PATHS | frozenset(b"/?")) - frozenset(b"&=+")
-"""In a query nothing is parted by slashes either; but `&`, `=` and `+` part what theirs escaped do not."""
+"""In a query slashes do not separate anything either; but `&`, `=` and `+` differ from their escapes."""
 
 
 def robots_path(url: str) -> str:
-    """Give path and query of a URL in the one spelling, with its stars and dollars escaped."""
+    """Return path and query of a URL in normalized form, with its stars and dollars escaped."""
     rest = url.partition("#")[0]
     authority = rest.find("//")
     start = 0 if authority < 0 else authority + 2
@@ -38,29 +39,29 @@ def robots_path(url: str) -> str:
 
 
 def normalize_escapes(text: str) -> str:
-    """Bring a path, or a pattern for paths, into the one spelling."""
-    if "%" not in text and _ODD.search(text) is None:
+    """Normalize the escapes of a path or of a path pattern."""
+    if "%" not in text and _NOT_IN_URLS.search(text) is None:
         return text
-    text = _ODD.sub(_escaped, text)
+    text = _NOT_IN_URLS.sub(_escape_match, text)
     path, mark, query = text.partition("?")
-    return _told(path, _PLAIN_IN_PATHS) + mark + _told(query, _PLAIN_IN_QUERIES)
+    return _unescape_plain(path, _PLAIN_IN_PATHS) + mark + _unescape_plain(query, _PLAIN_IN_QUERIES)
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsPattern:
-    """What a rule says of paths."""
+    """Parsed path pattern of a rule."""
 
     prefix: str
-    """What a path has to begin with."""
+    """Text that the path must begin with."""
     parts: tuple[str, ...] = ()
-    """What has to follow, in this order, anywhere."""
+    """Texts that must follow, in this order, anywhere."""
     is_anchored: bool = False
-    """Whether the last part has to end the path."""
+    """Whether the last part must end the path."""
     length: int = 0
-    """Octets as written, by which the most specific rule is found."""
+    """Length in octets as written, which decides between matching rules."""
 
     def matches(self, path: str) -> bool:
-        """Say whether a path that begins with the first part is meant."""
+        """Whether a path that begins with the prefix matches."""
         at = len(self.prefix)
         if not self.parts:
             return not self.is_anchored or at == len(path)
@@ -76,29 +77,29 @@ class RobotsPattern:
 
 
 def parse_pattern(text: str) -> RobotsPattern:
-    """Read a pattern. Stars in a row are one, and one at the end says nothing."""
-    told = normalize_escapes(text)
-    is_anchored = told.endswith("$")
-    body = told[:-1] if is_anchored else told
+    """Parse a pattern. Consecutive stars are one, and a star at the end has no effect."""
+    normalized = normalize_escapes(text)
+    is_anchored = normalized.endswith("$")
+    body = normalized[:-1] if is_anchored else normalized
     first, *others = body.replace("$", "%24").split("*")
     kept = [part for part in others[:-1] if part] + others[-1:]
     if kept and not kept[-1] and not is_anchored:
         kept.pop()
-    return RobotsPattern(first, tuple(kept), is_anchored, len(told))
+    return RobotsPattern(first, tuple(kept), is_anchored, len(normalized))
 
 
 def broadest_pattern(pattern: RobotsPattern) -> RobotsPattern:
-    """Give what a pattern means at most."""
+    """Return the pattern's prefix alone, which matches at least as much."""
     return RobotsPattern(pattern.prefix or "/", length=pattern.length)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogateescape"))
 
 
-def _told(text: str, plain: frozenset[int]) -> str:
-    def tell(found: re.Match[str]) -> str:
+def _unescape_plain(text: str, plain: frozenset[int]) -> str:
+    def unescape(found: re.Match[str]) -> str:
         byte = int(found[1], 16)
         return chr(byte) if byte in plain else found[0].upper()
 
-    return _TRIPLE.sub(tell, text) if "%" in text else text
+    return _TRIPLE.sub(unescape, text) if "%" in text else text

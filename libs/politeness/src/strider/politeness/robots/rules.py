@@ -1,9 +1,9 @@
-"""Which rules of a robots.txt speak to one agent, and which of them decides about a path?
+"""Rules of a robots.txt for one agent, and the rule that decides about a path.
 
-The groups that name the agent count, all of them together; where none does, those for everybody
-(RFC 9309, 2.2.1). Of the rules that mean a path the longest decides, and of equals the one that
-allows. Costs no more than the length of the text to read, and for a path no more than its own length
-and a bounded number of patterns. Decides nothing about waiting or about what holds without a text.
+All groups that name the agent apply together; where none does, the groups for `*` apply (RFC 9309, 2.2.1). Of
+the matching rules the longest decides, and of equally long ones the allowing rule. Parsing costs no more than
+the length of the text; a decision costs no more than the length of the path and a bounded number of patterns.
+Decides nothing about delays between requests or about missing texts.
 """
 
 from __future__ import annotations
@@ -19,22 +19,26 @@ from .tokenizer import RobotsDirective, RobotsLine
 
 ANY_AGENT: Final = "*"
 
-MAX_PATTERNS: Final = 2_000
-"""Rules with wildcards that are read as such, for one agent: each may be tried on each URL. Of the others
-only the strictest reading is taken, so that nothing denied is ever asked for."""
+MAX_WILDCARD_RULES: Final = 2_000
+"""Maximum number of wildcard rules for one agent, since each may be tried on each URL. Of further ones only
+the strictest reading is used, so that nothing denied is ever requested.
+"""
 
 _TOKEN: Final = re.compile(r"[A-Za-z_-]*")
 _NAME: Final = re.compile(r"[^\s/,;*]*")
 _SECONDS: Final = re.compile(
     r"\+?([0-9]+(?:[.,][0-9]*)?(?:e[+-]?[0-9]{1,4})?|[.,][0-9]+)\s*(?:s|secs?|seconds?)?\.?", re.IGNORECASE
 )
-"""A number as people write it; of days and minutes nobody speaks."""
+"""A number of seconds as authors write it; minutes and days are not supported."""
 _INDEX_PAGE: Final = "/index.htm"
+
+
+_NO_RULES: Final[dict[RobotsPattern, RobotsRule]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsRule:
-    """One rule, and where it stands."""
+    """One rule with its line."""
 
     is_allowed: bool
     pattern: RobotsPattern
@@ -43,25 +47,25 @@ class RobotsRule:
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """By which of two rules the one that decides is chosen."""
+        """Order by which the deciding rule is chosen."""
         return self.pattern.length, self.is_allowed
 
 
 @dataclass(slots=True, eq=False)
 class AgentRules:
-    """What is said to one agent. Grows while the text is read."""
+    """Rules for one agent, filled while the text is read."""
 
     group: str = ""
-    """The name by which the agent is spoken to; empty where nobody speaks to it."""
+    """Name by which the agent is addressed; empty where no group addresses it."""
     is_named: bool = False
     delay_seconds: float | None = None
-    """The longest that is asked for."""
+    """Maximum of the declared delays."""
     _by_first: dict[str, dict[RobotsPattern, RobotsRule]] = field(default_factory=dict)
     _lengths: list[int] = field(default_factory=list)
     _patterns: int = 0
 
     def deciding_rule(self, path: str) -> RobotsRule | None:
-        """Give the rule that decides about a path in the one spelling; None where none means it."""
+        """Return the rule that decides about a normalized path, or None where no rule matches."""
         best: RobotsRule | None = None
         for length in self._lengths:
             if length > len(path):
@@ -72,7 +76,7 @@ class AgentRules:
         return best
 
     def add_rule(self, line: RobotsLine) -> None:
-        """Take in a rule; one without a path says nothing."""
+        """Add a rule; a rule without a path has no effect."""
         if not line.value:
             return
         rule = RobotsRule(
@@ -80,11 +84,11 @@ class AgentRules:
         )
         self._keep(rule)
         if rule.is_allowed and (at := line.value.rfind("/")) >= 0 and line.value[at:].startswith(_INDEX_PAGE):
-            # Who allows the page of a folder means the folder too, as Google reads it.
+            # A rule that allows the index page of a folder allows the folder too, as Google reads it.
             self._keep(replace(rule, pattern=parse_pattern(line.value[: at + 1] + "$")))
 
     def add_delay(self, value: str) -> None:
-        """Take in a delay; what is no length of time says nothing."""
+        """Add a delay; a value that is not a number of seconds has no effect."""
         found = _SECONDS.fullmatch(value)
         if found is None:
             return
@@ -93,14 +97,14 @@ class AgentRules:
             self.delay_seconds = max(seconds, self.delay_seconds or 0.0)
 
     def finished(self) -> AgentRules:
-        """Make ready to decide."""
+        """Prepare for decisions and return itself."""
         self._lengths = sorted({len(first) for first in self._by_first})
         return self
 
     def _keep(self, rule: RobotsRule) -> None:
         if rule.pattern.parts or rule.pattern.is_anchored:
             self._patterns += 1
-            if self._patterns > MAX_PATTERNS:
+            if self._patterns > MAX_WILDCARD_RULES:
                 if rule.is_allowed:
                     return
                 rule = replace(rule, pattern=broadest_pattern(rule.pattern))
@@ -111,17 +115,17 @@ class AgentRules:
 
 
 def collect_rules(lines: Iterable[RobotsLine], agent: str) -> AgentRules:
-    """Gather what a text says to an agent, which is a product token."""
+    """Collect the rules of a text for an agent, which is a product token."""
     name = agent.lower()
     ours, everybodys = AgentRules(), AgentRules(ANY_AGENT)
-    group, waiting = _Group(), _Group()
+    group, waiting = _RobotsGroup(), _RobotsGroup()
     for line in lines:
         if line.directive is RobotsDirective.AGENT:
-            spoken_to = _addressed_rules(line.value, name=name, ours=ours, everybodys=everybodys)
-            group.join(spoken_to)
-            waiting.join(spoken_to)
+            addressed = _addressed_rules(line.value, name=name, ours=ours, everybodys=everybodys)
+            group.add(addressed)
+            waiting.add(addressed)
         elif line.directive is RobotsDirective.DELAY:
-            # A delay ends no group of rules, but is for those alone who were named before it.
+            # A delay does not end a group of rules, but applies only to agents that were named before it.
             waiting.is_over = True
             for rules in waiting.members:
                 rules.add_delay(line.value)
@@ -134,15 +138,15 @@ def collect_rules(lines: Iterable[RobotsLine], agent: str) -> AgentRules:
 
 
 @dataclass(slots=True)
-class _Group:
-    """Who is spoken to by the lines that follow."""
+class _RobotsGroup:
+    """Rules of the agents that the following lines address."""
 
     members: list[AgentRules] = field(default_factory=list)
     is_over: bool = False
     """Whether the next name begins another group."""
 
-    def join(self, rules: AgentRules | None) -> None:
-        """Take in a name, or none of ours."""
+    def add(self, rules: AgentRules | None) -> None:
+        """Add the rules of a named agent, or None for another agent."""
         if self.is_over:
             self.members, self.is_over = [], False
         if rules is not None and rules not in self.members:
@@ -150,7 +154,7 @@ class _Group:
 
 
 def _addressed_rules(value: str, *, name: str, ours: AgentRules, everybodys: AgentRules) -> AgentRules | None:
-    """Find out whom a name means; what follows it (a version, a remark) does not matter."""
+    """Return the rules that a name addresses; text after the name (a version, a remark) is ignored."""
     if value[:1] == ANY_AGENT and not value[1:2].strip():
         everybodys.is_named = True
         return everybodys
@@ -159,6 +163,3 @@ def _addressed_rules(value: str, *, name: str, ours: AgentRules, everybodys: Age
         return None
     ours.is_named, ours.group = True, ours.group or value
     return ours
-
-
-_NO_RULES: Final[dict[RobotsPattern, RobotsRule]] = {}

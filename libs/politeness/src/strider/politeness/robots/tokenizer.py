@@ -1,8 +1,7 @@
-"""What does a line of a robots.txt say?
+"""Split a robots.txt into lines with directive and value.
 
-Parts a text into its lines and each line into a field and a value, as RFC 9309 has it and with the
-slips that Google's parser forgives: a colon that is missing, names that are misspelt, a page of HTML
-around the rules. Knows nothing of agents or paths.
+Follows RFC 9309 and tolerates the mistakes that Google's parser tolerates: a missing colon, misspelt names,
+HTML around the rules. Must not know agents or paths.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-LONGEST_LINE: Final = 8 * 2083 - 1
-"""Characters of a line that are read: eight times the longest URL of old browsers, as Google has it."""
+MAX_LINE_CHARACTERS: Final = 8 * 2083 - 1
+"""Maximum characters of a line: eight times the longest URL of old browsers, as in Google's parser."""
 
 _BLANKS: Final = " \t\v\f"
 _ENDS: Final = re.compile(r"\r\n|\r|\n")
-_WORDS: Final = re.compile(
+_SPLIT_NAME: Final = re.compile(
     r"(user|crawl|site|request|visit)[ \t]+(agent|delay|map|rate|time)\b", re.IGNORECASE
 )
-"""Names that are written apart as often as not."""
+"""Matches names that are often written as two words."""
 
 _HTML: Final = re.compile(r"<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]{1,500}>")
@@ -29,7 +28,7 @@ _HEAD_CHARACTERS: Final = 4096
 
 
 class RobotsDirective(StrEnum):
-    """What a line speaks of."""
+    """Kind of a line."""
 
     AGENT = "user-agent"
     ALLOW = "allow"
@@ -40,14 +39,14 @@ class RobotsDirective(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RobotsLine:
-    """A line that says something."""
+    """A line with a directive."""
 
     number: int
-    """From 1."""
+    """Line number, from 1."""
     directive: RobotsDirective
     value: str
     text: str
-    """As it stands there, without comment and blanks at the ends."""
+    """The line as written, without comment and surrounding blanks."""
 
 
 _SPELLINGS: Final = (
@@ -62,14 +61,14 @@ _SPELLINGS: Final = (
     ("crawl-delay", RobotsDirective.DELAY),
     ("crawldelay", RobotsDirective.DELAY),
 )
-"""What a name begins with, and what it means: `Disallowed` and `Sitemaps` are as common as other slips."""
+"""Prefixes of names and their meaning: `Disallowed` and `Sitemaps` are as common as other mistakes."""
 
 
 def tokenize(text: str) -> Iterator[RobotsLine]:
-    """Give the lines that say something."""
+    """Yield the lines that have a known directive."""
     is_html = _HTML.search(text, 0, _HEAD_CHARACTERS) is not None
     for number, raw in enumerate(_ENDS.split(text), 1):
-        line = raw[:LONGEST_LINE]
+        line = raw[:MAX_LINE_CHARACTERS]
         if is_html:
             line = _TAG.sub("", line)
         line = line.partition("#")[0].strip(_BLANKS)
@@ -78,20 +77,20 @@ def tokenize(text: str) -> Iterator[RobotsLine]:
 
 
 def _parse_line(line: str) -> tuple[RobotsDirective, str] | None:
-    line = _WORDS.sub(r"\1-\2", line, count=1) if _WORDS.match(line) else line
+    line = _SPLIT_NAME.sub(r"\1-\2", line, count=1) if _SPLIT_NAME.match(line) else line
     name, colon, value = line.partition(":")
     name = name.strip(_BLANKS).lower()
     if colon and not _has_blank(name):
-        field = _field(name)
+        field = _directive_of(name)
         return None if field is None else (field, value.strip(_BLANKS))
-    # The colon was forgotten, or belongs to the value. Two words leave no doubt; more are prose.
+    # The colon is missing, or belongs to the value. Two words are a directive; more are prose.
     words = line.split(None, 2)
-    if len(words) != 2 or (field := _field(words[0].lower())) is None:  # noqa: PLR2004  # said above
+    if len(words) != 2 or (field := _directive_of(words[0].lower())) is None:  # noqa: PLR2004  # said above
         return None
     return field, words[1]
 
 
-def _field(name: str) -> RobotsDirective | None:
+def _directive_of(name: str) -> RobotsDirective | None:
     return next((field for spelling, field in _SPELLINGS if name.startswith(spelling)), None)
 
 

@@ -1,4 +1,4 @@
-"""How many bytes an event takes at most, and what is in doubt."""
+"""The bound of an encoded event is never too small, and unknown for doubtful values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from strider.contracts.avro.codec import Codec
-from strider.contracts.avro.encoded_size import UNKNOWN_SIZE, compile_record_bound, unknown_on_error
 from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.avro.size_limits import UNKNOWN_SIZE, compile_record_bound, unknown_on_error
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED, TOPICS
 
 from .test_deferred_encoding import examples, page
@@ -26,7 +26,7 @@ def bound(event: Any, *, known: int | None = None) -> int:
 
 @pytest.mark.parametrize("topic", TOPICS.values(), ids=lambda topic: topic.name)
 def test_a_bound_is_never_too_small_and_not_far_too_large(topic: Any) -> None:
-    """Too small would let through what a broker refuses; too large would write every page for nothing."""
+    """Too small would pass what a broker refuses; too large would encode every page for nothing."""
     for event in examples(topic):
         size_bytes = len(CODEC.encode(topic, event).value)
         assert size_bytes <= bound(event) <= 4 * size_bytes + 40 * len(type(event).__slots__)
@@ -47,12 +47,12 @@ def test_a_bound_is_never_too_small_and_not_far_too_large(topic: Any) -> None:
     ],
 )
 def test_what_does_not_fit_is_in_doubt(fields: dict[str, Any]) -> None:
-    """Whatever a reader on a broker would get otherwise, or not at all, has to be written."""
+    """Values that a consumer on a broker would get changed, or not at all, must be encoded."""
     assert bound(page(**fields)) >= UNKNOWN_SIZE
 
 
 def test_what_was_judged_before_is_believed() -> None:
-    """A validated page carries a page that was judged as it was parsed: its texts are not looked at twice."""
+    """A validated page contains a page whose bound is known: its texts are not measured twice."""
     validated = examples(PAGES_VALIDATED)[0]
     broken = replace(validated, page=replace(validated.page, text="\0"))
     assert bound(broken) >= UNKNOWN_SIZE
