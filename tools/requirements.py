@@ -46,7 +46,7 @@ class ReqMark:
 
 Lines = dict[str, tuple[str, str]]
 """Line id -> (text, owner)."""
-Marks = dict[str, list[ReqMark]]
+LeaseMarks = dict[str, list[ReqMark]]
 
 
 def wording() -> Lines:
@@ -106,9 +106,9 @@ def _marks_in(body: list[ast.stmt], where: str, *, level: str) -> Iterator[tuple
             yield from _marks_in(node.body, where, level=level)
 
 
-def marks(tests: Path) -> Marks:
+def marks(tests: Path) -> LeaseMarks:
     """Return line id -> the marks of tests that run in CI."""
-    found: Marks = defaultdict(list)
+    found: LeaseMarks = defaultdict(list)
     for path in sorted(tests.rglob("test_*.py")):
         where = path.relative_to(tests.parent).as_posix()
         level = LEVEL_OF_FOLDER.get(path.relative_to(tests).parts[0], "unit")
@@ -124,7 +124,7 @@ def marks(tests: Path) -> Marks:
     return dict(found)
 
 
-def unknown(marked: Marks, lines: Lines) -> list[str]:
+def unknown(marked: LeaseMarks, lines: Lines) -> list[str]:
     """Return the marks that name no acceptance line."""
     return [
         f"{found[0].test} marks {name}, which is no acceptance line"
@@ -160,7 +160,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def page(lines: Lines, marked: Marks, decided: frozenset[str] = frozenset()) -> str:
+def page(lines: Lines, marked: LeaseMarks, decided: frozenset[str] = frozenset()) -> str:
     """Return the whole page."""
     states = {
         name: state_of(text, owner, marked.get(name, []), decided=name in decided)

@@ -20,10 +20,18 @@ from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import entry_id, key_fingerprint
-from strider.stores.frontier.ports import Accepted, Conclusion, Fate, Freed, GroupState, Lease, Seen
-from strider.stores.frontier.redis_marks import RedisMarks
-from strider.stores.frontier.redis_workingset import RedisWorkingSet
-from strider.stores.redis import Redis, RedisOptions, connect
+from strider.frontier.models import (
+    AcceptedEntry,
+    EndedRequest,
+    EntryConclusion,
+    EntryDisposition,
+    HostGroupState,
+    Lease,
+    RefusedUrl,
+)
+from strider.frontier.redis.lease_marks import RedisLeaseMarks
+from strider.frontier.redis.working_set import RedisWorkingSet
+from strider.storage.redis import Redis, RedisOptions, connect
 from strider.testing.stack import own_directory, start_valkey
 
 from .frontier_floor import Floor
@@ -57,16 +65,16 @@ class Bench:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._set = RedisWorkingSet(redis, default_delay_ms=1)
-        self._marks = RedisMarks(redis)
+        self._marks = RedisLeaseMarks(redis)
         self._next: defaultdict[int, int] = defaultdict(int)
         self.costs: defaultdict[str, Cost] = defaultdict(Cost)
 
     async def open(self, shard: int, *, groups: int) -> None:
         """Own an empty shard of so many hosts."""
-        await self._set.take(shard, 1)
-        await self._set.begin(shard, 1)
-        states = [GroupState(_host(number * URLS_A_HOST), 1) for number in range(groups)]
-        await self._set.ready(shard, 1, groups=states, sequence=0)
+        await self._set.take_over(shard, 1)
+        await self._set.begin_rebuild(shard, 1)
+        states = [HostGroupState(_host(number * URLS_A_HOST), 1) for number in range(groups)]
+        await self._set.finish_rebuild(shard, 1, groups=states, sequence=0)
 
     async def timed(self, name: str, urls: int, work: Callable[[], Awaitable[None]]) -> None:
         """Note what a piece of work costs a URL."""
@@ -84,13 +92,13 @@ class Bench:
         for first in range(0, count, ACCEPTED_A_CALL):
             await self._set.accept(shard, 1, self.entries(shard, min(ACCEPTED_A_CALL, count - first)))
 
-    def entries(self, shard: int, count: int) -> list[Accepted]:
+    def entries(self, shard: int, count: int) -> list[AcceptedEntry]:
         """Make up pages that were not there yet."""
         first = self._next[shard]
         self._next[shard] += count
         return [_accepted(number) for number in range(first, first + count)]
 
-    async def accept(self, shard: int, batches: Sequence[Sequence[Accepted]]) -> None:
+    async def accept(self, shard: int, batches: Sequence[Sequence[AcceptedEntry]]) -> None:
         """Add them, a call each."""
         for batch in batches:
             await self._set.accept(shard, 1, batch)
@@ -106,9 +114,9 @@ class Bench:
         for first in range(0, len(leases), RELEASED_A_CALL):
             part = leases[first : first + RELEASED_A_CALL]
             names = [(shard, lease.lease_id) for lease in part]
-            marks = await self._marks.mark(names, nonce="bench", deadline_ms=1_000)
+            marks = await self._marks.mark_started(names, nonce="bench", deadline_ms=1_000)
             freed = [
-                Freed(
+                EndedRequest(
                     lease.lease_id,
                     mark.now_us // 1000,
                     lease.entry.group,
@@ -116,8 +124,8 @@ class Bench:
                 )
                 for lease, mark in zip(part, marks, strict=True)
             ]
-            await self._set.free(shard, 1, freed)
-            for fate in (Fate.RING, Fate.CLOSE):
+            await self._set.end_requests(shard, 1, freed)
+            for fate in (EntryDisposition.PIPELINE, EntryDisposition.CLOSE):
                 await self._set.conclude(shard, 1, [_fate(lease, fate) for lease in part])
 
     async def walk(self, shard: int, pages: int) -> None:
@@ -134,7 +142,9 @@ class Bench:
         """Put URLs into a seen-set."""
         for first in range(numbers.start, numbers.stop, 1_000):
             part = range(first, min(first + 1_000, numbers.stop))
-            await self._set.accept(shard, 1, (), seen=[Seen(scope, _fingerprint(each)) for each in part])
+            await self._set.accept(
+                shard, 1, (), refused=[RefusedUrl(scope, _fingerprint(each)) for each in part]
+            )
 
     def floor(self) -> Floor:
         """Who does the same without deciding anything."""
@@ -228,8 +238,8 @@ async def _flat(bench: Bench, rounds: int, *, large: int) -> list[Row]:
     return [Row(name, many / few, "×", 1.1, detail=detail)]
 
 
-def _fate(lease: Lease, fate: Fate) -> Conclusion:
-    return Conclusion(lease.entry, fate, "bench", key_fingerprint(lease.entry.url_key), lease.lease_id)
+def _fate(lease: Lease, fate: EntryDisposition) -> EntryConclusion:
+    return EntryConclusion(lease.entry, fate, "bench", key_fingerprint(lease.entry.url_key), lease.lease_id)
 
 
 def _host(number: int) -> str:
@@ -240,7 +250,7 @@ def _fingerprint(number: int) -> int:
     return int.from_bytes(blake2b(number.to_bytes(8), digest_size=8).digest())
 
 
-def _accepted(number: int) -> Accepted:
+def _accepted(number: int) -> AcceptedEntry:
     group = _host(number)
     url = f"https://{group}/articles/2026/05/some-readable-title-{number}.html"
     key = sha256(url.encode()).hexdigest()
@@ -260,4 +270,4 @@ def _accepted(number: int) -> Accepted:
         depth=2,
         reason="accepted",
     )
-    return Accepted(entry, "bench", key_fingerprint(key))
+    return AcceptedEntry(entry, "bench", key_fingerprint(key))

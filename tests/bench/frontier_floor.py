@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from strider.stores.redis import Redis
+from strider.storage.redis import Redis
 
 SLOT_BYTES: Final = 150
 LEASE_BYTES: Final = 90

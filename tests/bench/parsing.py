@@ -13,7 +13,7 @@ from strider.contracts.generated.enums import ExtractionLevel
 from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits
 from strider.parser.core.fingerprints import simhash
-from strider.testing.site.prose import sentences
+from strider.testing.site.page_text import sentences
 from tests.unit.parser.pages import a_page
 
 from .measure import Row, interleaved

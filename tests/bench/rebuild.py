@@ -19,6 +19,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.runtime.clocks import SystemClock
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import RawRecord
@@ -31,8 +32,7 @@ from strider.scheduler.topology.ports import NoMeter
 from strider.scheduler.topology.rebuilding import Rebuilding
 from strider.scheduler.topology.shard import Shard
 from strider.scheduler.topology.shardtime import ShardTime
-from strider.stores.frontier.redis_workingset import RedisWorkingSet
-from strider.stores.redis import RedisOptions, connect
+from strider.storage.redis import RedisOptions, connect
 from strider.testing.stack import start_valkey
 
 from .measure import Row

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from strider.testing.places import own_directory
 from strider.testing.site import Shape, Site, serve_site
+from strider.testing.temp_dirs import own_directory
 from tests.e2e.ring import Servers
 
 from .measure import Row

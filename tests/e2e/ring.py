@@ -27,12 +27,12 @@ from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS, FETCHES_COMPLETED
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.topics import apply_topics
-from strider.stores.migrations import upgrade
-from strider.stores.redis import RedisOptions, connect
-from strider.testing.cluster import KafkaCluster, start_cluster
-from strider.testing.places import own_directory
+from strider.storage.migrations import upgrade
+from strider.storage.redis import RedisOptions, connect
+from strider.testing.kafka_cluster import KafkaCluster, start_cluster
 from strider.testing.site import EXCLUDED, Site
 from strider.testing.stack import RunningPart, create_database, start_kafka, start_postgres, start_valkey
+from strider.testing.temp_dirs import own_directory
 from tests.faults.services import Service, Yard
 from tests.faults.waiting import until
 

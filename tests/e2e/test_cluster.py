@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.testing.cluster import KafkaCluster
+from strider.testing.kafka_cluster import KafkaCluster
 from strider.testing.site import EXCLUDED, Shape, Site, serve_site
 from tests.faults.waiting import until_whole
 

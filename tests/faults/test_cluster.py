@@ -13,7 +13,7 @@ from strider.contracts.generated.topics import ECHO_DLQ, ECHOES, SCHEMAS, TALLIE
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.loop_settings import LoopSettings
 from strider.runtime.topics import apply_topics
-from strider.testing.cluster import KafkaCluster, start_cluster
+from strider.testing.kafka_cluster import KafkaCluster, start_cluster
 from strider.testing.stack import own_directory
 
 from .broker import Broker

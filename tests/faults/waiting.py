@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from aiokafka.admin import AIOKafkaAdminClient
 
-from strider.testing.cluster import KafkaCluster
+from strider.testing.kafka_cluster import KafkaCluster
 
 PATIENCE_SECONDS = 60.0
 """Far more than anything here takes, because test machines are busy ones."""

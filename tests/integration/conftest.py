@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from strider.localstack.probes import run_now
-from strider.stores.migrations import upgrade
-from strider.stores.postgres import Postgres, PostgresOptions
+from strider.localstack.servers.probes import run_now
+from strider.storage.migrations import upgrade
+from strider.storage.postgres import Postgres, PostgresOptions
 from strider.testing.stack import Stack, create_database, drop_database
 
 

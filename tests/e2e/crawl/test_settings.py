@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.testing.proxies import TestProxy, proxying
+from strider.testing.proxy_server import TestProxy, proxying
 
 from .documents import serve_documents
 from .scene import lines_of, run

@@ -27,10 +27,10 @@ from strider.runtime.clocks import SystemClock
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import TopicPartition
 from strider.runtime.tables import TableReader
-from strider.stores.redis import RedisOptions, connect
+from strider.storage.redis import RedisOptions, connect
+from strider.testing.faulty_tcp_proxy import FarWire
 from strider.testing.site import Site
 from strider.testing.stack import RunningPart
-from strider.testing.wire import FarWire
 from tests.e2e.checks import LATE_SECONDS, asked_too_often
 from tests.faults.broker import Broker
 from tests.faults.services import Service, Yard

@@ -21,11 +21,11 @@ import pytest
 from strider.contracts import TOPICS
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.topics import apply_topics
-from strider.stores.keys import FRONTIER_HEADER
-from strider.testing.places import own_directory
+from strider.storage.keys import FRONTIER_HEADER
+from strider.testing.faulty_tcp_proxy import wire_beside
 from strider.testing.site import Shape, serve_site
 from strider.testing.stack import RunningPart, start_valkey
-from strider.testing.wire import wire_beside
+from strider.testing.temp_dirs import own_directory
 from tests.e2e.checks import LATE_SECONDS
 from tests.faults.scene import SHORT, Scale
 from tests.faults.waiting import until
@@ -144,7 +144,7 @@ async def _full(frontier: Frontier, crawl: Crawl) -> None:
 
 async def _black_hole(frontier: Frontier, _crawl: Crawl) -> Outage:
     began = time.monotonic()
-    frontier.wire.do(lambda wire: setattr(wire, "swallows", True))
+    frontier.wire.do(lambda wire: setattr(wire, "drops_everything", True))
     await _out(frontier, began)
     healed = time.monotonic()
     frontier.wire.heal()
@@ -159,7 +159,7 @@ async def _out(frontier: Frontier, began: float) -> None:
 async def _torn(frontier: Frontier, crawl: Crawl) -> None:
     """Answers end in the middle: what was asked was done, and nobody knows of it."""
     for _ in range(3):
-        frontier.wire.do(lambda wire: setattr(wire, "torn_answers", 5))
+        frontier.wire.do(lambda wire: setattr(wire, "truncated_responses", 5))
         await crawl.until_asked(more=2)
     frontier.wire.heal()
 

@@ -26,9 +26,9 @@ from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import TopicPartition
 from strider.runtime.tables import TableReader
 from strider.runtime.topics import apply_topics
-from strider.stores.postgres import Postgres
+from strider.storage.postgres import Postgres
+from strider.testing.faulty_tcp_proxy import wire_to
 from strider.testing.stack import Stack
-from strider.testing.wire import wire_to
 from tests.integration.examples.processes import SHARDS, Running
 from tests.integration.examples.test_telemetry import closed_port
 from tests.unit.indexer.events import FETCHED_AT_MS, a_decision, a_page, key

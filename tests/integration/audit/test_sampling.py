@@ -7,7 +7,7 @@ import pytest
 from strider.cli.siteparsers.auditing import Asked, run_audit, sample
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import Changes, row_of
-from strider.stores.postgres import Postgres, PostgresOptions
+from strider.storage.postgres import Postgres, PostgresOptions
 from tests.unit.indexer.events import a_page
 
 URLS = tuple(f"https://www.example.org/{number}" for number in range(6))

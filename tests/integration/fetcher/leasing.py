@@ -7,7 +7,8 @@ from hashlib import sha256
 from strider.contracts.generated.events import EntryRecorded, FetchRequested
 from strider.contracts.ids import key_fingerprint
 from strider.contracts.partitioning import shard_of_host
-from strider.stores.frontier.ports import Accepted, GroupState, Lease, WorkingSet
+from strider.frontier.models import AcceptedEntry, HostGroupState, Lease
+from strider.frontier.ports import WorkingSet
 from strider.urls import host_of, origin_of
 
 SHARDS = 12
@@ -46,7 +47,7 @@ class Leasing:
             by_shard.setdefault(shard_of_host(host_of(url), SHARDS), []).append(entry(url))
         for shard, entries in by_shard.items():
             await self._take(shard, {each.group for each in entries})
-            accepted = [Accepted(each, "job", key_fingerprint(each.url_key)) for each in entries]
+            accepted = [AcceptedEntry(each, "job", key_fingerprint(each.url_key)) for each in entries]
             await self._frontier.accept(shard, EPOCH, accepted)
             release = await self._frontier.release(shard, EPOCH, limit=1000, lease_ms=lease_ms)
             found += [self._request(shard, lease) for lease in release.leases]
@@ -55,11 +56,11 @@ class Leasing:
     async def _take(self, shard: int, groups: set[str]) -> None:
         if shard not in self._taken:
             self._taken.add(shard)
-            await self._frontier.take(shard, EPOCH)
-            await self._frontier.begin(shard, EPOCH)
-            await self._frontier.ready(shard, EPOCH, groups=(), sequence=0)
-        states = [GroupState(group, delay_ms=0, max_in_flight=self._max_in_flight) for group in groups]
-        await self._frontier.set_groups(shard, EPOCH, states)
+            await self._frontier.take_over(shard, EPOCH)
+            await self._frontier.begin_rebuild(shard, EPOCH)
+            await self._frontier.finish_rebuild(shard, EPOCH, groups=(), sequence=0)
+        states = [HostGroupState(group, delay_ms=0, max_in_flight=self._max_in_flight) for group in groups]
+        await self._frontier.set_host_groups(shard, EPOCH, states)
 
     def _request(self, shard: int, lease: Lease) -> FetchRequested:
         url = lease.entry.url

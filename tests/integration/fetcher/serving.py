@@ -18,13 +18,13 @@ from strider.contracts.generated.topics import (
     PAGES_FETCHED,
     SCHEMAS,
 )
+from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.runtime.clocks import SystemClock
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import Outgoing, TopicPartition
 from strider.runtime.tables import TableReader
 from strider.runtime.topics import apply_topics
-from strider.stores.frontier.redis_workingset import RedisWorkingSet
-from strider.stores.redis import RedisOptions, connect
+from strider.storage.redis import RedisOptions, connect
 from tests.faults.services import Service, Yard
 
 from .leasing import SHARDS, Leasing

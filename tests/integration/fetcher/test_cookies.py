@@ -10,8 +10,8 @@ from strider.fetcher.adapters import Jars
 from strider.fetcher.adapters.jars import MemoryJars
 from strider.fetcher.adapters.redisjars import RedisJars
 from strider.runtime.clocks import SystemClock
-from strider.stores.keys import COOKIES
-from strider.stores.redis import RedisOptions, connect
+from strider.storage.keys import COOKIES
+from strider.storage.redis import RedisOptions, connect
 from strider.testing.hostile import answer, running, says
 from tests.unit.fetcher.values import answer as an_answer
 from tests.unit.fetcher.values import request as a_request

@@ -17,6 +17,7 @@ from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHER_DLQ, FETC
 from strider.fetcher.adapters import open_asker, rules_of
 from strider.fetcher.settings import FetcherSettings
 from strider.fetcher.topology import GROUP, Fetcher, loop_settings
+from strider.frontier.memory.frontier import MemoryFrontier
 from strider.runtime.clocks import SystemChance, SystemClock
 from strider.runtime.deadletters import DeadLetters, Origin
 from strider.runtime.inprocess import Broker, InProcessBus
@@ -25,8 +26,7 @@ from strider.runtime.loop_settings import LoopPorts
 from strider.runtime.ports import GroupSpec, Outgoing
 from strider.runtime.settings import CrawlSettings
 from strider.runtime.speaking import Speaker
-from strider.stores.frontier.memory import MemoryFrontier
-from strider.stores.objects import ObjectOptions, Objects, open_objects
+from strider.storage.objects import ObjectOptions, ObjectStore, open_object_store
 from strider.testing.hostile import PAGE, answer, resets_after, running, says, silent
 
 from .leasing import SHARDS, Leasing
@@ -46,7 +46,7 @@ class House:
         self.broker.start_group(GROUP, [FETCH_REQUESTS.name])
         self.frontier = MemoryFrontier(clock)
         self.leasing = Leasing(self.frontier, max_in_flight=max_in_flight)
-        self.objects: Objects = open_objects(ObjectOptions("memory:///"), clock=clock)
+        self.objects: ObjectStore = open_object_store(ObjectOptions("memory:///"), clock=clock)
         settings = FetcherSettings(
             crawl=CrawlSettings(allow_private=True, contact="bot@example.org"), **set_so
         )

@@ -22,9 +22,9 @@ import pytest
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.contracts.generated.topics import FETCH_REQUESTS
 from strider.fetcher.adapters.course import START_SECONDS
+from strider.testing.faulty_tcp_proxy import Wire, wire_to
 from strider.testing.hostile import Hostile, Reader, Writer, answer, running, says
 from strider.testing.stack import Stack
-from strider.testing.wire import Wire, wire_to
 from tests.faults.broker import Broker
 from tests.faults.services import Service
 from tests.faults.waiting import until

@@ -8,9 +8,9 @@ from strider.fetcher.adapters.heartbeats import Heartbeats
 from strider.fetcher.adapters.tally import Tally
 from strider.runtime.inprocess.virtualtime import EPOCH
 from strider.runtime.metrics import Metrics
-from strider.stores.keys import FETCHER_WORKERS, WORKER_HEARTBEAT
-from strider.stores.redis import RedisOptions, connect
-from strider.stores.workers import SERVICE, Counts, RedisWorkers, WorkerBeat
+from strider.storage.keys import FETCHER_WORKERS, WORKER_HEARTBEAT
+from strider.storage.redis import RedisOptions, connect
+from strider.storage.worker_heartbeats import SERVICE, RedisWorkerHeartbeats, WorkerHeartbeat, WorkerTotals
 from tests.unit.fetcher.test_leases import Hand
 from tests.unit.fetcher.test_tally import _ended
 from tests.unit.fetcher.values import answer, request
@@ -20,7 +20,7 @@ from tests.unit.fetcher.values import answer, request
 async def test_a_worker_is_seen_while_it_lives_and_what_it_did_stays(redis_url: str) -> None:
     """A dashboard shows who works at what; nobody heard of for two minutes is an alarm."""
     redis, clock = connect(RedisOptions(redis_url)), Hand()
-    workers, pauses = RedisWorkers(redis), list[str]()
+    workers, pauses = RedisWorkerHeartbeats(redis), list[str]()
     hearts = []
     for name in ("one", "two"):
         tally = Tally(Metrics(()), clock=clock)
@@ -34,16 +34,16 @@ async def test_a_worker_is_seen_while_it_lives_and_what_it_did_stays(redis_url: 
     await hearts[0].beat()
 
     now = EPOCH.timestamp()
-    beat = WorkerBeat("one", now, "paused", "https://site.test/one", 1, now, "redis: no answer")
-    assert min(await workers.alive(), key=lambda each: each.worker_id) == beat
-    assert {each.worker_id: each.status for each in await workers.alive()} == {
+    beat = WorkerHeartbeat("one", now, "paused", "https://site.test/one", 1, now, "redis: no answer")
+    assert min(await workers.list_alive(), key=lambda each: each.worker_id) == beat
+    assert {each.worker_id: each.status for each in await workers.list_alive()} == {
         "one": "paused",
         "two": "working",
     }
     assert 110 < lifetime <= 120
-    assert await workers.counts() == Counts(2, 0, 6)
+    assert await workers.totals() == WorkerTotals(2, 0, 6)
     assert await redis.command("ZCARD", FETCHER_WORKERS(SERVICE)) == 2
 
     await hearts[0].close()
-    assert [each.worker_id for each in await workers.alive()] == ["two"]
+    assert [each.worker_id for each in await workers.list_alive()] == ["two"]
     await redis.close()

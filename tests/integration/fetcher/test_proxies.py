@@ -12,7 +12,7 @@ import uvloop
 
 from strider.fetcher.core import Standing, proxy_of
 from strider.testing.hostile import PAGE, answer, running, says
-from strider.testing.proxies import TestProxy, proxying
+from strider.testing.proxy_server import TestProxy, proxying
 
 from .asking import asking, lookup_of, request
 from .test_embedded import house

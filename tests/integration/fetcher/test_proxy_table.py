@@ -17,13 +17,13 @@ from strider.fetcher.adapters.proxybook import ProxyBook
 from strider.fetcher.core import Answer, Failed, Head, Proxy
 from strider.politeness.rate_window import RateWindows
 from strider.runtime.clocks import SystemClock
-from strider.stores.postgres import Postgres, PostgresOptions
-from strider.stores.proxies import ProxyTable
-from strider.stores.sealing import Seals, new_key
+from strider.storage.encryption import SecretCipher, generate_key
+from strider.storage.postgres import Postgres, PostgresOptions
+from strider.storage.proxy_table import ProxyTable
 from strider.testing.hostile import answer, running, says
-from strider.testing.proxies import TestProxy, proxying
+from strider.testing.proxy_server import TestProxy, proxying
 
-KEY = new_key()
+KEY = generate_key()
 DEAD = Failed(ErrorClass.PROXY_UNREACHABLE)
 
 
@@ -54,7 +54,7 @@ async def test_what_became_of_proxies_is_in_the_table_and_seen_by_all(database: 
     """A fetcher that finds a proxy dead spares the others the finding out; no password is readable."""
     url = "socks5://me:very-secret@p.test:9"
     assert (await _strider(database, "add", url, "http://q.test"))[0] == 0
-    postgres, clock, seals = Postgres(PostgresOptions(database)), SystemClock(), Seals(KEY)
+    postgres, clock, seals = Postgres(PostgresOptions(database)), SystemClock(), SecretCipher(KEY)
     books: list[tuple[ProxyBook, Rotation]] = []
     for _ in range(2):
         rotation = Rotation(clock=clock, windows=RateWindows(max_requests=0), knock=_knock)
@@ -88,7 +88,7 @@ async def test_a_proxy_whose_password_cannot_be_opened_is_left_out(database: str
     table = ProxyTable(postgres)
     await _strider(database, "add", "http://me:very-secret@p.test", "http://q.test")
     rotation = Rotation(clock=SystemClock(), windows=RateWindows(max_requests=0), knock=_knock)
-    book = ProxyBook(table, Seals(new_key()), rotation, clock=SystemClock())
+    book = ProxyBook(table, SecretCipher(generate_key()), rotation, clock=SystemClock())
 
     await book.read()
 

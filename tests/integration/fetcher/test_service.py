@@ -13,11 +13,11 @@ import pytest
 
 from strider.contracts.generated.topics import FETCH_REQUESTS
 from strider.fetcher.topology import loop_settings
-from strider.stores.postgres import Postgres, PostgresOptions
-from strider.stores.proxies import ProxyRow, ProxyTable
-from strider.stores.sealing import Seals, new_key
+from strider.storage.encryption import SecretCipher, generate_key
+from strider.storage.postgres import Postgres, PostgresOptions
+from strider.storage.proxy_table import ProxyRow, ProxyTable
 from strider.testing.hostile import Hostile, Reader, Writer, answer, running, says, silent
-from strider.testing.proxies import TestProxy, proxying
+from strider.testing.proxy_server import TestProxy, proxying
 from strider.testing.stack import Stack
 from tests.faults.broker import Broker
 from tests.faults.services import Service
@@ -94,9 +94,9 @@ def test_proxies_of_the_table_are_used(stack: Stack, start: Callable[..., Servic
     """The process as it is deployed reads the list, opens the passwords, and tells what became of them."""
 
     async def act(server: Hostile) -> None:
-        postgres, key = Postgres(PostgresOptions(database)), new_key()
+        postgres, key = Postgres(PostgresOptions(database)), generate_key()
         async with proxying(TestProxy("socks5", "me:right")) as proxy:
-            sealed = Seals(key).seal("right")
+            sealed = SecretCipher(key).encrypt("right")
             await ProxyTable(postgres).add(ProxyRow("socks5", "127.0.0.1", proxy.port, "me", sealed))
             service = start(CRAWLER_PROXIES_ENABLED="true", CRAWLER_PROXY_KEY=key, POSTGRES_DSN=database)
             ring = _ring(stack)

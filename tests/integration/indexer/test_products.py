@@ -12,7 +12,7 @@ import pytest
 from strider.contracts.generated.events import Product
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import Changes, moment_of, product_rows_of, removal_of
-from strider.stores.postgres import Postgres
+from strider.storage.postgres import Postgres
 from tests.unit.indexer.events import FETCHED_AT_MS, a_page, a_parsed
 
 LIST = "https://shop.example.org/lamps"

@@ -29,9 +29,9 @@ from strider.runtime.effects import Say
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.speaking import Speaker
 from strider.runtime.topics import apply_topics
-from strider.stores.postgres import Postgres
+from strider.storage.postgres import Postgres
+from strider.testing.faulty_tcp_proxy import wire_to
 from strider.testing.stack import Stack
-from strider.testing.wire import wire_to
 from tests.integration.examples.processes import SHARDS, Running
 from tests.unit.indexer.events import (
     a_completion,

@@ -27,9 +27,9 @@ from strider.indexer.core import (
     url_row_of,
 )
 from strider.runtime.errors import Unavailable
-from strider.stores.errors import Rejected
-from strider.stores.migrations import downgrade
-from strider.stores.postgres import Postgres, PostgresOptions
+from strider.storage.errors import StoreRejected
+from strider.storage.migrations import downgrade
+from strider.storage.postgres import Postgres, PostgresOptions
 from tests.unit.indexer.events import (
     FETCHED_AT_MS,
     URL,
@@ -311,7 +311,7 @@ async def test_a_row_that_no_index_takes_is_refused(tables: PostgresTables, post
     """Rejected: a message of its own to the dead letters, and nothing of its part is half written."""
     bad = a_page(execution_id=_without_pattern(10_000))
 
-    with pytest.raises(Rejected, match="54000"):
+    with pytest.raises(StoreRejected, match="54000"):
         await tables.keep(pages(a_page("https://www.example.org/good"), bad))
 
     assert await rows(postgres, "url") == []

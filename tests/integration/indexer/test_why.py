@@ -25,7 +25,7 @@ from strider.indexer.core import Changes, decisions_of, failure_of, row_of
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import Outgoing
 from strider.runtime.topics import apply_topics
-from strider.stores.postgres import Postgres
+from strider.storage.postgres import Postgres
 from strider.testing.stack import Stack
 from tests.integration.examples.processes import SHARDS
 from tests.integration.examples.test_telemetry import closed_port

@@ -11,8 +11,8 @@ import pytest
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED, SCHEMAS
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.topics import apply_topics
-from strider.testing.places import own_directory
 from strider.testing.stack import RunningPart, start_kafka
+from strider.testing.temp_dirs import own_directory
 from tests.faults.services import Yard
 
 SHARDS = 4

@@ -29,9 +29,9 @@ from strider.contracts.generated.topics import (
 from strider.contracts.ids import key_fingerprint, seen_scope
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS
 from strider.contracts.partitioning import shard_of_host
-from strider.stores.frontier.ports import Seen
-from strider.stores.frontier.redis_workingset import RedisWorkingSet
-from strider.stores.redis import RedisOptions, connect
+from strider.frontier.models import RefusedUrl
+from strider.frontier.redis.working_set import RedisWorkingSet
+from strider.storage.redis import RedisOptions, connect
 from strider.validator.adapters import SplicedPages
 from strider.validator.core import Rules as ValidationRules
 from strider.validator.topology import Validator
@@ -63,11 +63,11 @@ def know(redis_url: str, job_id: str, url: str) -> None:
     async def work() -> None:
         redis = connect(RedisOptions(redis_url))
         frontier, shard = RedisWorkingSet(redis), shard_of_host(url.split("/")[2], SHARDS)
-        await frontier.take(shard, 1)
-        await frontier.begin(shard, 1)
-        await frontier.ready(shard, 1, groups=(), sequence=0)
-        seen = Seen(seen_scope(job_id, a_spec().crawl_spec_id), key_fingerprint(hash_of(url)))
-        await frontier.accept(shard, 1, [], seen=[seen])
+        await frontier.take_over(shard, 1)
+        await frontier.begin_rebuild(shard, 1)
+        await frontier.finish_rebuild(shard, 1, groups=(), sequence=0)
+        seen = RefusedUrl(seen_scope(job_id, a_spec().crawl_spec_id), key_fingerprint(hash_of(url)))
+        await frontier.accept(shard, 1, [], refused=[seen])
         await redis.close()
 
     asyncio.run(work())

@@ -14,10 +14,10 @@ from time import monotonic, sleep
 from typing import Any
 
 from strider.localstack.commands import take_down
-from strider.localstack.endpoints import VARIABLES
-from strider.localstack.home import Home, find_home, is_held
-from strider.localstack.identity import ProcessIdentity, is_alive
-from strider.localstack.state import READY, ProcessStatus, StackState, read_state
+from strider.localstack.directories import Home, find_home, is_held
+from strider.localstack.plan.endpoints import VARIABLES
+from strider.localstack.process.identity import ProcessIdentity, is_alive
+from strider.localstack.stack_state import READY, ProcessStatus, StackState, read_state
 
 OF_OTHERS = {*VARIABLES.values(), "STRIDER_HOME"}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from strider.testing.places import own_directory
+from strider.testing.temp_dirs import own_directory
 
 from .command import SMALL, Command, a_stack
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from strider.localstack.addresses import choose_ports
+from strider.localstack.servers.ports import choose_ports
 from strider.testing.stack import Stack, create_database, drop_database
 
 from .command import wait_for

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.accounts import can_reach, choose_account, give
-from strider.localstack.identity import is_alive
-from strider.testing.places import own_directory
+from strider.localstack.process.identity import is_alive
+from strider.localstack.process.os_user import can_reach, choose_account, give
 from strider.testing.stack import Stack
+from strider.testing.temp_dirs import own_directory
 
 from .command import Command, a_stack, wait_for
 

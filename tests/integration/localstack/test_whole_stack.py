@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.identity import is_alive
-from strider.localstack.probes import run_now
-from strider.localstack.state import READY
-from strider.stores.redis import RedisOptions, connect
+from strider.localstack.process.identity import is_alive
+from strider.localstack.servers.probes import run_now
+from strider.localstack.stack_state import READY
+from strider.storage.redis import RedisOptions, connect
 
 from .command import SMALL, Command, wait_for
 

@@ -126,10 +126,10 @@ async def test_every_page_is_validated_or_rejected_exactly_once(broker: Broker) 
 
 @pytest.mark.req("S2.5.1")
 async def test_long_texts_and_bodies_go_by_the_object_store(broker: Broker, tmp_path: Any) -> None:
-    from strider.stores.objects import ObjectOptions, open_objects  # noqa: PLC0415  # only here
+    from strider.storage.objects import ObjectOptions, open_object_store  # noqa: PLC0415  # only here
 
     url = f"file://{tmp_path}/objects"
-    objects = open_objects(ObjectOptions(url), clock=SystemClock())
+    objects = open_object_store(ObjectOptions(url), clock=SystemClock())
     reference = await objects.put(b"<title>Long</title><p>" + b"word " * 150_000)
     async with both(broker, OBJECT_STORE_URL=url):
         put(broker, 1, b"", body_object=reference)

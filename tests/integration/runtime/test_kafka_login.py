@@ -18,8 +18,8 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from strider.localstack.addresses import LOOPBACK, choose_ports
-from strider.localstack.building import build_kafka
+from strider.localstack.servers.factory import build_kafka
+from strider.localstack.servers.ports import LOOPBACK, choose_ports
 from strider.runtime.errors import Unavailable
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import Outgoing, RawRecord, TopicPartition

@@ -24,6 +24,7 @@ from strider.contracts.generated.topics import (
     TOPICS,
     URLS_DECIDED,
 )
+from strider.frontier.redis.lease_marks import RedisLeaseMarks
 from strider.runtime.clocks import SeededChance, SystemClock
 from strider.runtime.deadletters import DeadLetters, Origin
 from strider.runtime.effects import Reads, Say
@@ -34,8 +35,7 @@ from strider.runtime.ports import GroupSpec, TopicPartition
 from strider.runtime.speaking import Speaker
 from strider.runtime.tables import TableReader
 from strider.runtime.topics import apply_topics
-from strider.stores.frontier.redis_marks import RedisMarks
-from strider.stores.redis import RedisOptions, connect
+from strider.storage.redis import RedisOptions, connect
 from tests.unit.scheduler.ring import Ring
 from tests.unit.scheduler.web import Web, a_web
 
@@ -112,7 +112,7 @@ class Place:
             self.web,
             self._speaker("ring"),
             self.clock,
-            RedisMarks(self.redis),
+            RedisLeaseMarks(self.redis),
             seed=seed,
             shards=SHARDS,
             haste=0.1,

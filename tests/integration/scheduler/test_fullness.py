@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from strider.contracts.generated.events import EntryRecorded
+from strider.frontier.models import QueueLimits
+from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.runtime.clocks import SystemClock
 from strider.scheduler.core.orders import Orders
 from strider.scheduler.topology import Options
@@ -21,9 +23,7 @@ from strider.scheduler.topology.refilling import Refilling
 from strider.scheduler.topology.shard import Shard
 from strider.scheduler.topology.shardtime import ShardTime
 from strider.scheduler.topology.tellings import accepted_of, conclusion_of
-from strider.stores.frontier.ports import Room
-from strider.stores.frontier.redis_workingset import RedisWorkingSet
-from strider.stores.redis import Redis, RedisOptions, connect
+from strider.storage.redis import Redis, RedisOptions, connect
 from strider.testing.stack import start_valkey
 
 MIB = 1024 * 1024
@@ -74,13 +74,13 @@ async def a_valkey(directory: Path, most_bytes: int) -> AsyncIterator[Redis]:
 
 
 async def a_shard(redis: Redis, log: Log) -> Shard:
-    room = Room(group_entries=10_000, horizon_ms=3_600_000, full_percent=80, floor_entries=100)
+    room = QueueLimits(entries_per_group=10_000, horizon_ms=3_600_000, memory_percent=80, minimum_entries=100)
     options = Options(shards=1, room=room, refill_seconds=0.01, refill_keys=100_000)
-    working_set = RedisWorkingSet(redis, default_delay_ms=0, room=room)
-    taken = await working_set.take(0, log.epoch)
+    working_set = RedisWorkingSet(redis, default_delay_ms=0, limits=room)
+    taken = await working_set.take_over(0, log.epoch)
     shard = Shard(0, log, working_set, options=options, time=ShardTime(SystemClock(), taken.now_ms))  # type: ignore[arg-type]
-    await working_set.begin(0, log.epoch)
-    await working_set.ready(0, log.epoch, groups=[], sequence=0)
+    await working_set.begin_rebuild(0, log.epoch)
+    await working_set.finish_rebuild(0, log.epoch, groups=[], sequence=0)
     shard.is_ready = True
     return shard
 
@@ -97,7 +97,7 @@ async def crawl(shard: Shard, log: Log) -> tuple[Counter[str], int]:
     )
     released: Counter[str] = Counter()
     most_percent = 0
-    while (figures := await shard.figures()).queued + figures.parked:
+    while (figures := await shard.figures()).queued + figures.overflow:
         most_percent = max(most_percent, figures.memory_percent)
         await refilling.look()
         leases = (await shard.release(limit=RELEASED_A_LOOK)).leases
@@ -134,10 +134,10 @@ async def test_a_frontier_larger_than_its_server_is_worked_off(
         full = await shard.figures()
 
         released, most_percent = await crawl(shard, log)
-        counts = await shard.working_set.counts(0, log.epoch)
+        counts = await shard.working_set.run_counts(0, log.epoch)
 
-    assert full.parked > 0
-    assert full.queued + full.parked == count
+    assert full.overflow > 0
+    assert full.queued + full.overflow == count
     assert len(released) == count
     assert set(released.values()) == {1}
     assert most_percent < 100

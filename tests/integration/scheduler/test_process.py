@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.stores.frontier.redis_glance import RedisGlance, RunGlance
+from strider.frontier.redis.inspection import RunSnapshot, ShardInspector
 
 from .living import DELAY_SECONDS, SHARDS, Place, Process
 
@@ -163,9 +163,9 @@ async def test_a_run_that_is_over_is_shown_again_after_valkey_was_emptied(place:
     entries = await place.until_closed()
     await place.redis.command("FLUSHALL")
 
-    async def shown() -> RunGlance | None:
-        glance = await RedisGlance(place.redis).runs(range(SHARDS))
-        return None if glance.unready else glance.runs[f"run-{place.name}"]
+    async def shown() -> RunSnapshot | None:
+        glance = await ShardInspector(place.redis).runs(range(SHARDS))
+        return None if glance.unready_shards else glance.runs[f"run-{place.name}"]
 
     run = await place.until(shown)
 

@@ -13,7 +13,7 @@ import pytest
 from strider.contracts.entry_states import is_allowed_transition
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
-from strider.stores.frontier.redis_tending import RedisTending
+from strider.frontier.redis.admin import ShardAdmin
 from tests.faults.broker import Broker
 
 from .living import SHARDS, Place, Process
@@ -35,7 +35,7 @@ FROZEN_SECONDS = 12.0
 
 
 async def epochs(place: Place) -> list[int]:
-    tending = RedisTending(place.redis)
+    tending = ShardAdmin(place.redis)
     return [(await tending.state(number)).epoch for number in range(SHARDS)]
 
 

@@ -10,7 +10,7 @@ from strider.cli.why_asking import ask_everybody
 from strider.cli.why_story import subject_of
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import Changes, decisions_of
-from strider.stores.postgres import Postgres, PostgresOptions
+from strider.storage.postgres import Postgres, PostgresOptions
 from tests.unit.indexer.events import a_decision, key
 
 GOOD = "https://www.example.org/a"

@@ -31,7 +31,7 @@ from strider.contracts.generated.topics import (
 from strider.runtime.clocks import SystemClock
 from strider.runtime.errors import Unavailable
 from strider.runtime.inprocess.log import Stored
-from strider.stores.objects import ObjectOptions, open_objects
+from strider.storage.objects import ObjectOptions, open_object_store
 from strider.urls import url_hash, url_key_of
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
@@ -89,7 +89,7 @@ class Scene:
         self.path = path
         self.output = Output.create(path, JSONL, FURTHER[extraction])
         self._only_pages = only_pages
-        self._objects = open_objects(ObjectOptions("memory:///"), clock=SystemClock())
+        self._objects = open_object_store(ObjectOptions("memory:///"), clock=SystemClock())
         self.sink = Sink(self.output, self._objects, only_pages=only_pages, extraction=extraction)
         self._offset = 0
 
@@ -245,7 +245,7 @@ async def test_an_output_that_fails_ends_the_crawl_and_gives_no_page_up(tmp_path
     """The message stays unread; whoever runs the crawl is told once."""
     path = Path("/dev/full")
     output = Output.create(path, JSONL)
-    sink = Sink(output, open_objects(ObjectOptions("memory:///"), clock=SystemClock()))
+    sink = Sink(output, open_object_store(ObjectOptions("memory:///"), clock=SystemClock()))
     sink.failed = asyncio.get_running_loop().create_future()
     large = page(A, text="x" * 300_000)
 

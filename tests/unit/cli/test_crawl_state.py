@@ -19,7 +19,7 @@ from strider.contracts.generated.topics import FRONTIER, SEEDS_SUBMITTED
 from strider.runtime.clocks import SystemClock
 from strider.runtime.inprocess import Broker
 from strider.runtime.ports import Outgoing, RawRecord, TopicPartition
-from strider.stores.objects import ObjectOptions, open_objects
+from strider.storage.objects import ObjectOptions, open_object_store
 
 from .limits import file_size_limit
 
@@ -33,7 +33,7 @@ class Scene:
     def __init__(self, folder: Path) -> None:
         self.broker: Broker = new_broker(SystemClock(), shards=2)
         self.output = Output.create(folder / "out", JSONL)
-        self.sink = Sink(self.output, open_objects(ObjectOptions("memory:///"), clock=SystemClock()))
+        self.sink = Sink(self.output, open_object_store(ObjectOptions("memory:///"), clock=SystemClock()))
 
     async def save(self, state: State, *, is_complete: bool = False) -> None:
         await state.save(self.broker, self.output, self.sink, keep=TABLES, is_complete=is_complete)

@@ -8,7 +8,7 @@ import pytest
 
 from strider.cli.crawls_logs import beginnings, is_of, told
 from strider.runtime.logs_jobs import JobLogLine
-from strider.stores.joblogs import StoredLine
+from strider.storage.job_logs import StoredLogLine
 
 FIELDS = {
     "event": "Requests Failed",
@@ -41,7 +41,7 @@ def test_a_line_is_shown_for_people() -> None:
     ],
 )
 def test_a_job_has_all_lines_and_a_run_its_own(run_id: str, job_id: str, is_told: bool) -> None:
-    stored = StoredLine("1-0", JobLogLine("adhoc", "", "info", "Requests Failed", TEXT))
+    stored = StoredLogLine("1-0", JobLogLine("adhoc", "", "info", "Requests Failed", TEXT))
 
     assert is_of(stored, run_id, job_id) is is_told
 

@@ -107,7 +107,7 @@ def test_a_page_that_no_site_parser_reads_is_said(tmp_path: Path, capsys: pytest
 
 def test_an_address_of_a_database_that_is_none_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_audit(Audited(dsn="nonsense")) == 2
-    assert "POSTGRES_DSN is no address" in capsys.readouterr().err
+    assert "POSTGRES_DSN is not a valid URL" in capsys.readouterr().err
 
 
 def test_a_new_package_is_one_that_can_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

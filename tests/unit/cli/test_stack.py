@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.stack import app
-from strider.localstack.identity import ProcessIdentity, identify
-from strider.localstack.state import READY, STOPPED, ProcessStatus, StackState, write_state
+from strider.localstack.process.identity import ProcessIdentity, identify
+from strider.localstack.stack_state import READY, STOPPED, ProcessStatus, StackState, write_state
 
 SINCE = "2026-01-01T00:00:00+00:00"
 NOWHERE = {"kafka": None, "postgres": None, "redis": None, "api": None}

@@ -9,15 +9,15 @@ import pytest
 from strider.cli.crawls_tasks import tasks_of
 from strider.cli.why_facts import Fact
 from strider.cli.why_tasks import told, with_tasks
+from strider.frontier.redis.inspection import OutstandingRequests
 from strider.runtime.inprocess import simulate
-from strider.stores.frontier.redis_glance import Requests
 
 
 def test_what_seems_to_wait_may_be_under_way() -> None:
     """Tables cannot tell; and they are a moment behind, so nothing is counted below none."""
     stored = {"pending": 5, "downloaded": 1, "completed": 7}
 
-    assert tasks_of(stored, Requests(issued=2, started=1)) == {
+    assert tasks_of(stored, OutstandingRequests(issued=2, started=1)) == {
         "pending": 2,
         "queued": 2,
         "crawling": 1,
@@ -26,7 +26,7 @@ def test_what_seems_to_wait_may_be_under_way() -> None:
         "completed": 7,
         "failed": 0,
     }
-    assert tasks_of({}, Requests(issued=1))["pending"] == 0
+    assert tasks_of({}, OutstandingRequests(issued=1))["pending"] == 0
 
 
 def an_entry(state: str, **details: Any) -> Fact:

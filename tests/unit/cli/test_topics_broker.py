@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from strider.cli.topics_broker import find_target
-from strider.localstack.identity import identify
-from strider.localstack.state import READY, STOPPED, StackState, write_state
+from strider.localstack.process.identity import identify
+from strider.localstack.stack_state import READY, STOPPED, StackState, write_state
 
 BROKER = "127.0.0.1:20001"
 

@@ -12,8 +12,8 @@ import pytest
 from strider.contracts.generated.events import FetchRequested
 from strider.fetcher.adapters import Leases, Started
 from strider.fetcher.adapters.leases import GATHER_SECONDS
+from strider.frontier.models import StartMark, StartResult
 from strider.runtime.errors import Unavailable
-from strider.stores.frontier.ports import Mark, Marked
 
 from .values import request
 
@@ -44,9 +44,9 @@ class Store:
         self.failures = failures
         self.lost_answers = lost_answers
 
-    async def mark(
+    async def mark_started(
         self, leases: Sequence[tuple[int, str]], *, nonce: str, deadline_ms: int
-    ) -> Sequence[Mark]:
+    ) -> Sequence[StartMark]:
         self.calls.append((tuple(lease for _, lease in leases), nonce, deadline_ms))
         await asyncio.sleep(0)
         if self.failures:
@@ -56,7 +56,9 @@ class Store:
         if self.lost_answers:
             self.lost_answers -= 1
             raise Unavailable("redis", "no answer")
-        return [Mark(Marked.STARTED if is_ours else Marked.GONE, 5_000_000) for is_ours in found]
+        return [
+            StartMark(StartResult.STARTED if is_ours else StartResult.GONE, 5_000_000) for is_ours in found
+        ]
 
 
 def lease(name: str, **more: Any) -> FetchRequested:

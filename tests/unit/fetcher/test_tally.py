@@ -8,7 +8,7 @@ from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters.tally import Tally
 from strider.fetcher.core import Answer, Failed, RedirectRules, interpret
 from strider.runtime.metrics import Metrics
-from strider.stores.workers import Counts
+from strider.storage.worker_heartbeats import WorkerTotals
 
 from .test_leases import Hand
 from .values import MADE, answer, request
@@ -63,12 +63,12 @@ def test_what_was_done_is_told_once() -> None:
     tally = Tally(Metrics(()), clock=Hand())
     _ended(tally, "1", answer(b"<p>"))
     news, total = tally.since_told()
-    assert news == Counts(1, 0, 3)
+    assert news == WorkerTotals(1, 0, 3)
     assert tally.since_told()[0] == news, "what could not be told is told the next time"
 
     tally.told(total)
     _ended(tally, "2", Failed(ErrorClass.CONNECT_REFUSED))
-    assert tally.since_told()[0] == Counts(0, 1, 0)
+    assert tally.since_told()[0] == WorkerTotals(0, 1, 0)
 
 
 def test_the_oldest_request_in_hand_is_the_one_that_is_shown() -> None:

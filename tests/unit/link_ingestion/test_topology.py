@@ -27,9 +27,9 @@ from strider.contracts.generated.topics import (
 from strider.contracts.ids import key_fingerprint, seen_scope
 from strider.contracts.multipart_pages import MORE_PARTS_HEADERS, closing_headers
 from strider.contracts.partitioning import shard_of_host
+from strider.frontier.models import RefusedUrl
 from strider.link_ingestion.topology import PAGES_GROUP, SEEDS_GROUP
 from strider.runtime.inprocess import simulate
-from strider.stores.frontier.ports import Seen
 
 from .builders import a_page, a_spec, hash_of, numbered, validated
 from .world import SHARDS, World
@@ -55,15 +55,15 @@ async def know(world: World, *urls: str) -> None:
     """Let the frontier know URLs of the default spec, as its owner does."""
     scope = seen_scope("adhoc", a_spec().crawl_spec_id)
     for shard in range(SHARDS):
-        await world.frontier.take(shard, 1)
-        await world.frontier.begin(shard, 1)
-        await world.frontier.ready(shard, 1, groups=(), sequence=0)
+        await world.frontier.take_over(shard, 1)
+        await world.frontier.begin_rebuild(shard, 1)
+        await world.frontier.finish_rebuild(shard, 1, groups=(), sequence=0)
         seen = [
-            Seen(scope, key_fingerprint(hash_of(url)))
+            RefusedUrl(scope, key_fingerprint(hash_of(url)))
             for url in urls
             if shard_of_host(url.split("/")[2], SHARDS) == shard
         ]
-        await world.frontier.accept(shard, 1, [], seen=seen)
+        await world.frontier.accept(shard, 1, [], refused=seen)
 
 
 async def declare(world: World, *specs: CrawlSpecDeclared) -> None:

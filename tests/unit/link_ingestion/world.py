@@ -19,6 +19,7 @@ from strider.contracts.generated.topics import (
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
+from strider.frontier.memory.frontier import MemoryFrontier
 from strider.link_ingestion.topology import (
     PAGES_GROUP,
     SEEDS_GROUP,
@@ -36,7 +37,6 @@ from strider.runtime.loop_settings import LoopPorts
 from strider.runtime.ports import GroupSpec, Header, Outgoing, Record, TopicPartition
 from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
-from strider.stores.frontier.memory import MemoryFrontier
 
 SHARDS = 4
 TOPICS = (
@@ -59,13 +59,13 @@ class WatchedSeen:
         self.is_away = False
         self.asked = 0
 
-    async def seen(
+    async def find_seen(
         self, asked: Mapping[tuple[int, str], Sequence[int]]
     ) -> Mapping[tuple[int, str], Sequence[bool]]:
         self.asked += 1
         if self.is_away:
             raise Unavailable("redis", "switched off")
-        return await self._frontier.seen(asked)
+        return await self._frontier.find_seen(asked)
 
 
 class World:

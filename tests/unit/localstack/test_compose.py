@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from strider.api.settings import ApiSettings
-from strider.localstack.catalogue import find_services
-from strider.localstack.parts.kafka import ONE_NODE
+from strider.localstack.plan.services import find_services
+from strider.localstack.servers.kafka import ONE_NODE
 from strider.runtime.settings import ServiceSettings
 from strider.runtime.settings_sources import knobs
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from strider.localstack.state import STATES
+from strider.localstack.stack_state import STATES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operations" / "local-stack.md").read_text()
 

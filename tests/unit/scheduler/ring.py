@@ -21,11 +21,12 @@ from strider.contracts.generated.events import (
 )
 from strider.contracts.generated.topics import FETCHES_COMPLETED, LINKS_DISCOVERED, PAGES_SETTLED
 from strider.contracts.partitioning import shard_of_host
+from strider.frontier.models import StartResult
+from strider.frontier.ports import LeaseMarks
 from strider.runtime.effects import Effects, Say
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import Clock, Record
 from strider.runtime.speaking import Speaker
-from strider.stores.frontier.ports import Marked, Marks
 from strider.urls import url_hash, url_key_of
 
 from .web import Answer, Visit, Web
@@ -91,7 +92,7 @@ class Ring:
     web: Web
     speaker: Speaker
     clock: Clock
-    marks: Marks
+    marks: LeaseMarks
     seed: int = 1
     shards: int = SHARDS
     haste: float = 1.0
@@ -136,10 +137,10 @@ class Ring:
 
     async def fetch(self, request: FetchRequested, _record: Record) -> Effects:
         """Be the fetcher: mark, ask the web, say how it ended."""
-        (mark,) = await self.marks.mark(
+        (mark,) = await self.marks.mark_started(
             [(request.shard, request.lease_id)], nonce=request.lease_id, deadline_ms=request.deadline_ms
         )
-        if mark.marked is Marked.GONE:
+        if mark.result is StartResult.GONE:
             return Effects(outcome="lease_gone")
         found = self.web.answer(request.url, self.random)
         answer = _within(request, replace(found, seconds=found.seconds * self.haste))

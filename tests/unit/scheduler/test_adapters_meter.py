@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from strider.frontier.models import ShardStats
 from strider.runtime.metrics import Metrics
 from strider.scheduler.adapters import ProcessMeter
-from strider.stores.frontier.ports import Figures
 
 
 @pytest.mark.req("S3.14.5", "S3.14.6")
@@ -16,7 +16,9 @@ def test_denials_and_the_size_of_the_frontier_are_told() -> None:
     meter = ProcessMeter(metrics)
     meter.decided("robots_denied", 3)
     meter.decided("accepted", 9)
-    meter.full(4, Figures(5, leased=1, in_ring=2, groups=3, seen=9, now_ms=1, parked=100, asleep=10))
+    meter.full(
+        4, ShardStats(5, leased=1, in_pipeline=2, host_groups=3, seen=9, now_ms=1, overflow=100, deferred=10)
+    )
     meter.full(5, None)
 
     lines = metrics.render().decode().splitlines()

@@ -32,7 +32,7 @@ async def told(*records: EntryRecorded, most: int = 100) -> tuple[dict[str, Entr
     closed: list[Remnant] = []
     shares = []
     async for part in TopicArchive(bus, codec, clock=clock, most_in_memory=most).entries(0):
-        entries = [each.entry() for each in part.open]
+        entries = [each.to_event() for each in part.open]
         assert not opened.keys() & {each.url for each in entries}
         opened |= {each.url: each for each in entries}
         closed += part.closed

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS
+from strider.frontier.models import QueueLimits
 from strider.politeness.circuit_breaker import BreakerLimits
 from strider.runtime.effects import Say
 from strider.runtime.inprocess import simulate
 from strider.scheduler.topology import Options
-from strider.stores.frontier.ports import Room
 
 from .ring import SHARDS
 from .test_scheduler import SITE, a_site, pages_of
@@ -229,12 +229,12 @@ def test_a_large_run_is_dropped_at_once_not_at_the_pace_of_its_host() -> None:
 @pytest.mark.parametrize(
     "room",
     [
-        pytest.param(Room(group_entries=5), id="crowded"),
-        pytest.param(Room(horizon_ms=3_600_000), id="asleep"),
-        pytest.param(Room(group_entries=5, horizon_ms=3_600_000), id="both"),
+        pytest.param(QueueLimits(entries_per_group=5), id="crowded"),
+        pytest.param(QueueLimits(horizon_ms=3_600_000), id="asleep"),
+        pytest.param(QueueLimits(entries_per_group=5, horizon_ms=3_600_000), id="both"),
     ],
 )
-def test_a_wish_reaches_what_is_parked(what: str, room: Room) -> None:
+def test_a_wish_reaches_what_is_parked(what: str, room: QueueLimits) -> None:
     """What is only in the log is open all the same, and a paused run's entries are due never."""
     options = Options(shards=SHARDS, agent="Strider/1", lease_seconds=30, room=room, refill_seconds=0.5)
 

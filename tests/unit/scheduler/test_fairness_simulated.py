@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from strider.frontier.models import QueueLimits
 from strider.runtime.inprocess import simulate
 from strider.scheduler.topology import Options
-from strider.stores.frontier.ports import Room
 
 from .ring import SHARDS
 from .web import Host, Page, Web
@@ -45,7 +45,7 @@ async def seconds_of_the_small(load: Load, *, is_beside: bool) -> float:
         agent="Strider/1",
         lease_seconds=30,
         in_flight=load.in_flight // SHARDS,
-        room=Room(group_entries=load.large // 10),
+        room=QueueLimits(entries_per_group=load.large // 10),
     )
     world = World(a_web(load, is_beside=is_beside), spec=replace(SPEC, delay_seconds=0.5), options=options)
     await world.begin()

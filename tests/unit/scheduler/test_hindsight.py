@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from strider.frontier.models import Lease, LeaseState
 from strider.scheduler.topology.hindsight import Hindsight
-from strider.stores.frontier.ports import Lease, LeaseState
 
 from .builders import an_entry
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.events import FetchCompleted, PageSettled
+from strider.frontier.models import RunEntryCounts
 from strider.runtime.inprocess import LoopClock, simulate
 from strider.runtime.journal import Journal
 from strider.scheduler.core import Line
 from strider.scheduler.topology.noting import Closing, note_lines, note_outcomes, note_settled
 from strider.scheduler.topology.ports import NoMeter
-from strider.stores.frontier.ports import Counts
 
 LINE = Line("https://a.test/", "k", "closed", "budget", "j", "r", "s", detail="pages")
 
@@ -92,17 +92,17 @@ class Lines:
 
 def test_that_nothing_is_open_is_told_once_and_only_when_every_shard_says_so() -> None:
     """A shard that is being rebuilt may have anything open."""
-    answers: list[Sequence[Mapping[str, Counts] | None]] = [
-        [{"r": Counts(open=1, accepted=3)}, {}],
-        [{"r": Counts(open=0, accepted=3)}, None],
-        [{"r": Counts(open=0, accepted=3)}, {"r": Counts(open=0, accepted=4)}],
+    answers: list[Sequence[Mapping[str, RunEntryCounts] | None]] = [
+        [{"r": RunEntryCounts(open=1, accepted=3)}, {}],
+        [{"r": RunEntryCounts(open=0, accepted=3)}, None],
+        [{"r": RunEntryCounts(open=0, accepted=3)}, {"r": RunEntryCounts(open=0, accepted=4)}],
     ]
 
     async def scenario() -> list[list[str]]:
         lines, clock, said = Lines(), LoopClock(), []
         journal = Journal(lines, clock=clock)
 
-        async def counts() -> Sequence[Mapping[str, Counts] | None]:
+        async def counts() -> Sequence[Mapping[str, RunEntryCounts] | None]:
             return answers.pop(0)
 
         closing = Closing(journal, lines, counts=counts, shards=2, clock=clock)

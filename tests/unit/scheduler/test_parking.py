@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
+from strider.frontier.models import QueueLimits, ShardStats
 from strider.runtime.inprocess import simulate
 from strider.scheduler.topology import Options
 from strider.scheduler.topology.appetite import is_full, is_wanted, parts, rest_seconds
-from strider.stores.frontier.ports import Figures, Room
 
 from .checks import see_through
 from .seeds import seeds
 from .web import a_web
 from .world import SHARDS, World
 
-NARROW = Room(group_entries=1, horizon_ms=1_500)
+NARROW = QueueLimits(entries_per_group=1, horizon_ms=1_500)
 
 
 def a_narrow_world(seed: int) -> World:
@@ -31,8 +31,8 @@ async def most_parked(world: World) -> int:
     most = 0
     try:
         while True:
-            figures = [world.frontier.glance(shard) for shard in range(SHARDS)]
-            most = max(most, sum(each.parked + each.asleep for each in figures if each))
+            figures = [world.frontier.stats_if_ready(shard) for shard in range(SHARDS)]
+            most = max(most, sum(each.overflow + each.deferred for each in figures if each))
             await asyncio.sleep(0.25)
     except asyncio.CancelledError:
         return most
@@ -73,28 +73,30 @@ def test_what_waits_in_the_log_survives_a_kill(seed: int, is_lost: bool) -> None
     simulate(scenario())
 
 
-ROOM = Room(group_entries=100, horizon_ms=3_600_000, full_percent=80, floor_entries=10)
+ROOM = QueueLimits(entries_per_group=100, horizon_ms=3_600_000, memory_percent=80, minimum_entries=10)
 
 
-def figures(**more: int) -> Figures:
-    empty = dict.fromkeys(("queued", "leased", "in_ring", "groups", "seen", "now_ms"), 0)
-    return Figures(**(empty | {"queued": 500} | more))
+def figures(**more: int) -> ShardStats:
+    empty = dict.fromkeys(("queued", "leased", "in_pipeline", "host_groups", "seen", "now_ms"), 0)
+    return ShardStats(**(empty | {"queued": 500} | more))
 
 
 @pytest.mark.parametrize(
     ("told", "wanted"),
     [
         pytest.param(figures(), False, id="nothing parked"),
-        pytest.param(figures(parked=9), False, id="all groups have enough"),
-        pytest.param(figures(parked=9, hungry=1), True, id="a group has too little"),
-        pytest.param(figures(parked=9, hungry=1, memory_percent=70), False, id="no room"),
-        pytest.param(figures(parked=9, hungry=1, memory_percent=69), True, id="room"),
-        pytest.param(figures(parked=9, hungry=1, memory_percent=99, queued=9), True, id="below the floor"),
-        pytest.param(figures(asleep=1, wake_ms=300_001), False, id="sleeps"),
-        pytest.param(figures(asleep=1, wake_ms=300_000), True, id="wakes soon"),
+        pytest.param(figures(overflow=9), False, id="all groups have enough"),
+        pytest.param(figures(overflow=9, refillable_groups=1), True, id="a group has too little"),
+        pytest.param(figures(overflow=9, refillable_groups=1, memory_percent=70), False, id="no room"),
+        pytest.param(figures(overflow=9, refillable_groups=1, memory_percent=69), True, id="room"),
+        pytest.param(
+            figures(overflow=9, refillable_groups=1, memory_percent=99, queued=9), True, id="below the floor"
+        ),
+        pytest.param(figures(deferred=1, next_deferred_due_ms=300_001), False, id="sleeps"),
+        pytest.param(figures(deferred=1, next_deferred_due_ms=300_000), True, id="wakes soon"),
     ],
 )
-def test_the_log_is_looked_through_where_something_may_be_queued(told: Figures, wanted: bool) -> None:
+def test_the_log_is_looked_through_where_something_may_be_queued(told: ShardStats, wanted: bool) -> None:
     assert is_wanted(told, ROOM) is wanted
 
 
@@ -106,13 +108,13 @@ def test_the_log_is_looked_through_where_something_may_be_queued(told: Figures, 
         pytest.param(figures(memory_percent=99, queued=9), False, id="below the floor"),
     ],
 )
-def test_a_look_ends_where_there_is_no_more_room(told: Figures, full: bool) -> None:
+def test_a_look_ends_where_there_is_no_more_room(told: ShardStats, full: bool) -> None:
     assert is_full(told, ROOM) is full
-    assert not is_full(told, Room())
+    assert not is_full(told, QueueLimits())
 
 
 def test_a_round_takes_as_many_parts_as_fit_into_memory() -> None:
-    told = figures(seen=1_000_001, parked=400_000)
+    told = figures(seen=1_000_001, overflow=400_000)
 
     assert [parts(told, keys_a_part=many) for many in (100_000, 2_000_000)] == [11, 1]
 

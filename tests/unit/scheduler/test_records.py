@@ -13,14 +13,15 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
 from strider.contracts.ids import key_fingerprint, seen_scope
+from strider.frontier.entry_encoding import shape_of
+from strider.frontier.models import AcceptedEntry
+from strider.frontier.rebuild_records import RecordedEntry
+from strider.frontier.redis.argument_encoding import ScopeNumbers, encode_accepted, encode_recorded
+from strider.frontier.redis.id_interning import InternedIds
 from strider.scheduler.adapters.records import Records
 from strider.scheduler.core import Fate, fate_of
 from strider.scheduler.topology.ports import Remnant
 from strider.scheduler.topology.sorting import entry_of
-from strider.stores.frontier.packing import shape_of
-from strider.stores.frontier.ports import Accepted, Recorded
-from strider.stores.frontier.redis_names import Names
-from strider.stores.frontier.redis_records import Scopes, accepted_bytes, recorded_bytes
 
 CODEC = Codec(SchemaStore.bundled())
 PLAIN = EntryRecorded("news", "0" * 64, "https://a.test/x", "a.test", "pending", "run", "spec", 5, 2_000)
@@ -66,7 +67,7 @@ def entries(draw: st.DrawFn) -> EntryRecorded:
     return replace(plain, **{name: draw(fields[name]) for name in changed})  # type: ignore[arg-type]  # as above
 
 
-def read(*records: EntryRecorded) -> list[Recorded | Remnant | None]:
+def read(*records: EntryRecorded) -> list[RecordedEntry | Remnant | None]:
     """Read records, one after the other, as one shard's."""
     reader = Records(CODEC)
     return [reader.read(b"key", CODEC.encode(FRONTIER, each).value) for each in records]
@@ -76,9 +77,9 @@ def read(*records: EntryRecorded) -> list[Recorded | Remnant | None]:
 def test_nothing_that_a_record_says_of_an_open_entry_is_lost(records: list[EntryRecorded]) -> None:
     for entry, found in zip(records, read(*records), strict=True):
         if entry.state in {"pending", "in_progress"}:
-            assert isinstance(found, Recorded)
-            assert found.entry() == entry
-            assert (found.seed_token, found.mould.scope) == (
+            assert isinstance(found, RecordedEntry)
+            assert found.to_event() == entry
+            assert (found.seed_token, found.shared.seen_scope) == (
                 entry.seed_token,
                 seen_scope(entry.job_id, entry.crawl_spec_id),
             )
@@ -101,14 +102,16 @@ def test_of_what_is_closed_all_is_told_that_a_rebuild_has_to_know(records: list[
 def test_redis_is_told_the_same_as_when_they_were_accepted(records: list[EntryRecorded]) -> None:
     """A slot that was put back and one that was taken in are one and the same, to the byte."""
     shapes = dict.fromkeys(map(shape_of, records))
-    names = Names(packers={shape: (number, number + 9) for number, shape in enumerate(shapes)})
+    names = InternedIds(packing_numbers={shape: (number, number + 9) for number, shape in enumerate(shapes)})
     accepted = [
-        Accepted(each, seen_scope(each.job_id, each.crawl_spec_id), key_fingerprint(each.url_key))
+        AcceptedEntry(each, seen_scope(each.job_id, each.crawl_spec_id), key_fingerprint(each.url_key))
         for each in records
     ]
-    recorded = [each for each in read(*records) if isinstance(each, Recorded)]
+    recorded = [each for each in read(*records) if isinstance(each, RecordedEntry)]
 
-    assert recorded_bytes(recorded, names, Scopes(), phase=0) == accepted_bytes(accepted, names, Scopes())
+    assert encode_recorded(recorded, names, ScopeNumbers(), phase=0) == encode_accepted(
+        accepted, names, ScopeNumbers()
+    )
 
 
 def test_what_entries_share_is_read_once() -> None:
@@ -117,7 +120,7 @@ def test_what_entries_share_is_read_once() -> None:
     whole = [replace(each, metadata={"a": "b"}) for each in others]
     found = read(*others, replace(PLAIN, depth=2), *whole)
 
-    moulds = [each.mould for each in found if isinstance(each, Recorded)]
+    moulds = [each.shared for each in found if isinstance(each, RecordedEntry)]
     assert [moulds.index(mould) for mould in moulds] == [0, 0, 0, 3, 4, 4, 4]
 
 

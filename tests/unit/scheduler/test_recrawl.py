@@ -12,14 +12,14 @@ import pytest
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
+from strider.frontier.constants import queue_priority
+from strider.frontier.memory.frontier import MemoryFrontier
+from strider.frontier.models import QueueLimits
 from strider.runtime.inprocess import simulate
 from strider.scheduler.core import Fate, ended, fate_of, settle
 from strider.scheduler.core.entries import fetched
 from strider.scheduler.core.outcomes import Circumstances, is_heard
 from strider.scheduler.core.recrawl import MIN_SECONDS, hastened
-from strider.stores.frontier.memory import MemoryFrontier
-from strider.stores.frontier.ports import Room
-from strider.stores.frontier.rules import rank
 
 from .builders import NOW, URL, Lowest, a_redirect, a_settlement, a_spec, an_entry, an_outcome
 from .web import Host, Page, Web
@@ -149,7 +149,7 @@ def test_a_page_that_failed_is_more_urgent_until_it_is_there_again() -> None:
     assert failed is not None
     there = come_round(fetched(failed, an_outcome("fetched", has_page=True), now_ms=NOW))
 
-    assert (failed.reason, rank(failed), rank(there)) == ("due_again", 3, 2)
+    assert (failed.reason, queue_priority(failed), queue_priority(there)) == ("due_again", 3, 2)
 
 
 @pytest.mark.req("S3.21.5")
@@ -250,7 +250,7 @@ def test_a_seed_brings_a_page_at_once(is_parked: bool) -> None:
     async def scenario() -> None:
         world = a_crawl()
         if is_parked:
-            world.ring.marks = MemoryFrontier(world.clock, room=Room(horizon_ms=30_000))
+            world.ring.marks = MemoryFrontier(world.clock, limits=QueueLimits(horizon_ms=30_000))
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(40)

@@ -248,7 +248,7 @@ def test_no_more_is_under_way_than_is_allowed() -> None:
         while len([visit for visit in world.web.log if visit.url in pages]) < len(pages):
             for shard, _ in scheduler.scheduler._shards.values():
                 figures = await shard.figures()
-                seen = max(seen, figures.leased + figures.in_ring)
+                seen = max(seen, figures.leased + figures.in_pipeline)
             await asyncio.sleep(0.5)
         await world.until_complete(scheduler)
         await scheduler.stop()

@@ -18,12 +18,12 @@ from strider.contracts.generated.topics import (
     URLS_DECIDED,
 )
 from strider.contracts.ids import ADHOC_JOB_ID
+from strider.frontier.models import QueueLimits, RunEntryCounts
 from strider.link_ingestion.topology import SEEDS_GROUP, IngestionPolicy, SeedIngestion
 from strider.runtime.effects import Say
 from strider.runtime.inprocess import InProcessBus, simulate
 from strider.runtime.specs import SpecShelf
 from strider.scheduler.topology import Options
-from strider.stores.frontier.ports import Counts, Room
 
 from .ring import PARCEL, SHARDS
 from .web import Host, Page, Web
@@ -32,8 +32,8 @@ from .world import Instance, World
 SITE = "www.small.test"
 HOME = f"http://{SITE}/"
 PAGES = 20
-ROOM = Room(group_entries=20)
-QUEUED_A_HOST = 2 * ROOM.group_entries
+ROOM = QueueLimits(entries_per_group=20)
+QUEUED_A_HOST = 2 * ROOM.entries_per_group
 """What is of high priority, as seeds are, may have twice the room."""
 SPOKEN = 5_000
 """Seeds that one producer hands over together."""
@@ -147,7 +147,7 @@ def links_unread(world: World) -> list[int]:
 async def note(world: World, scheduler: Instance, seen: Seen) -> None:
     for shard in range(SHARDS):
         epoch = scheduler.scheduler._shards[shard][0].epoch
-        counts: dict[str, Counts] = dict(await world.frontier.counts(shard, epoch))
+        counts: dict[str, RunEntryCounts] = dict(await world.frontier.run_counts(shard, epoch))
         seen.counts.update({execution: count.accepted for execution, count in counts.items()})
     for topic in (CRAWL_SPECS, JOB_EVENTS, LINKS_DISCOVERED, SCHEDULER_DLQ, URLS_DECIDED):
         logs = world.broker.topic(topic.name).partitions

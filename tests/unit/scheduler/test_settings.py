@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from strider.frontier.models import QueueLimits
 from strider.runtime.settings import CrawlSettings, RunSettings
 from strider.scheduler.__main__ import options_of
 from strider.scheduler.core import Allowance, Amount
 from strider.scheduler.settings import SchedulerSettings
 from strider.scheduler.topology import Options
-from strider.stores.frontier.ports import Room
 
 
 def test_settings_become_options() -> None:
@@ -44,7 +44,7 @@ def test_settings_become_options() -> None:
         lease_seconds=7,
         in_flight=9,
         robots_characters=1024 * 1024,
-        room=Room(group_entries=50, horizon_ms=120_000, full_percent=60, floor_entries=1_000),
+        room=QueueLimits(entries_per_group=50, horizon_ms=120_000, memory_percent=60, minimum_entries=1_000),
         refill_seconds=3,
         clean_seconds=7_200,
         keep_closed_seconds=20 * 86_400,

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any, cast
 
 from strider.contracts.generated.events import EntryRecorded
+from strider.frontier.memory.frontier import MemoryFrontier
+from strider.frontier.models import EntryLookupResult
 from strider.runtime.inprocess import LoopClock, simulate
 from strider.runtime.ports import RawRecord
 from strider.scheduler.topology.ports import Options
 from strider.scheduler.topology.shard import Shard
 from strider.scheduler.topology.shardtime import ShardTime
 from strider.scheduler.topology.tellings import accepted_of, question_of
-from strider.stores.frontier.memory import MemoryFrontier
-from strider.stores.frontier.ports import Known
 
 from .builders import an_entry
 
@@ -25,8 +25,8 @@ class HeldBack(MemoryFrontier):
 
     may_answer: asyncio.Event | None = None
 
-    async def look(self, *args: Any) -> Sequence[Known]:
-        answer = await super().look(*args)
+    async def lookup(self, *args: Any) -> Sequence[EntryLookupResult]:
+        answer = await super().lookup(*args)
         if self.may_answer is not None:
             await self.may_answer.wait()
         return answer
@@ -53,9 +53,9 @@ class Written:
 
 async def a_shard(working_set: MemoryFrontier) -> Shard:
     clock = LoopClock()
-    await working_set.take(0, 1)
-    await working_set.begin(0, 1)
-    await working_set.ready(0, 1, groups=[], sequence=0)
+    await working_set.take_over(0, 1)
+    await working_set.begin_rebuild(0, 1)
+    await working_set.finish_rebuild(0, 1, groups=[], sequence=0)
     time = ShardTime(clock, 1)
     shard = Shard(0, cast("Any", Written()), working_set, options=Options(shards=1), time=time)
     shard.is_ready = True

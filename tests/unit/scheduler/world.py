@@ -26,6 +26,7 @@ from strider.contracts.generated.topics import (
     SOURCES,
     URLS_DECIDED,
 )
+from strider.frontier.memory.frontier import MemoryFrontier
 from strider.runtime.clocks import SeededChance
 from strider.runtime.deadletters import DeadLetters, Origin
 from strider.runtime.effects import Reads, Say
@@ -40,7 +41,6 @@ from strider.scheduler.core import Completion, Look
 from strider.scheduler.core.watermarks import Sounding
 from strider.scheduler.topology import Options, Scheduler
 from strider.scheduler.topology.ports import Backlogs
-from strider.stores.frontier.memory import MemoryFrontier
 
 from .ring import SHARDS, Ring
 from .web import Web
@@ -72,20 +72,20 @@ class DistantFrontier(MemoryFrontier):
         super().__init__(*args, **settings)
         self._chance, self._seconds = chance, seconds
 
-    async def look(self, *args: Any) -> Any:
-        return await self._late(super().look(*args))
+    async def lookup(self, *args: Any) -> Any:
+        return await self._late(super().lookup(*args))
 
     async def conclude(self, *args: Any) -> Any:
         return await self._late(super().conclude(*args))
 
-    async def free(self, *args: Any) -> Any:
-        return await self._late(super().free(*args))
+    async def end_requests(self, *args: Any) -> Any:
+        return await self._late(super().end_requests(*args))
 
     async def accept(self, *args: Any, **settings: Any) -> Any:
         return await self._late(super().accept(*args, **settings))
 
-    async def counts(self, *args: Any) -> Any:
-        return await self._late(super().counts(*args))
+    async def run_counts(self, *args: Any) -> Any:
+        return await self._late(super().run_counts(*args))
 
     async def _late(self, answering: Awaitable[Any]) -> Any:
         answer = await answering
@@ -174,10 +174,10 @@ class World:
 
     def _new_frontier(self) -> MemoryFrontier:
         if not self.latency_seconds:
-            return MemoryFrontier(self.clock, room=self.options.room)
+            return MemoryFrontier(self.clock, limits=self.options.room)
         chance = random.Random(self.seed)
         return DistantFrontier(
-            self.clock, chance=chance, seconds=self.latency_seconds, room=self.options.room
+            self.clock, chance=chance, seconds=self.latency_seconds, limits=self.options.room
         )
 
     def lose_frontier(self) -> None:

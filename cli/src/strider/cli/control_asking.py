@@ -20,6 +20,7 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import JobEvent as What
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_EVENTS
+from strider.frontier.redis.inspection import ShardInspector
 from strider.runtime.clocks import SystemClock
 from strider.runtime.effects import Say
 from strider.runtime.errors import Unavailable
@@ -28,7 +29,6 @@ from strider.runtime.ports import Bus, TopicPartition
 from strider.runtime.speaking import Speaker
 from strider.runtime.tables import TableReader
 from strider.scheduler.core import Orders
-from strider.stores.frontier.redis_glance import RedisGlance
 
 from .topics_broker import PATIENCE_SECONDS, Target
 from .working_set import open_working_set, working_set_url
@@ -42,7 +42,7 @@ class Frontier:
 
     bus: Bus
     codec: Codec
-    glance: RedisGlance
+    glance: ShardInspector
     shards: int
 
     async def orders(self) -> Orders:
@@ -114,7 +114,7 @@ async def open_frontier(target: Target) -> AsyncIterator[Frontier]:
         shards = await bus.partition_count(JOB_EVENTS.name)
         if not shards:
             raise Unavailable("kafka", f"topic {JOB_EVENTS.name} does not exist; run: strider topics apply")
-        yield Frontier(bus, Codec(SchemaStore.bundled()), RedisGlance(redis), target.settings.run.shards)
+        yield Frontier(bus, Codec(SchemaStore.bundled()), ShardInspector(redis), target.settings.run.shards)
     finally:
         await redis.close()
         await bus.close()

@@ -15,8 +15,8 @@ import typer
 
 from strider.contracts.generated.enums import JobEvent as What
 from strider.contracts.ids import ADHOC_JOB_ID
+from strider.frontier.redis.inspection import RunSnapshot, RunsSnapshot
 from strider.scheduler.core import Orders, Standing
-from strider.stores.frontier.redis_glance import Glance, RunGlance
 
 from .control_asking import open_frontier
 from .crawls_logs import show_log
@@ -158,17 +158,17 @@ async def _say(target: Target, what: What, run_id: str, reason: str) -> list[dic
         return [{"id": run_id, "state": wanted.value, "is_new": is_new, "open": open_now}]
 
 
-async def _known(target: Target) -> tuple[list[Run], Glance]:
+async def _known(target: Target) -> tuple[list[Run], RunsSnapshot]:
     async with open_frontier(target) as frontier:
         glance = await frontier.glance.runs(range(frontier.shards))
         return _runs(glance, await frontier.orders()), glance
 
 
-def _runs(glance: Glance, orders: Orders) -> list[Run]:
+def _runs(glance: RunsSnapshot, orders: Orders) -> list[Run]:
     return [_run(run, orders) for run in glance.runs.values()]
 
 
-def _run(run: RunGlance, orders: Orders) -> Run:
+def _run(run: RunSnapshot, orders: Orders) -> Run:
     order = orders.of(run.job_id, run.execution_id)
     state = order.standing.value
     if order.standing is Standing.RUNS and not run.open:
@@ -200,9 +200,9 @@ def _shown(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _tell_unready(glance: Glance) -> None:
-    if glance.unready:
-        print(f"shards that could not say: {', '.join(map(str, glance.unready))}")
+def _tell_unready(glance: RunsSnapshot) -> None:
+    if glance.unready_shards:
+        print(f"shards that could not say: {', '.join(map(str, glance.unready_shards))}")
 
 
 _AFTER: Final = {

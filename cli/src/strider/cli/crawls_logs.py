@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
+from strider.frontier.redis.inspection import ShardInspector
 from strider.runtime.clocks import SystemClock
-from strider.stores.frontier.redis_glance import RedisGlance
-from strider.stores.joblogs import BEGINNING, KEPT_LINES, RedisJobLogs, StoredLine
-from strider.stores.keys import is_fit
-from strider.stores.redis import Redis
+from strider.storage.job_logs import BEGINNING, MAX_LINES, RedisJobLogs, StoredLogLine
+from strider.storage.keys import is_valid_key_part
+from strider.storage.redis import Redis
 
 from .topics_broker import EXIT_FOUND, Target, fail
 from .working_set import open_working_set, working_set_url
@@ -41,12 +41,12 @@ class Log:
 
     def __init__(self, redis: Redis, *, shards: int) -> None:
         self._logs = RedisJobLogs(redis, clock=SystemClock())
-        self._glance = RedisGlance(redis)
+        self._glance = ShardInspector(redis)
         self._shards = shards
 
     async def lines(self, run_id: str, *, most: int, follow: bool) -> AsyncIterator[str]:
         """Give lines as JSON. Raises Unavailable; ends the command where nothing is kept."""
-        job_id, kept = await self._found(run_id) if is_fit(run_id) else ("", [])
+        job_id, kept = await self._found(run_id) if is_valid_key_part(run_id) else ("", [])
         if not job_id or not (kept or follow):
             fail(f"no line of a run or job {run_id!r} is kept; lines are kept for a week", EXIT_FOUND)
         own: deque[str] = deque(maxlen=most)
@@ -59,11 +59,11 @@ class Log:
                 if is_of(each, run_id, job_id):
                     yield each.line.text
 
-    async def _found(self, run_id: str) -> tuple[str, list[StoredLine]]:
+    async def _found(self, run_id: str) -> tuple[str, list[StoredLogLine]]:
         """Find the job: what is named, the one that the frontier knows, or what the name begins with."""
         names = [run_id, *await self._jobs(run_id), *beginnings(run_id)]
         for job_id in dict.fromkeys(names):
-            kept = await self._logs.tail(job_id, count=KEPT_LINES)
+            kept = await self._logs.tail(job_id, count=MAX_LINES)
             if any(is_of(each, run_id, job_id) for each in kept):
                 return job_id, kept
         return names[1] if len(names) > 1 else run_id, []
@@ -79,7 +79,7 @@ def beginnings(run_id: str) -> list[str]:
     return ["-".join(parts[:count]) for count in range(len(parts) - 1, 0, -1) if any(parts[:count])]
 
 
-def is_of(stored: StoredLine, run_id: str, job_id: str) -> bool:
+def is_of(stored: StoredLogLine, run_id: str, job_id: str) -> bool:
     """Tell the lines of a run; a job has them all."""
     return run_id == job_id or _fields(stored.line.text).get("execution_id") == run_id
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from strider.contracts.entry_states import TaskState
-from strider.localstack.endpoints import read_endpoints
+from strider.frontier.redis.inspection import OutstandingRequests, ShardInspector
+from strider.localstack.plan.endpoints import read_endpoints
 from strider.runtime.errors import Unavailable
-from strider.stores.errors import Rejected
-from strider.stores.frontier.redis_glance import RedisGlance, Requests
-from strider.stores.postgres import Postgres, PostgresOptions
+from strider.storage.errors import StoreRejected
+from strider.storage.postgres import Postgres, PostgresOptions
 
 from .topics_broker import Target
 from .working_set import open_working_set
@@ -35,10 +35,10 @@ async def count_tasks(target: Target, runs: Sequence[str]) -> dict[str, dict[str
     except Unavailable as failure:
         print(f"strider: tasks are not counted: {failure}", file=sys.stderr)
         return {}
-    return {run: tasks_of(by_run.get(run, {}), requests.get(run, Requests())) for run in runs}
+    return {run: tasks_of(by_run.get(run, {}), requests.get(run, OutstandingRequests())) for run in runs}
 
 
-def tasks_of(stored: Mapping[str, int], requests: Requests) -> dict[str, int]:
+def tasks_of(stored: Mapping[str, int], requests: OutstandingRequests) -> dict[str, int]:
     """Put together what the tables and the working set say, in the order of a task's life."""
     under_way = {TaskState.QUEUED: requests.issued, TaskState.CRAWLING: requests.started}
     counts = {state.value: stored.get(state, 0) + under_way.get(state, 0) for state in TaskState}
@@ -52,7 +52,7 @@ async def _stored(dsn: str, runs: Sequence[str]) -> dict[str, dict[str, int]]:
     postgres = Postgres(PostgresOptions(dsn, application="strider-crawls", max_connections=1))
     try:
         rows = await postgres.fetch(_COUNT, list(runs))
-    except Rejected as refusal:
+    except StoreRejected as refusal:
         raise Unavailable("postgres", f"{refusal.detail}; run: strider migrate up") from refusal
     finally:
         await postgres.close()
@@ -62,9 +62,9 @@ async def _stored(dsn: str, runs: Sequence[str]) -> dict[str, dict[str, int]]:
     return found
 
 
-async def _under_way(url: str, shards: int) -> Mapping[str, Requests]:
+async def _under_way(url: str, shards: int) -> Mapping[str, OutstandingRequests]:
     redis = open_working_set(url)
     try:
-        return await RedisGlance(redis).requests(range(shards))
+        return await ShardInspector(redis).outstanding_requests(range(shards))
     finally:
         await redis.close()

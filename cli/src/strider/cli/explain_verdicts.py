@@ -14,13 +14,13 @@ from typing import Final
 
 from strider.contracts.generated.enums import HostRecordKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
+from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.link_ingestion.core.link_filter import LinkFilters
 from strider.link_ingestion.core.spec_rules import compile_rules as link_rules_of
 from strider.politeness.robots.freshness import RobotsStatus as RobotsStanding
 from strider.scheduler.core import NO_RULES, Orders, Rules, Standing, known_of_record, rules_of
 from strider.scheduler.core.acceptance import place_refusal
 from strider.scheduler.core.robots import permission
-from strider.stores.frontier.redis_glance import GroupGlance
 from strider.urls import host_of
 
 from .why_facts import entry_fact, moment, moment_text
@@ -47,7 +47,7 @@ class Evidence:
     spec: CrawlSpecDeclared | None
     orders: Orders
     hosts: Sequence[HostRecorded]
-    live: GroupGlance | None
+    live: HostGroupSnapshot | None
     origin: str
     agent: str
     allow_private: bool

@@ -18,12 +18,12 @@ from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.fetcher.adapters import open_asker, rotation, rules_of, uplink
 from strider.fetcher.core import Answer, Failed, Head, Making, Proxy, RedirectRules, Standing, interpret
 from strider.fetcher.settings import FetcherSettings
+from strider.frontier.models import StartMark, StartResult
 from strider.politeness import is_sensitive_header
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.runtime.logs import configure_logs
 from strider.runtime.ports import Clock
 from strider.runtime.settings_sources import SettingsError, load
-from strider.stores.frontier.values import Mark, Marked
 from strider.urls import (
     CLOUD_METADATA,
     PRIVATE,
@@ -144,13 +144,13 @@ class _EveryLease:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    async def mark(
+    async def mark_started(
         self, leases: Sequence[tuple[int, str]], *, nonce: str, deadline_ms: int
-    ) -> Sequence[Mark]:
+    ) -> Sequence[StartMark]:
         """Mark them all."""
         del nonce, deadline_ms
         now_us = round(self._clock.now().timestamp() * 1_000_000)
-        return [Mark(Marked.STARTED, now_us) for _ in leases]
+        return [StartMark(StartResult.STARTED, now_us) for _ in leases]
 
 
 def quiet_logs() -> None:

@@ -17,10 +17,10 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from strider.frontier.redis.admin import ABSENT, READY, ShardAdmin, ShardState
 from strider.runtime.clocks import SystemClock
 from strider.runtime.errors import StartRefused, Unavailable
 from strider.runtime.settings_types import parse_duration
-from strider.stores.frontier.redis_tending import ABSENT, READY, RedisTending, ShardState
 
 from .options import AsJson
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, fail
@@ -83,15 +83,15 @@ def recover(
     print(f"given back: {ended}")
 
 
-async def _states(tending: RedisTending, shards: Sequence[int]) -> list[ShardState]:
+async def _states(tending: ShardAdmin, shards: Sequence[int]) -> list[ShardState]:
     return [await tending.state(number) for number in shards]
 
 
-async def _recover(tending: RedisTending, shards: Sequence[int], *, older_than_ms: int) -> int:
-    return sum([await tending.recover(number, older_than_ms=older_than_ms) for number in shards])
+async def _recover(tending: ShardAdmin, shards: Sequence[int], *, older_than_ms: int) -> int:
+    return sum([await tending.expire_leases(number, older_than_ms=older_than_ms) for number in shards])
 
 
-async def _rebuild(tending: RedisTending, shards: Sequence[int], *, seconds: float) -> list[int]:
+async def _rebuild(tending: ShardAdmin, shards: Sequence[int], *, seconds: float) -> list[int]:
     absent = [state.shard for state in await _states(tending, shards) if state.state == ABSENT]
     if absent:
         which = ", ".join(map(str, absent))
@@ -101,7 +101,7 @@ async def _rebuild(tending: RedisTending, shards: Sequence[int], *, seconds: flo
             file=sys.stderr,
         )
     for number in shards:
-        await tending.void(number)
+        await tending.invalidate(number)
     clock = SystemClock()
     ends_at = clock.monotonic() + seconds
     with Progress(console=Console(file=sys.stderr), transient=True) as progress:
@@ -129,13 +129,13 @@ def _seconds(option: str, text: str) -> float:
         fail(f"{option} {text}: {error}", EXIT_USAGE)
 
 
-def _run(work: Callable[[RedisTending], Awaitable[T]]) -> T:
+def _run(work: Callable[[ShardAdmin], Awaitable[T]]) -> T:
     url = working_set_url()
 
     async def tend() -> T:
         redis = open_working_set(url)
         try:
-            return await work(RedisTending(redis))
+            return await work(ShardAdmin(redis))
         finally:
             await redis.close()
 

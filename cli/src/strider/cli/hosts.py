@@ -18,10 +18,10 @@ from strider.contracts.generated.enums import JobEvent as What
 from strider.contracts.generated.events import HostRecorded
 from strider.contracts.generated.topics import HOSTS
 from strider.contracts.partitioning import shard_of_host
+from strider.frontier.redis.inspection import HostGroupSnapshot
 from strider.runtime.settings_types import parse_duration
 from strider.scheduler.core import Orders
 from strider.scheduler.core.orders import NO_BAR
-from strider.stores.frontier.redis_glance import GroupGlance
 from strider.urls import RefusedUrl, host_of, registrable_domain, to_wire_url
 
 from .control_asking import Frontier, open_frontier
@@ -135,19 +135,19 @@ async def _all(target: Target) -> tuple[list[HostRecorded], Orders]:
         return sorted(groups, key=lambda record: record.group), await frontier.orders()
 
 
-async def _one(target: Target, name: str) -> tuple[str, list[HostRecorded], GroupGlance | None]:
+async def _one(target: Target, name: str) -> tuple[str, list[HostRecorded], HostGroupSnapshot | None]:
     group = group_named(target, name)
     async with open_frontier(target) as frontier:
         return group, *await of_group(frontier, group)
 
 
-async def of_group(frontier: Frontier, group: str) -> tuple[list[HostRecorded], GroupGlance | None]:
+async def of_group(frontier: Frontier, group: str) -> tuple[list[HostRecorded], HostGroupSnapshot | None]:
     """Give what log and working set say of a group: its own record first, then those of its origins."""
     shard = shard_of_host(group, frontier.shards)
     records = await frontier.latest(HOSTS, [shard])
     about = [record for record in records if record.group == group]
     about.sort(key=lambda record: (record.kind != HostRecordKind.GROUP, record.origin))
-    return about, await frontier.glance.group(shard, group)
+    return about, await frontier.glance.host_group(shard, group)
 
 
 def group_named(target: Target, name: str) -> str:
@@ -169,7 +169,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _live(live: GroupGlance | None) -> str:
+def _live(live: HostGroupSnapshot | None) -> str:
     if live is None:
         return "Its shard is not ready: nothing is asked for meanwhile."
     says = f"{live.queued} in its queue, {live.in_flight} of {live.places} under way"

@@ -1,6 +1,6 @@
 """`strider migrate`: bring the database's tables forward, take steps back, say where they are.
 
-Knows words and exit codes; what a step is and how it is run is `strider.stores.migrations`'.
+Knows words and exit codes; what a step is and how it is run is `strider.storage.migrations`'.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 
 import typer
 
-from strider.localstack.endpoints import read_endpoints
+from strider.localstack.plan.endpoints import read_endpoints
 from strider.runtime.errors import StartRefused, Unavailable
-from strider.stores import migrations
-from strider.stores.errors import MigrationFailed
-from strider.stores.migrations import DatabaseStatus, Plan, drafts
+from strider.storage import migrations
+from strider.storage.errors import MigrationFailed
+from strider.storage.migrations import DatabaseStatus, MigrationPlan
+from strider.storage.migrations import new_revision as drafts
 
 FAILED = 1
 USAGE = 2
@@ -95,11 +96,11 @@ def new(
     folder: Annotated[Path | None, typer.Option("--folder", help="Where the steps are.", hidden=True)] = None,
 ) -> None:
     """Begin the next step: writes its three files, for you to fill in, review and commit."""
-    for path in _run_now(lambda: drafts.draft(title, folder=folder)):
+    for path in _run_now(lambda: drafts.create_revision(title, folder=folder)):
         typer.echo(path)
 
 
-async def _planned(dsn: str, plan: Callable[[str], Plan]) -> Plan:
+async def _planned(dsn: str, plan: Callable[[str], MigrationPlan]) -> MigrationPlan:
     return plan((await migrations.status(dsn)).current)
 
 
@@ -133,7 +134,7 @@ def _end(line: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _report(plan: Plan, dsn: str) -> None:
+def _report(plan: MigrationPlan, dsn: str) -> None:
     if not plan.steps:
         typer.echo(f"{_place(dsn)} is at {plan.target}, nothing to do")
         return
@@ -142,7 +143,7 @@ def _report(plan: Plan, dsn: str) -> None:
     typer.echo(f"{_place(dsn)} was at {plan.start}, is at {plan.target}")
 
 
-def _print_plan(plan: Plan) -> None:
+def _print_plan(plan: MigrationPlan) -> None:
     typer.echo(plan.sql.rstrip() or f"-- at {plan.start}, nothing to do")
 
 

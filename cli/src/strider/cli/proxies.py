@@ -91,20 +91,20 @@ def remove(urls: Urls, dsn: Dsn = "") -> None:
 @app.command()
 def key() -> None:
     """Print a new key for CRAWLER_PROXY_KEY."""
-    from strider.stores.sealing import new_key  # noqa: PLC0415
+    from strider.storage.encryption import generate_key  # noqa: PLC0415
 
-    typer.echo(new_key())
+    typer.echo(generate_key())
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     from strider.runtime.errors import StartRefused, Unavailable  # noqa: PLC0415
-    from strider.stores.errors import Rejected  # noqa: PLC0415
+    from strider.storage.errors import StoreRejected  # noqa: PLC0415
 
     try:
         return asyncio.run(work())
     except Unavailable as failure:
         _end(str(failure), EXIT_UNREACHABLE)
-    except Rejected as failure:
+    except StoreRejected as failure:
         _end(f"{failure}; is the database migrated (strider migrate up)?", EXIT_UNREACHABLE)
     except (StartRefused, ValueError) as failure:
         _end(str(failure), EXIT_USAGE)

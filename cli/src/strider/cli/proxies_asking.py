@@ -18,12 +18,12 @@ from strider.fetcher.adapters import Failure
 from strider.fetcher.adapters.proxybook import row_of
 from strider.fetcher.core import Proxy, Standing, proxy_of
 from strider.fetcher.settings import FetcherSettings
-from strider.localstack.endpoints import read_endpoints
+from strider.localstack.plan.endpoints import read_endpoints
 from strider.runtime.clocks import SystemClock
 from strider.runtime.errors import StartRefused
-from strider.stores.postgres import Postgres, PostgresOptions
-from strider.stores.proxies import ProxyRow, ProxyTable
-from strider.stores.sealing import Seals, Unsealable
+from strider.storage.encryption import DecryptionFailed, SecretCipher
+from strider.storage.postgres import Postgres, PostgresOptions
+from strider.storage.proxy_table import ProxyRow, ProxyTable
 
 from .fetching import BadAsking, SingleFetches, Wanted, quiet_logs, read_url, settings_of
 
@@ -47,7 +47,7 @@ async def known(dsn: str) -> list[Known]:
     if settings.proxy_urls:
         proxies = [proxy_of(url.get_secret_value()) for url in settings.proxy_urls]
         return [Known(proxy, row_of(proxy, Standing()), "settings") for proxy in proxies]
-    seals = Seals(settings.proxy_key.get_secret_value())
+    seals = SecretCipher(settings.proxy_key.get_secret_value())
     async with _table(dsn) as table:
         return [_opened(row, seals) for row in await table.load()]
 
@@ -72,9 +72,9 @@ async def tried(one: Known, url: str) -> dict[str, Any]:
 
 async def added(urls: Sequence[str], dsn: str) -> list[str]:
     """Put proxies into the table; gives their names."""
-    seals = Seals(settings_of({}).proxy_key.get_secret_value())
+    seals = SecretCipher(settings_of({}).proxy_key.get_secret_value())
     proxies = [proxy_of(url) for url in urls]
-    rows = [row_of(proxy, Standing(), sealed_password=seals.seal(proxy.password)) for proxy in proxies]
+    rows = [row_of(proxy, Standing(), sealed_password=seals.encrypt(proxy.password)) for proxy in proxies]
     async with _table(dsn) as table:
         for row in rows:
             await table.add(row)
@@ -109,10 +109,10 @@ def object_of(one: Known) -> dict[str, Any]:
     }
 
 
-def _opened(row: ProxyRow, seals: Seals) -> Known:
+def _opened(row: ProxyRow, seals: SecretCipher) -> Known:
     try:
-        password, trouble = seals.open(row.sealed_password), ""
-    except Unsealable as failure:
+        password, trouble = seals.decrypt(row.encrypted_password), ""
+    except DecryptionFailed as failure:
         password, trouble = "", str(failure)
     return Known(Proxy(row.protocol, row.host, row.port, row.username, password), row, "table", trouble)
 

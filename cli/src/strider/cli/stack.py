@@ -21,7 +21,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from strider.localstack.catalogue import find_services
 from strider.localstack.commands import (
     LOOK_SECONDS,
     Asked,
@@ -31,11 +30,13 @@ from strider.localstack.commands import (
     take_down,
     wait_ready,
 )
+from strider.localstack.directories import Home, find_home, is_held
 from strider.localstack.errors import Busy, NotReady, SetupFailure
-from strider.localstack.home import Home, find_home, is_held
 from strider.localstack.logs import Line, follow, last_lines, readable
-from strider.localstack.orphans import what_is_found, what_is_left
-from strider.localstack.state import (
+from strider.localstack.plan.desired_state import PARTS, WrongWish, parse_only, parse_scale
+from strider.localstack.plan.services import find_services
+from strider.localstack.process.orphans import what_is_found, what_is_left
+from strider.localstack.stack_state import (
     FAILING,
     NOT_READY,
     READY,
@@ -46,7 +47,6 @@ from strider.localstack.state import (
     StackState,
     read_state,
 )
-from strider.localstack.wish import PARTS, WrongWish, parse_only, parse_scale
 from strider.runtime.settings_sources import SettingsError
 
 T = TypeVar("T")

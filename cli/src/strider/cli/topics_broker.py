@@ -17,8 +17,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import typer
 
-from strider.localstack.connections import common_settings, kafka_connection
-from strider.localstack.endpoints import read_endpoints, running_stack
+from strider.localstack.plan.endpoints import common_settings, kafka_connection, read_endpoints, running_stack
 from strider.runtime.errors import RuntimeFailure, Unavailable
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.logs import configure_logs

@@ -19,8 +19,7 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ
 from strider.contracts.partitioning import shard_of_host
-from strider.localstack.connections import common_settings, kafka_connection
-from strider.localstack.endpoints import read_endpoints
+from strider.localstack.plan.endpoints import common_settings, kafka_connection, read_endpoints
 from strider.runtime.clocks import SystemClock
 from strider.runtime.errors import Unavailable
 from strider.runtime.kafka import KafkaBus
@@ -28,8 +27,8 @@ from strider.runtime.loop_ports import SchemaSource
 from strider.runtime.ports import Bus, TopicPartition
 from strider.runtime.schemas import SchemaFinder
 from strider.runtime.tables import TableReader
-from strider.stores.errors import Rejected
-from strider.stores.postgres import Postgres, PostgresOptions
+from strider.storage.errors import StoreRejected
+from strider.storage.postgres import Postgres, PostgresOptions
 
 from .topics_broker import PATIENCE_SECONDS, open_registry
 from .why_facts import (
@@ -155,7 +154,7 @@ async def _of_tables(dsn: str, known: Known, job: str) -> list[Fact]:
             query = f"SELECT * FROM {table} WHERE {condition} LIMIT {MOST_ROWS}"  # noqa: S608  # our own texts
             rows = await postgres.fetch(query, wanted, job)
             facts += [fact_of(dict(row)) for row in rows]
-    except Rejected as refusal:
+    except StoreRejected as refusal:
         raise Unavailable("postgres", f"{refusal.detail}; run: strider migrate up") from refusal
     finally:
         await postgres.close()

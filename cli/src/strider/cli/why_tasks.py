@@ -13,8 +13,8 @@ from typing import Any
 from strider.contracts.entry_states import task_state
 from strider.contracts.ids import entry_id
 from strider.contracts.partitioning import shard_of_host
+from strider.frontier.redis.inspection import ShardInspector
 from strider.runtime.errors import StartRefused, Unavailable
-from strider.stores.frontier.redis_glance import RedisGlance
 
 from .why_facts import Fact
 from .working_set import open_working_set
@@ -48,7 +48,7 @@ async def _places(names: Sequence[str], *, url: str, shard: int) -> Sequence[str
     except StartRefused:
         return []
     try:
-        return await RedisGlance(redis).places(shard, names)
+        return await ShardInspector(redis).locations(shard, names)
     except Unavailable:
         return []
     finally:

@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 from typing import Final
 
-from strider.localstack.connections import common_settings
-from strider.localstack.endpoints import read_endpoints
+from strider.localstack.plan.endpoints import common_settings, read_endpoints
 from strider.runtime.errors import StartRefused
 from strider.runtime.settings_sources import SettingsError
-from strider.stores.redis import Redis, connect, redis_options
+from strider.storage.redis import Redis, connect, redis_options
 
 from .topics_broker import EXIT_USAGE, fail
 

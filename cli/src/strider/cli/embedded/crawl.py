@@ -18,6 +18,7 @@ from typing import Final
 from strider.contracts.avro.deferred_encoding import DeferredCodec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import LINKS_DISCOVERED, SEEDS_SUBMITTED
+from strider.frontier.memory.frontier import MemoryFrontier
 from strider.runtime.clocks import SystemChance, SystemClock
 from strider.runtime.effects import Say
 from strider.runtime.inprocess import Broker, InProcessBus
@@ -25,8 +26,7 @@ from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
 from strider.scheduler.core import Completion, Look
 from strider.scheduler.topology import Scheduler
-from strider.stores.frontier.memory import MemoryFrontier
-from strider.stores.objects import ObjectOptions, open_objects
+from strider.storage.objects import ObjectOptions, open_object_store
 
 from .member import Member
 from .members import FETCHER, SEEDS_GROUP, STOP_SECONDS, Manners, Place, all_members
@@ -90,7 +90,7 @@ class Crawl:
         self._wish = wish
         self._manners = manners
         self._clock = SystemClock()
-        self.objects = open_objects(ObjectOptions(f"file://{objects_folder}"), clock=self._clock)
+        self.objects = open_object_store(ObjectOptions(f"file://{objects_folder}"), clock=self._clock)
         self._codec = DeferredCodec(SchemaStore.bundled())
         self._output = output
         self.sink = Sink(output, self.objects, only_pages=only_pages, extraction=wish.spec.extraction)
@@ -223,11 +223,11 @@ class Crawl:
         """Say how far it is."""
         queued = in_flight = groups = 0
         for shard in range(SHARDS):
-            figures = self._frontier.glance(shard)
+            figures = self._frontier.stats_if_ready(shard)
             if figures is not None:
                 queued += figures.queued
                 in_flight += figures.leased
-                groups += figures.groups
+                groups += figures.host_groups
         tally = self.sink.tally
         return Progress(tally.pages, queued, in_flight, tally.errors, groups)
 

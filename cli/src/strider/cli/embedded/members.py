@@ -18,6 +18,7 @@ from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.fetcher import topology as fetching
 from strider.fetcher.adapters import allow_connections, open_asker, rules_of
 from strider.fetcher.settings import FetcherSettings
+from strider.frontier.memory.frontier import MemoryFrontier
 from strider.link_ingestion import topology as linking
 from strider.parser import topology as parsing
 from strider.parser.adapters.bodies import ObjectBodies
@@ -35,8 +36,7 @@ from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
 from strider.scheduler import topology as scheduling
 from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicSoundings, TopicTruths
-from strider.stores.frontier.memory import MemoryFrontier
-from strider.stores.objects import Objects
+from strider.storage.objects import ObjectStore
 from strider.validator import topology as validating
 from strider.validator.adapters import SplicedPages
 from strider.validator.adapters import rules_of as validation_rules_of
@@ -74,7 +74,7 @@ class Place:
     chance: Chance
     frontier: MemoryFrontier
     specs: SpecShelf
-    objects: Objects
+    objects: ObjectStore
     shards: int
     hold_seconds: float = 0.0
     """How long nothing is asked for, so that what came before an interruption is heard first."""

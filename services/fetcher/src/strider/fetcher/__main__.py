@@ -8,18 +8,18 @@ import uuid
 from functools import partial
 from typing import Final
 
+from strider.frontier.redis.lease_marks import RedisLeaseMarks
 from strider.runtime.logs import logger
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.service_consumers import working_seconds
 from strider.runtime.service_consumption import Step
-from strider.stores.frontier.redis_marks import RedisMarks
-from strider.stores.objects import ObjectOptions, open_objects
-from strider.stores.postgres import Postgres, PostgresOptions
-from strider.stores.proxies import ProxyTable
-from strider.stores.redis import connect, redis_options
-from strider.stores.sealing import Seals
-from strider.stores.workers import RedisWorkers
+from strider.storage.encryption import SecretCipher
+from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.postgres import Postgres, PostgresOptions
+from strider.storage.proxy_table import ProxyTable
+from strider.storage.redis import connect, redis_options
+from strider.storage.worker_heartbeats import RedisWorkerHeartbeats
 
 from .adapters import Asker, allow_connections, open_asker, rules_of
 from .adapters.heartbeats import Heartbeats
@@ -44,12 +44,12 @@ def build(process: Process[FetcherSettings]) -> Wiring:
         _log.warning("No Contact", why=why)
     redis = connect(redis_options(settings.redis))
     url = settings.objects.url.get_secret_value()
-    objects = open_objects(ObjectOptions(url), clock=clock) if url else None
+    objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
     name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-    asker = open_asker(settings, RedisMarks(redis), clock=clock, name=name, jars=RedisJars(redis))
+    asker = open_asker(settings, RedisLeaseMarks(redis), clock=clock, name=name, jars=RedisJars(redis))
     tally = Tally(process.metrics, clock=clock)
     hearts = Heartbeats(
-        RedisWorkers(redis), tally, worker_id=name, clock=clock, paused=process.readiness.pauses
+        RedisWorkerHeartbeats(redis), tally, worker_id=name, clock=clock, paused=process.readiness.pauses
     )
     fetcher = Fetcher(
         asker, rules=rules_of(settings), codec=process.codec, clock=clock, objects=objects, counting=tally
@@ -84,7 +84,7 @@ def _proxies(process: Process[FetcherSettings], asker: Asker) -> tuple[tuple[Ste
         return (), (), ()
     options = PostgresOptions(settings.postgres.dsn.get_secret_value(), application="strider-fetcher")
     postgres = Postgres(options, clock=process.clock, chance=process.chance)
-    seals = Seals(settings.proxy_key.get_secret_value())
+    seals = SecretCipher(settings.proxy_key.get_secret_value())
     book = ProxyBook(ProxyTable(postgres), seals, asker.proxies, clock=process.clock)
     return (book.run,), (book.read,), (book.close, postgres.close)
 

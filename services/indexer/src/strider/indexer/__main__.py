@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume, run_service
-from strider.stores.objects import ObjectOptions, open_objects
-from strider.stores.postgres import Postgres, PostgresOptions
+from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.postgres import Postgres, PostgresOptions
 
 from .adapters import ObjectTexts, PostgresTables
 from .settings import IndexerSettings
@@ -23,7 +23,7 @@ def build(process: Process[IndexerSettings]) -> Wiring:
     postgres = Postgres(options, clock=process.clock, chance=process.chance)
     tables = PostgresTables(postgres)
     url = settings.objects.url.get_secret_value()
-    objects = open_objects(ObjectOptions(url), clock=process.clock) if url else None
+    objects = open_object_store(ObjectOptions(url), clock=process.clock) if url else None
     indexer = Indexer(
         tables,
         NoTexts() if objects is None else ObjectTexts(objects),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from strider.frontier.redis.seen import RedisSeenLookup
 from strider.runtime.journal import Journal
 from strider.runtime.logs import logger
 from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.specs import SpecShelf
-from strider.stores.frontier.redis_seen import RedisSeenQuestion
-from strider.stores.joblogs import RedisJobLogs
-from strider.stores.objects import ObjectOptions, open_objects
-from strider.stores.redis import connect, redis_options
+from strider.storage.job_logs import RedisJobLogs
+from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.redis import connect, redis_options
 
 from .adapters.metrics import LinkMetrics
 from .settings import LinkIngestionSettings
@@ -33,9 +33,9 @@ def build(process: Process[LinkIngestionSettings]) -> Wiring:
     policy, count = policy_of(settings), LinkMetrics(process.metrics).count
     journal = Journal(logger("link-ingestion"), clock=clock)
     seeds = SeedIngestion(specs, policy=policy, clock=clock, count=count, note=journal.note)
-    pages = PageIngestion(specs, RedisSeenQuestion(redis), policy=policy, clock=clock, count=count)
+    pages = PageIngestion(specs, RedisSeenLookup(redis), policy=policy, clock=clock, count=count)
     url = settings.objects.url.get_secret_value()
-    objects = open_objects(ObjectOptions(url), clock=clock) if url else None
+    objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
     return Wiring(
         (
             consume(SEEDS_GROUP, *seeds.subscriptions(), on_given_up=seeds.on_given_up),

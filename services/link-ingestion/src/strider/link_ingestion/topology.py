@@ -103,7 +103,7 @@ class CrawlSpecs(Protocol):
 class SeenSet(Protocol):
     """The frontier's seen-set. Queried only to save messages; the scheduler decides again."""
 
-    async def seen(
+    async def find_seen(
         self, fingerprints: Mapping[tuple[int, str], Sequence[int]]
     ) -> Mapping[tuple[int, str], Sequence[bool]]:
         """Return, for each (shard, seen scope), which fingerprints are seen; raises Unavailable."""
@@ -243,7 +243,7 @@ class PageIngestion:
         for page in admitted:
             dedup.add(page)
         query = dedup.seen_query()
-        reply = await self._seen.seen(query) if query else {}
+        reply = await self._seen.find_seen(query) if query else {}
         batches = LinkBatches(self._policy.shards, spoken_at_ms=now_ms_of(self._clock))
         dedup.apply(reply, batches)
         return self._effects(admitted, batches, closed)

@@ -6,7 +6,7 @@ import os
 
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.specs import SpecShelf
-from strider.stores.objects import ObjectOptions, open_objects
+from strider.storage.objects import ObjectOptions, open_object_store
 
 from .adapters.bodies import NoBodies, ObjectBodies
 from .adapters.meter import ProcessMeter
@@ -21,7 +21,7 @@ def build(process: Process[ParserSettings]) -> Wiring:
     settings, clock = process.settings, process.clock
     check_site_parsers(settings.site_parsers)
     url = settings.objects.url.get_secret_value()
-    objects = open_objects(ObjectOptions(url), clock=clock) if url else None
+    objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
     bodies = NoBodies() if objects is None else ObjectBodies(objects)
     orders = orders_of(settings, may_store=objects is not None)
     parsers = WorkerParsers(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from strider.frontier.models import QueueLimits
+from strider.frontier.redis.function_library import LIBRARY_PREFIX, library_name
+from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.politeness.circuit_breaker import BreakerLimits
 from strider.runtime.journal import Journal
 from strider.runtime.logs import logger
@@ -9,13 +12,10 @@ from strider.runtime.readiness import Dependency
 from strider.runtime.service import Process, Wiring, consume, run_service
 from strider.runtime.speaking import Speaker
 from strider.runtime.specs import SpecShelf
-from strider.stores.frontier.ports import Room
-from strider.stores.frontier.redis_scripts import LIBRARY_PREFIX, library_name
-from strider.stores.frontier.redis_workingset import RedisWorkingSet
-from strider.stores.joblogs import RedisJobLogs
-from strider.stores.libraries import RedisLibraries
-from strider.stores.objects import ObjectOptions, open_objects
-from strider.stores.redis import connect, redis_options
+from strider.storage.function_library_gc import FunctionLibraryCollector
+from strider.storage.job_logs import RedisJobLogs
+from strider.storage.objects import ObjectOptions, open_object_store
+from strider.storage.redis import connect, redis_options
 
 from .adapters import (
     ProcessMeter,
@@ -49,7 +49,7 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     soundings, backlogs = TopicSoundings(bus), TopicBacklogs(bus)
     journal = Journal(_log, clock=clock)
     scheduler = Scheduler(
-        working_set=RedisWorkingSet(redis, clock=clock, room=room_of(settings)),
+        working_set=RedisWorkingSet(redis, clock=clock, limits=room_of(settings)),
         truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
         archive=TopicArchive(bus, codec, clock=clock),
         specs=specs,
@@ -64,15 +64,15 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
         meter=ProcessMeter(process.metrics, beat=process.heartbeat.beat, journal=journal),
     )
     closing = Closing(journal, _log, counts=scheduler.runs, shards=settings.run.shards, clock=clock)
-    libraries = RedisLibraries(redis, own=library_name(), prefix=LIBRARY_PREFIX, clock=clock)
+    libraries = FunctionLibraryCollector(redis, own=library_name(), prefix=LIBRARY_PREFIX, clock=clock)
     url = settings.objects.url.get_secret_value()
-    objects = open_objects(ObjectOptions(url), clock=clock) if url else None
+    objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
     return Wiring(
         (consume("scheduler", *scheduler.reads(), shards=scheduler, on_caught_up=scheduler.on_caught_up),),
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping), Dependency("frontier", scheduler.check)),
-        connect=(redis.refuse_eviction,),
+        connect=(redis.require_noeviction,),
         background=(scheduler.run, closing.run, libraries.run),
         close=(
             voice.close,
@@ -129,13 +129,13 @@ def allowance_of(settings: SchedulerSettings) -> Allowance:
     )
 
 
-def room_of(settings: SchedulerSettings) -> Room:
+def room_of(settings: SchedulerSettings) -> QueueLimits:
     """Read how much the working set queues."""
-    return Room(
-        group_entries=settings.queued_per_host,
+    return QueueLimits(
+        entries_per_group=settings.queued_per_host,
         horizon_ms=settings.queued_ahead_minutes * 60_000,
-        full_percent=settings.redis_full_percent,
-        floor_entries=QUEUED_AT_LEAST,
+        memory_percent=settings.redis_full_percent,
+        minimum_entries=QUEUED_AT_LEAST,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strider.runtime.service import Process, Wiring, consume, run_service
-from strider.stores.objects import ObjectOptions, open_objects
+from strider.storage.objects import ObjectOptions, open_object_store
 
 from .adapters import SplicedPages, rules_of
 from .settings import ValidatorSettings
@@ -21,7 +21,7 @@ def build(process: Process[ValidatorSettings]) -> Wiring:
     consumption = consume(GROUP, *validator.reads(), on_given_up=validator.on_given_up)
     if not (url := settings.objects.url.get_secret_value()):
         return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
-    objects = open_objects(ObjectOptions(url), clock=clock)
+    objects = open_object_store(ObjectOptions(url), clock=clock)
     return Wiring((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
 
 

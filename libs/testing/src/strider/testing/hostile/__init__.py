@@ -1,6 +1,6 @@
 """A server that does on each path what some server on the internet does, and what must come of it."""
 
-from .rows import DEADLINE_MS, FAILING, FINE, LIMIT_BYTES, Fine, Misdeed
+from .cases import DEADLINE_MS, FAILING, FINE, LIMIT_BYTES, Fine, Misdeed
 from .server import (
     CHUNKED,
     PAGE,

@@ -1,8 +1,8 @@
 """A website that nobody wrote: a graph made from a seed, served on loopback, with a log of who asked what."""
 
+from .models import Answer, Kind, Plan, Shape
 from .plan import EXCLUDED, FORBIDDEN_ADDRESS, make_plan
 from .process import AccessLine, Site, serve_site
-from .shape import Answer, Kind, Plan, Shape
 
 __all__ = [
     "EXCLUDED",

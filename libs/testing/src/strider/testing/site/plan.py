@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final
 
-from .prose import page_html, sentences
-from .shape import Answer, Kind, Plan, Shape
+from .models import Answer, Kind, Plan, Shape
+from .page_text import page_html, sentences
 
 _STOCK: Final = 500
 _STOCK_CHARACTERS: Final = 1_000

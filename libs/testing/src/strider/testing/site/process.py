@@ -17,8 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from .models import Plan, Shape
 from .plan import make_plan
-from .shape import Plan, Shape
 
 _STOP_SECONDS: Final = 5.0
 

@@ -20,8 +20,8 @@ from typing import Any, Final, TextIO
 
 import uvloop
 
+from .models import Answer, Kind, Plan, Shape
 from .plan import make_plan
-from .shape import Answer, Kind, Plan, Shape
 
 _REASONS: Final = {200: "OK", 302: "Found", 404: "Not Found", 429: "Too Many Requests", 500: "Oops"}
 _LARGEST_HEAD: Final = 65_536

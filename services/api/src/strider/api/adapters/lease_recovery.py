@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from strider.stores.frontier.redis_tending import RedisTending
+from strider.frontier.redis.admin import ShardAdmin
 
 
 class RedisLeaseRecovery:
     """Leases of all shards."""
 
-    def __init__(self, tending: RedisTending, *, shards: int) -> None:
+    def __init__(self, tending: ShardAdmin, *, shards: int) -> None:
         self._tending = tending
         self._shards = shards
 
@@ -16,5 +16,5 @@ class RedisLeaseRecovery:
         """End leases that no fetcher has started for so long, shard by shard; it may be repeated."""
         milliseconds, recovered = older_than_seconds * 1000, 0
         for shard in range(self._shards):
-            recovered += await self._tending.recover(shard, older_than_ms=milliseconds)
+            recovered += await self._tending.expire_leases(shard, older_than_ms=milliseconds)
         return recovered

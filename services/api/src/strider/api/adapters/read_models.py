@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from strider.api.core import SqlQuery
 from strider.runtime.errors import Unavailable
-from strider.stores.errors import Rejected
-from strider.stores.postgres import PART, Postgres
+from strider.storage.errors import StoreRejected
+from strider.storage.postgres import DEPENDENCY, Postgres
 
 _NOT_OUR_TABLES: Final = frozenset({"42P01", "42703", "42501"})
 """No such table or column, or no right to it: the database must be migrated."""
@@ -24,7 +24,7 @@ class PostgresReadModels:
         """Return the rows of a query."""
         try:
             return [dict(row) for row in await self._postgres.fetch(query.sql, *query.arguments)]
-        except Rejected as refusal:
+        except StoreRejected as refusal:
             if refusal.code in _NOT_OUR_TABLES:
-                raise Unavailable(PART, f"{refusal.detail}; run: strider migrate up") from refusal
+                raise Unavailable(DEPENDENCY, f"{refusal.detail}; run: strider migrate up") from refusal
             raise

@@ -23,10 +23,10 @@ from strider.fetcher.core import (
     url_refusal,
 )
 from strider.fetcher.settings import FetcherSettings
+from strider.frontier.ports import LeaseMarks
 from strider.politeness.rate_window import RateWindows
 from strider.runtime.own_version import own_version
 from strider.runtime.ports import Clock
-from strider.stores.frontier.ports import Marks
 from strider.urls import domain_of, host_of
 
 from .budget import Budget
@@ -116,7 +116,7 @@ class Asker:
 
 
 def open_asker(
-    settings: FetcherSettings, marks: Marks, *, clock: Clock, name: str, jars: JarStore | None = None
+    settings: FetcherSettings, marks: LeaseMarks, *, clock: Clock, name: str, jars: JarStore | None = None
 ) -> Asker:
     """Put together what asks; opens nothing before the first request. `name` is this process's alone.
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import Clock
-from strider.stores.workers import RedisWorkers, WorkerBeat
+from strider.storage.worker_heartbeats import RedisWorkerHeartbeats, WorkerHeartbeat
 
 from .tally import Tally
 
@@ -24,7 +24,7 @@ class Heartbeats:
 
     def __init__(
         self,
-        workers: RedisWorkers,
+        workers: RedisWorkerHeartbeats,
         tally: Tally,
         *,
         worker_id: str,
@@ -58,7 +58,7 @@ class Heartbeats:
         """Tell once, if it can be told now."""
         news, total = self._tally.since_told()
         try:
-            await self._workers.beat(self._now(), news)
+            await self._workers.record(self._now(), news)
         except Unavailable:
             return
         self._tally.told(total)
@@ -67,16 +67,16 @@ class Heartbeats:
         """Tell what was done, and be gone."""
         await self.beat()
         try:
-            await self._workers.gone(self._worker_id)
+            await self._workers.remove(self._worker_id)
         except Unavailable:
             return
 
-    def _now(self) -> WorkerBeat:
+    def _now(self) -> WorkerHeartbeat:
         tally, why = self._tally, "; ".join(self._paused())
         status = "working" if tally.in_hand else "idle"
         if why:
             status = "paused"
-        return WorkerBeat(
+        return WorkerHeartbeat(
             self._worker_id,
             self._clock.now().timestamp(),
             "stopping" if self._is_stopping else status,

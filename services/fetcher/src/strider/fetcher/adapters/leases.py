@@ -17,8 +17,9 @@ from typing import Final
 
 from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.events import FetchRequested
+from strider.frontier.models import StartMark, StartResult
+from strider.frontier.ports import LeaseMarks
 from strider.runtime.ports import Clock
-from strider.stores.frontier.ports import Mark, Marked, Marks
 
 BATCH: Final = 256
 """Marks in one call."""
@@ -58,13 +59,13 @@ class _Waiting:
     lease: str
     deadline_ms: int
     asked_at: float
-    answer: asyncio.Future[Mark]
+    answer: asyncio.Future[StartMark]
 
 
 class Leases:
     """The leases that this process marks."""
 
-    def __init__(self, marks: Marks, *, clock: Clock, name: str) -> None:
+    def __init__(self, marks: LeaseMarks, *, clock: Clock, name: str) -> None:
         self._marks = marks
         self._clock = clock
         self._name = name
@@ -90,7 +91,7 @@ class Leases:
         if len(self._gathering) == 1:
             asyncio.get_running_loop().call_soon(self._flush)
         mark = await waiting.answer
-        return Started(waiting.asked_at, mark.now_us) if mark.marked is Marked.STARTED else None
+        return Started(waiting.asked_at, mark.now_us) if mark.result is StartResult.STARTED else None
 
     def _flush(self) -> None:
         count, waited_seconds = len(self._gathering), self._clock.monotonic() - self._gathering[0].asked_at
@@ -125,7 +126,7 @@ class Leases:
 
     async def _call(self, together: list[_Waiting], *, nonce: str, deadline_ms: int) -> None:
         try:
-            marks = await self._marks.mark(
+            marks = await self._marks.mark_started(
                 [(waiting.shard, waiting.lease) for waiting in together], nonce=nonce, deadline_ms=deadline_ms
             )
         except asyncio.CancelledError:

@@ -13,8 +13,8 @@ from strider.fetcher.core import Proxy, Standing
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
-from strider.stores.proxies import ProxyRow, ProxyTable
-from strider.stores.sealing import Seals, Unsealable
+from strider.storage.encryption import DecryptionFailed, SecretCipher
+from strider.storage.proxy_table import ProxyRow, ProxyTable
 
 from .rotation import Rotation
 
@@ -26,7 +26,7 @@ _log = logger("proxies")
 class ProxyBook:
     """Keeps a rotation and a table alike."""
 
-    def __init__(self, table: ProxyTable, seals: Seals, rotation: Rotation, *, clock: Clock) -> None:
+    def __init__(self, table: ProxyTable, seals: SecretCipher, rotation: Rotation, *, clock: Clock) -> None:
         self._table = table
         self._seals = seals
         self._rotation = rotation
@@ -51,7 +51,7 @@ class ProxyBook:
     async def tell(self) -> None:
         """Write what became of the proxies since the last time; raises Unavailable."""
         told = [(seat, seat.standing) for seat in self._rotation.seats if seat.standing != seat.noted]
-        await self._table.record(
+        await self._table.record_results(
             replace(
                 row_of(seat.proxy, standing),
                 success_count=standing.success_count - seat.noted.success_count,
@@ -71,8 +71,8 @@ class ProxyBook:
     def _opened(self, row: ProxyRow) -> Proxy | None:
         proxy = Proxy(row.protocol, row.host, row.port, row.username)
         try:
-            return replace(proxy, password=self._seals.open(row.sealed_password))
-        except Unsealable as failure:
+            return replace(proxy, password=self._seals.decrypt(row.encrypted_password))
+        except DecryptionFailed as failure:
             if proxy.key not in self._left_out:
                 _log.error("Proxy Left Out", proxy=proxy.name, why=str(failure))
                 self._left_out.add(proxy.key)

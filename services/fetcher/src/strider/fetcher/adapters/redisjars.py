@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from strider.fetcher.core import Cookie
-from strider.stores.keys import COOKIES
-from strider.stores.redis import Redis
+from strider.storage.keys import COOKIES
+from strider.storage.redis import Redis
 
 
 class RedisJars:

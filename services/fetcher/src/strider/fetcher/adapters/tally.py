@@ -13,7 +13,7 @@ from strider.contracts.generated.enums import FetchOutcome
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.runtime.metrics import Metric, Metrics
 from strider.runtime.ports import Clock
-from strider.stores.workers import Counts
+from strider.storage.worker_heartbeats import WorkerTotals
 
 RATE_SECONDS: Final = 60.0
 
@@ -56,7 +56,7 @@ class Tally:
         self._in_hand: dict[str, str] = {}
         """URL by lease, the oldest first."""
         self._pages = self._well = self._ended = self._bytes = 0
-        self._told = Counts()
+        self._told = WorkerTotals()
         self._steps = deque([_Step(clock.monotonic(), 0, 0, 0)])
 
     @property
@@ -104,16 +104,16 @@ class Tally:
         if last.ended > first.ended:
             self._metrics.set(SUCCESS_RATE, value=(last.well - first.well) / (last.ended - first.ended))
 
-    def since_told(self) -> tuple[Counts, Counts]:
+    def since_told(self) -> tuple[WorkerTotals, WorkerTotals]:
         """Give what was done since it was told last, and what to hand to `told` once that is told."""
-        total = Counts(self._pages, self._ended - self._well, self._bytes)
-        news = Counts(
+        total = WorkerTotals(self._pages, self._ended - self._well, self._bytes)
+        news = WorkerTotals(
             total.pages_crawled - self._told.pages_crawled,
             total.pages_failed - self._told.pages_failed,
             total.bytes_downloaded - self._told.bytes_downloaded,
         )
         return news, total
 
-    def told(self, total: Counts) -> None:
+    def told(self, total: WorkerTotals) -> None:
         """Remember what was told."""
         self._told = total

@@ -20,7 +20,7 @@ from strider.indexer.core import (
     TouchRow,
     UrlRow,
 )
-from strider.stores.upsert import Upsert
+from strider.storage.upsert import Upsert
 
 _JSON: Final = frozenset(
     {"redirect_chain", "warnings", "metadata", "sitemap_urls", "images", "sources", "confidences"}

@@ -14,9 +14,9 @@ from typing import Any, Final
 from strider.contracts.generated.enums import Decision
 from strider.indexer.core import Changes, DecisionRow, HostRow, PageRow, ProductRow
 from strider.runtime.errors import Unavailable
-from strider.stores import errorlogs
-from strider.stores.errors import Rejected
-from strider.stores.postgres import PART, Connection, Postgres
+from strider.storage import error_logs as errorlogs
+from strider.storage.errors import StoreRejected
+from strider.storage.postgres import DEPENDENCY, Connection, Postgres
 
 from .statements import (
     DECISIONS,
@@ -61,7 +61,7 @@ class PostgresTables:
         query = "SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL"
         if found := await self._postgres.fetch(query, list(TABLES)):
             names = ", ".join(row["name"] for row in found)
-            raise Unavailable(PART, f"there is no table {names}; run: strider migrate up")
+            raise Unavailable(DEPENDENCY, f"there is no table {names}; run: strider migrate up")
 
     async def keep(self, changes: Changes) -> None:
         """Write everything; pages before what moves them on or takes them away."""
@@ -80,7 +80,7 @@ class PostgresTables:
             await self._write((HOSTS, part))
         await self._write((DROP_URLS, changes.dropped_urls), (DROP_HOSTS, changes.dropped_hosts))
         if changes.letters:
-            await self._write((errorlogs.STATEMENT, sorted(map(errorlogs.row_of, changes.letters))))
+            await self._write((errorlogs.UPSERT, sorted(map(errorlogs.error_log_row, changes.letters))))
 
     async def _keep_decisions(self, decisions: Sequence[DecisionRow]) -> None:
         fresh = [row for row in decisions if row.id not in self._known]
@@ -107,9 +107,9 @@ class PostgresTables:
     async def _running(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
-        except Rejected as refusal:
+        except StoreRejected as refusal:
             if refusal.code in _NOT_OUR_TABLES:
-                raise Unavailable(PART, f"{refusal.detail}; run: strider migrate up") from refusal
+                raise Unavailable(DEPENDENCY, f"{refusal.detail}; run: strider migrate up") from refusal
             raise
 
 

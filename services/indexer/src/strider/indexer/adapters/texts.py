@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from strider.indexer.core import text_of_object
-from strider.stores.errors import ObjectCorrupt, ObjectMissing, ObjectTooLarge
-from strider.stores.objects import Objects
+from strider.storage.errors import ObjectCorrupt, ObjectMissing, ObjectTooLarge
+from strider.storage.objects import ObjectStore
 
 
 class ObjectTexts:
     """Long texts by their reference."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
 
     async def text(self, reference: str) -> str | None:

@@ -7,13 +7,13 @@ person who sets the store, because it is a good message.
 from __future__ import annotations
 
 from strider.runtime.errors import Unavailable
-from strider.stores.objects import PART, Objects
+from strider.storage.objects import DEPENDENCY, ObjectStore
 
 
 class ObjectBodies:
     """Bodies by reference."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
 
     async def get(self, reference: str) -> bytes:
@@ -30,8 +30,8 @@ class NoBodies:
 
     async def get(self, reference: str) -> bytes:
         """Wait for one."""
-        raise Unavailable(PART, f"OBJECT_STORE_URL is not set, and the body is at {reference[:80]}")
+        raise Unavailable(DEPENDENCY, f"OBJECT_STORE_URL is not set, and the body is at {reference[:80]}")
 
     async def put(self, content: bytes) -> str:
         """Wait for one."""
-        raise Unavailable(PART, f"OBJECT_STORE_URL is not set, and a text has {len(content)} bytes")
+        raise Unavailable(DEPENDENCY, f"OBJECT_STORE_URL is not set, and a text has {len(content)} bytes")

@@ -10,11 +10,11 @@ from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.frontier.models import ShardStats
 from strider.runtime.journal import Journal
 from strider.runtime.metrics import Metric, Metrics
 from strider.runtime.ports import Bus, RawRecord, ShardWriter
 from strider.scheduler.core.gates import Backlog
-from strider.stores.frontier.ports import Figures
 
 from .archive import TopicArchive
 from .backlogs import TopicBacklogs
@@ -181,16 +181,16 @@ class ProcessMeter:
         if self._journal is not None:
             self._journal.note(event, job_id, execution_id, kind, count)
 
-    def full(self, shard: int, figures: Figures | None) -> None:
+    def full(self, shard: int, figures: ShardStats | None) -> None:
         """Set a shard's figures; one that has gone is empty here."""
         name = str(shard)
         told = [0] * len(FULLNESS)
         if figures is not None:
-            told = [figures.queued, figures.leased, figures.in_ring, figures.groups]
-            told += [figures.parked, figures.asleep, figures.memory_percent, figures.due]
+            told = [figures.queued, figures.leased, figures.in_pipeline, figures.host_groups]
+            told += [figures.overflow, figures.deferred, figures.memory_percent, figures.due_groups]
         for metric, value in zip(FULLNESS, told, strict=True):
             self._metrics.set(metric, name, value=value)
-        size = 0 if figures is None else figures.queued + figures.parked + figures.asleep
+        size = 0 if figures is None else figures.queued + figures.overflow + figures.deferred
         self._metrics.set(FRONTIER_SIZE, name, value=size)
 
     def waiting(self, backlog: Backlog) -> None:

@@ -21,11 +21,11 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.contracts.topic import Event
+from strider.frontier.rebuild_records import RecordedEntry
 from strider.runtime.logs import logger
 from strider.runtime.ports import Bus, Clock, TopicPartition
 from strider.runtime.tables import TableReader
 from strider.scheduler.topology.ports import Remnant, Told
-from strider.stores.frontier.ports import Recorded
 
 from .records import Records
 
@@ -138,9 +138,9 @@ class TopicArchive:
 
 def _told(
     last: dict[bytes, bytes], records: Records
-) -> Iterator[tuple[Sequence[Recorded], Sequence[Remnant], float]]:
+) -> Iterator[tuple[Sequence[RecordedEntry], Sequence[Remnant], float]]:
     """Give what is closed, then what is open, group by group: a working set does with a group's at once."""
-    groups: dict[bytes, list[Recorded]] = {}
+    groups: dict[bytes, list[RecordedEntry]] = {}
     count, done, keys = len(last), 0, iter(last)
     while part := list(islice(keys, CLOSED_PART)):
         closed: list[Remnant] = []

@@ -16,18 +16,18 @@ from strider.contracts.avro.peek import FieldPeeker, PeekedFields
 from strider.contracts.generated.enums import EntryState
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
+from strider.frontier.entry_encoding import RARE_DEFAULTS, EntryShape, RareValues, encode_text, shape_of
+from strider.frontier.rebuild_records import RecordedEntry, SharedFields
 from strider.runtime.logs import logger
 from strider.scheduler.core.entries import FORGOTTEN, is_forgotten
 from strider.scheduler.topology.ports import Remnant
-from strider.stores.frontier.packing import NOTHING_RARE, Rare, Shape, as_bytes, shape_of
-from strider.stores.frontier.recorded import Mould, Recorded
 
 _CLOSED: Final = frozenset({EntryState.COMPLETED, EntryState.FAILED})
 _EMPTY_TEXT: Final = 0
 """How an event ends whose last field is a text without characters."""
 
-_NO_LISTS: Final = NOTHING_RARE[:2]
-_NO_END: Final = NOTHING_RARE[:-2]
+_NO_LISTS: Final = RARE_DEFAULTS[:2]
+_NO_END: Final = RARE_DEFAULTS[:-2]
 """The rare fields begin with lists, and end with what a record tells early."""
 
 _log = logger("scheduler")
@@ -40,7 +40,7 @@ class _Run:
     like: EntryRecorded
     is_closed: bool
     may_be_forgotten: bool
-    moulds: dict[tuple[bytes, ...], Mould] = field(default_factory=dict)
+    moulds: dict[tuple[bytes, ...], SharedFields] = field(default_factory=dict)
 
 
 class Records:
@@ -49,7 +49,7 @@ class Records:
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self._runs: dict[tuple[bytes, ...], _Run] = {}
-        self._moulds: dict[Shape, Mould] = {}
+        self._moulds: dict[EntryShape, SharedFields] = {}
         """Of records that were read whole."""
         self._begin = FieldPeeker(
             codec, FRONTIER,
@@ -70,7 +70,7 @@ class Records:
             first_field="fetched_at_ms",
         ).read_at  # fmt: skip
 
-    def read(self, key: bytes, value: bytes) -> Recorded | Remnant | None:
+    def read(self, key: bytes, value: bytes) -> RecordedEntry | Remnant | None:
         """Read a record; None, and a word about it, where it cannot be read."""
         seen = self._begin(value)
         try:
@@ -82,7 +82,7 @@ class Records:
             return None
         return _remnant(entry) if entry.state in _CLOSED else self._whole(entry)
 
-    def _glanced(self, value: bytes, seen: PeekedFields) -> Recorded | Remnant | None:
+    def _glanced(self, value: bytes, seen: PeekedFields) -> RecordedEntry | Remnant | None:
         job, url_key, url, _, run_bytes, sequence, updated, reason, size, busy, _ = seen
         run = self._runs.get((job, run_bytes, reason)) or self._run(value, job, run_bytes, reason)
         if run.is_closed and not run.may_be_forgotten and value[-1] == _EMPTY_TEXT:
@@ -90,10 +90,10 @@ class Records:
         own = self._own(value, seen, run)
         if own is None or not run.is_closed:
             return own
-        like = own.mould.like
+        like = own.shared.sample
         return Remnant(like, url_key, url, sequence, updated, size, busy, own.seed_token, is_forgotten(like))
 
-    def _own(self, value: bytes, seen: PeekedFields, run: _Run) -> Recorded | None:
+    def _own(self, value: bytes, seen: PeekedFields, run: _Run) -> RecordedEntry | None:
         """Take what is an entry's own; None where the codec has to read it."""
         _, url_key, url, group, _, sequence, updated, _, size, busy, at = seen
         middle = self._middle(value, at)
@@ -102,7 +102,7 @@ class Records:
         kind, referrer, tries, found, due, at = middle
         if value[at:] == self._empty_end:
             shared: tuple[bytes, ...] = (kind, tries)
-            rare = (*_NO_END, size, busy) if size or busy else NOTHING_RARE
+            rare = (*_NO_END, size, busy) if size or busy else RARE_DEFAULTS
         elif (end := self._end(value, at)) is not None:
             shared, rare = (kind, tries, *end[0]), (*end[1], size, busy)
         else:
@@ -111,10 +111,10 @@ class Records:
             return None
         mould = run.moulds.get(shared)
         if mould is None:
-            mould = run.moulds[shared] = Mould.of(self._codec.decode(FRONTIER, value))
-        return Recorded(mould, url_key, url, group, referrer, sequence, updated, found, due, rare)
+            mould = run.moulds[shared] = SharedFields.of(self._codec.decode(FRONTIER, value))
+        return RecordedEntry(mould, url_key, url, group, referrer, sequence, updated, found, due, rare)
 
-    def _end(self, value: bytes, at: int) -> tuple[tuple[bytes, bytes], Rare] | None:
+    def _end(self, value: bytes, at: int) -> tuple[tuple[bytes, bytes], RareValues] | None:
         """Read what only some entries have: what of it is shared, and the rare fields up to there."""
         rest = self._rest(value, at)
         if rest is None or rest[-1] != len(value):
@@ -126,11 +126,11 @@ class Records:
             return None
         return (losses, needs_rendering), (*_NO_LISTS, *times, *told)
 
-    def _whole(self, entry: EntryRecorded) -> Recorded:
+    def _whole(self, entry: EntryRecorded) -> RecordedEntry:
         shape = shape_of(entry)
         if (mould := self._moulds.get(shape)) is None:
-            mould = self._moulds[shape] = Mould.of(entry)
-        return Recorded.of(entry, mould)
+            mould = self._moulds[shape] = SharedFields.of(entry)
+        return RecordedEntry.of(entry, mould)
 
     def _run(self, value: bytes, *names: bytes) -> _Run:
         entry = self._codec.decode(FRONTIER, value)
@@ -142,8 +142,8 @@ class Records:
 def _remnant(entry: EntryRecorded) -> Remnant:
     return Remnant(
         entry,
-        as_bytes(entry.url_key),
-        as_bytes(entry.url),
+        encode_text(entry.url_key),
+        encode_text(entry.url),
         entry.fetch_sequence,
         entry.updated_at_ms,
         entry.body_bytes,

@@ -14,6 +14,7 @@ from strider.contracts.generated.enums import DecisionReason, EntryReason, LinkV
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, LinksDiscovered
 from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
 from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
+from strider.frontier.models import AcceptedEntry, EntryLookupResult, LogPassPart, RefusedUrl
 from strider.runtime.effects import Effects, Say
 from strider.runtime.logs import logger
 from strider.runtime.ports import RawRecord
@@ -35,7 +36,6 @@ from strider.scheduler.core.orders import REASONS
 from strider.scheduler.core.priority import priority_of
 from strider.scheduler.core.recrawl import hastened
 from strider.scheduler.core.tokens import is_newer, merged, opened_by
-from strider.stores.frontier.ports import Accepted, Known, Round, Seen
 from strider.urls import host_of
 
 from .noting import note_lines, note_opened
@@ -60,7 +60,7 @@ class Intake:
     """What becomes of what one batch brought to one shard."""
 
     lines: list[Line] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[RefusedUrl] = field(default_factory=list)
     opened: list[EntryRecorded] = field(default_factory=list)
     records: list[RawRecord] = field(default_factory=list)
     joined: list[EntryRecorded] = field(default_factory=list)
@@ -161,14 +161,14 @@ class Accepting:
     def _admit(
         self,
         candidate: Candidate,
-        known: Known,
+        known: EntryLookupResult,
         shard: Shard,
         intake: Intake,
         *,
         now_ms: int,
         is_lasting: bool,
     ) -> None:
-        admission = admit(candidate, Past(known.standing.value), seed_token=known.seed_token)
+        admission = admit(candidate, Past(known.status.value), seed_token=known.seed_token)
         intake.words[admission.value] += 1
         if admission is Admission.KNOWN:
             return
@@ -204,7 +204,7 @@ class Accepting:
         groups = {entry.group for entry in intake.opened}
         await shard.record(intake.records, groups=groups)
         await shard.tell_groups(groups)
-        told: list[Accepted] = [accepted_of(entry) for entry in intake.opened]
+        told: list[AcceptedEntry] = [accepted_of(entry) for entry in intake.opened]
         await shard.accept(told, intake.seen)
         await shard.join(intake.joined)
         await shard.settle(intake.hastened)
@@ -215,11 +215,13 @@ class Accepting:
         note_lines(self._meter, intake.lines)
 
 
-def _whose(known: Known) -> str:
+def _whose(known: EntryLookupResult) -> str:
     return "it is open" if known.entry is None else f"it is open in {known.entry.execution_id}"
 
 
-def _hasten(candidate: Candidate, known: Known, asked: EntryRecorded, shard: Shard, intake: Intake) -> bool:
+def _hasten(
+    candidate: Candidate, known: EntryLookupResult, asked: EntryRecorded, shard: Shard, intake: Intake
+) -> bool:
     """Have an entry of a continuous crawl come at once where it waits; say whether that was so."""
     if known.entry is None:
         intake.woken.append(asked)
@@ -241,5 +243,5 @@ async def _wake_up(entries: Sequence[EntryRecorded], shard: Shard) -> None:
     if not entries:
         return
     await shard.record([shard.truth.entry(entry) for entry in entries])
-    await shard.refill(entries, part=Round.MIDDLE)
+    await shard.refill(entries, part=LogPassPart.MIDDLE)
     shard.wake.set()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from strider.stores.frontier.ports import Figures, Room
+from strider.frontier.models import QueueLimits, ShardStats
 
 HEADROOM_PERCENT: Final = 10
 """So far below its limit memory must be before parked entries come back, or they go in and out."""
@@ -22,32 +22,37 @@ WORKING_PART: Final = 4
 """Of the time, at most one part in so many is spent on looking through the log."""
 
 
-def is_wanted(figures: Figures, room: Room) -> bool:
+def is_wanted(figures: ShardStats, room: QueueLimits) -> bool:
     """Say whether something parked may be queued now."""
     if is_waking(figures, room):
         return True
-    has_room = room.full_percent == 0 or figures.memory_percent < room.full_percent - HEADROOM_PERCENT
-    return figures.hungry > 0 and (has_room or figures.queued < room.floor_entries)
+    has_room = room.memory_percent == 0 or figures.memory_percent < room.memory_percent - HEADROOM_PERCENT
+    return figures.refillable_groups > 0 and (has_room or figures.queued < room.minimum_entries)
 
 
-def is_waking(figures: Figures, room: Room) -> bool:
+def is_waking(figures: ShardStats, room: QueueLimits) -> bool:
     """Say whether somebody that sleeps is nearly due."""
-    return figures.asleep > 0 and figures.wake_ms <= figures.now_ms + room.horizon_ms // WAKING_PART
+    return (
+        figures.deferred > 0
+        and figures.next_deferred_due_ms <= figures.now_ms + room.horizon_ms // WAKING_PART
+    )
 
 
-def is_full(figures: Figures, room: Room) -> bool:
+def is_full(figures: ShardStats, room: QueueLimits) -> bool:
     """Say whether a look may end: the server counts what is under way to it, so it says so a little early."""
-    enough_percent = room.full_percent - HEADROOM_PERCENT // 2
-    return 0 < enough_percent <= figures.memory_percent and figures.queued >= room.floor_entries
+    enough_percent = room.memory_percent - HEADROOM_PERCENT // 2
+    return 0 < enough_percent <= figures.memory_percent and figures.queued >= room.minimum_entries
 
 
-def parts(figures: Figures, *, keys_a_part: int) -> int:
+def parts(figures: ShardStats, *, keys_a_part: int) -> int:
     """Say in how many parts a round goes through the log, so that each fits into memory."""
-    known = max(figures.seen, figures.queued + figures.in_ring + figures.parked + figures.asleep)
+    known = max(figures.seen, figures.queued + figures.in_pipeline + figures.overflow + figures.deferred)
     return max(1, -(-known // keys_a_part))
 
 
-def rest_seconds(took_seconds: float, figures: Figures, *, empty_rounds: int, least_seconds: float) -> float:
+def rest_seconds(
+    took_seconds: float, figures: ShardStats, *, empty_rounds: int, least_seconds: float
+) -> float:
     """Say how long to wait until the next part; not at all where nothing else is left to do."""
     if empty_rounds:
         return float(min(least_seconds * 2 ** min(empty_rounds, 16), MOST_REST_SECONDS))

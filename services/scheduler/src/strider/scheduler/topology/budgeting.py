@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import JOB_EVENTS
 from strider.contracts.ids import entry_id
+from strider.frontier.models import Lease
 from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
 from strider.runtime.effects import Say
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Allowance, Bid, Budgets, Orders, Owner, Turn, within_budget
-from strider.stores.frontier.ports import Lease
 from strider.urls import host_of
 
 from .ports import Voice

@@ -12,6 +12,7 @@ from typing import Final
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import URLS_DECIDED
+from strider.frontier.models import EntryLocation
 from strider.runtime.effects import Say
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
@@ -19,7 +20,6 @@ from strider.runtime.ports import Clock
 from strider.scheduler.core import Line, messages
 from strider.scheduler.core.outcomes import lasting
 from strider.scheduler.core.watermarks import Passage, lost
-from strider.stores.frontier.ports import Place
 
 from .concluding import DEFAULT_SPEC
 from .noting import note_lines
@@ -100,7 +100,7 @@ class Chasing:
     async def _end(self, shard: Shard, passage: Passage) -> None:
         cursor, is_first = 0, True
         while cursor or is_first:
-            scan = await shard.scan(cursor=cursor, limit=LOOKED_AT, place=Place.RING)
+            scan = await shard.scan(cursor=cursor, limit=LOOKED_AT, place=EntryLocation.PIPELINE)
             suspects = {
                 (entry.job_id, entry.url_key): entry for entry, _ in scan.entries if passage.is_lost(entry)
             }
@@ -135,7 +135,7 @@ class Chasing:
 
 
 def _is_waiting(shard: Shard) -> bool:
-    return shard.is_ready and shard.counted is not None and shard.counted.in_ring > 0
+    return shard.is_ready and shard.counted is not None and shard.counted.in_pipeline > 0
 
 
 def _is_same(entry: EntryRecorded, suspect: EntryRecorded) -> bool:

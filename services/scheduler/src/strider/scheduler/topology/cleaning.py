@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from strider.contracts.ids import ADHOC_JOB_ID, seen_scope
+from strider.frontier.models import RunEntryCounts
 from strider.politeness.retry_policy import RandomSource
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Orders
-from strider.stores.frontier.ports import Counts
 
 from .ports import Archive, Options
 from .shard import Shard
@@ -50,7 +50,7 @@ class Cleaning:
         self._turns = turns
         self._clock = clock
         self._chance = chance
-        self._before: Mapping[str, Counts] = {}
+        self._before: Mapping[str, RunEntryCounts] = {}
 
     async def run(self) -> None:
         """Clean until the shard is given back, or somebody newer has it."""
@@ -92,10 +92,10 @@ class Cleaning:
     async def _forget(self) -> int:
         shard = self._shard
         with shard.ready():
-            counts = await shard.working_set.counts(shard.number, shard.epoch)
+            counts = await shard.working_set.run_counts(shard.number, shard.epoch)
             over = [run for run, count in counts.items() if not count.open and self._before.get(run) == count]
             scopes = [seen_scope(job, "") for job in self._orders.dropped if job != ADHOC_JOB_ID]
             self._before = counts
             if not (over or scopes):
                 return 0
-            return await shard.working_set.forget(shard.number, shard.epoch, over, scopes=scopes)
+            return await shard.working_set.forget_executions(shard.number, shard.epoch, over, scopes=scopes)

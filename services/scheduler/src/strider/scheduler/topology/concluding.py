@@ -15,6 +15,7 @@ from strider.contracts.generated.events import (
 )
 from strider.contracts.generated.topics import LINKS_DISCOVERED, URLS_DECIDED
 from strider.contracts.ids import entry_id
+from strider.frontier.models import EndedRequest, EntryConclusion, EntryLookupResult, OutcomeStatus
 from strider.politeness.retry_policy import RandomSource
 from strider.politeness.robots.freshness import apply_response
 from strider.politeness.robots.robots_txt import product_token
@@ -43,7 +44,6 @@ from strider.scheduler.core.discovery import discoveries
 from strider.scheduler.core.entries import busy_ms
 from strider.scheduler.core.outcomes import is_heard
 from strider.scheduler.core.robots import robots_ended
-from strider.stores.frontier.ports import Conclusion, Ending, Freed, Known
 from strider.urls import host_of
 
 from .noting import note_lines, note_outcomes
@@ -65,7 +65,7 @@ class Endings:
     targets: list[Candidate] = field(default_factory=list)
     decided: list[Decided] = field(default_factory=list)
     hosts: list[HostRecorded] = field(default_factory=list)
-    conclusions: list[Conclusion] = field(default_factory=list)
+    conclusions: list[EntryConclusion] = field(default_factory=list)
     words: Counter[str] = field(default_factory=Counter)
     heard: list[FetchCompleted] = field(default_factory=list)
     """What was heard of entries: the first answer of each lease."""
@@ -153,7 +153,7 @@ class Concluding:
         return group
 
     def _current(
-        self, outcomes: Sequence[FetchCompleted], freed: Sequence[Ending], endings: Endings
+        self, outcomes: Sequence[FetchCompleted], freed: Sequence[OutcomeStatus], endings: Endings
     ) -> list[FetchCompleted]:
         """Leave out what is stale, and end the requests that no entry waits for."""
         current = []
@@ -161,7 +161,7 @@ class Concluding:
             if outcome.kind == RequestKind.ROBOTS:
                 endings.words[f"robots_{outcome.outcome}"] += 1
                 endings.conclusions.append(conclusion_of(robots_ended(outcome), outcome.lease_id))
-            elif ending is Ending.CURRENT:
+            elif ending is OutcomeStatus.CURRENT:
                 current.append(outcome)
             else:
                 endings.words["stale"] += 1
@@ -188,7 +188,7 @@ class Concluding:
         self,
         shard: Shard,
         outcome: FetchCompleted,
-        past: Known,
+        past: EntryLookupResult,
         specs: Mapping[str, CrawlSpecDeclared],
         endings: Endings,
         *,
@@ -227,10 +227,10 @@ class Concluding:
         note_outcomes(self._meter, endings.heard)
 
 
-def _freed(outcome: FetchCompleted) -> Freed:
+def _freed(outcome: FetchCompleted) -> EndedRequest:
     is_robots = outcome.kind == RequestKind.ROBOTS
     started_at_ms = 0 if outcome.before_connect else -(-outcome.started_at_us // 1000)
-    return Freed(
+    return EndedRequest(
         outcome.lease_id,
         started_at_ms,
         outcome.group,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strider.stores.frontier.ports import Lease
+from strider.frontier.models import Lease
 
 
 class Hindsight:

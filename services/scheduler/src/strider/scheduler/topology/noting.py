@@ -14,10 +14,10 @@ from strider.contracts.generated.enums import (
     SettleVerdict,
 )
 from strider.contracts.generated.events import EntryRecorded, FetchCompleted, PageSettled
+from strider.frontier.models import RunEntryCounts as Count
 from strider.runtime.journal import TELL_SECONDS, Journal
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Line
-from strider.stores.frontier.ports import Counts as Count
 
 from .ports import Meter
 

@@ -13,14 +13,15 @@ from strider.contracts.generated.events import (
     JobEvent,
     SourceSaved,
 )
+from strider.frontier.constants import NO_QUEUE_LIMITS
+from strider.frontier.models import QueueLimits, ShardStats
+from strider.frontier.rebuild_records import RecordedEntry
 from strider.politeness.circuit_breaker import DEFAULT_LIMITS, BreakerLimits
 from strider.runtime.effects import Saying
 from strider.runtime.ports import RawRecord
 from strider.scheduler.core.allowance import NO_LIMITS, Allowance
 from strider.scheduler.core.gates import Backlog, Gate
 from strider.scheduler.core.watermarks import Sounding
-from strider.stores.frontier.ports import Figures, Recorded, Room
-from strider.stores.frontier.rules import UNLIMITED
 
 
 class Truth(Protocol):
@@ -71,7 +72,7 @@ class Remnant(NamedTuple):
 class Told:
     """What the log says of some entries of a shard."""
 
-    open: Sequence[Recorded]
+    open: Sequence[RecordedEntry]
     closed: Sequence[Remnant]
     behind: float
     """Which part of the log is behind us with these, 0 to 1."""
@@ -158,7 +159,7 @@ class Meter(Protocol):
     def noted(self, event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
         """Note what happened to a run, for its log."""
 
-    def full(self, shard: int, figures: Figures | None) -> None:
+    def full(self, shard: int, figures: ShardStats | None) -> None:
         """Set how full a shard is; None: it has gone."""
 
     def waiting(self, backlog: Backlog) -> None:
@@ -180,7 +181,7 @@ class NoMeter:
     def noted(self, event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
         """Take anything."""
 
-    def full(self, shard: int, figures: Figures | None) -> None:
+    def full(self, shard: int, figures: ShardStats | None) -> None:
         """Take anything."""
 
     def waiting(self, backlog: Backlog) -> None:
@@ -227,7 +228,7 @@ class Options:
 
     lost_seconds: float = 10.0
     """How often it is looked whether pages on their way round can still come back."""
-    room: Room = UNLIMITED
+    room: QueueLimits = NO_QUEUE_LIMITS
     """How much of a shard the working set queues; the rest is parked."""
     refill_seconds: float = 10.0
     """How often it is looked whether a shard wants a look through its log."""

@@ -13,7 +13,7 @@ async def prune(shard: Shard) -> None:
     """Have the working set forget some groups that are idle."""
     try:
         with shard.ready():
-            gone = await shard.working_set.prune(shard.number, shard.epoch)
+            gone = await shard.working_set.prune_host_groups(shard.number, shard.epoch)
     except BaseException:
         shard.groups.untold()  # the answer may be lost, and nobody knows which they were
         raise

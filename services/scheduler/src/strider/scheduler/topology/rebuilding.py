@@ -16,6 +16,8 @@ from typing import Final
 
 from strider.contracts.generated.enums import HostRecordKind, RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
+from strider.frontier.models import EntryLocation, HostGroupState
+from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.politeness.robots.robots_txt import product_token
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
@@ -27,12 +29,6 @@ from strider.scheduler.core import (
     known_of_record,
     rules_of,
     with_robots,
-)
-from strider.stores.frontier.ports import (
-    GroupState,
-    NotReady,
-    Place,
-    WorkingSet,
 )
 
 from .budgeting import bid_of
@@ -82,12 +78,12 @@ class Rebuilding:
         """Make a shard ready: by its working set where that is whole after all, else from the log."""
         shard.is_ready = False
         try:
-            taken = await self._working_set.take(shard.number, shard.epoch)
+            taken = await self._working_set.take_over(shard.number, shard.epoch)
             if taken.is_ready:  # only our own epoch had moved on
                 _log.info("Shard Taken Again", shard=shard.number, epoch=shard.epoch)
             else:
                 await self._from_log(shard)
-        except NotReady as failure:
+        except ShardNotReady as failure:
             raise Unavailable(PART, str(failure)) from failure
         shard.is_ready = True
 
@@ -95,10 +91,10 @@ class Rebuilding:
         began = self._clock.monotonic()
         shard.groups.untold()
         self._budgets.begin_count(shard.number)
-        await self._working_set.begin(shard.number, shard.epoch)
+        await self._working_set.begin_rebuild(shard.number, shard.epoch)
         hosts = await self._archive.hosts(shard.number)
         waiting = await self._load(shard)
-        await self._working_set.recount(shard.number, shard.epoch, list(waiting.runs.values()))
+        await self._working_set.set_accepted_counts(shard.number, shard.epoch, list(waiting.runs.values()))
         await self._open(shard, hosts, waiting)
         self._end_count(shard)
         self._meter.rebuilding(shard.number, 1.0)
@@ -111,7 +107,7 @@ class Rebuilding:
         loading: deque[asyncio.Task[None]] = deque()
         try:
             async for told in self._archive.entries(shard.number):
-                await self._working_set.expect(shard.number, shard.epoch, scopes_of(told.expected))
+                await self._working_set.reserve_seen(shard.number, shard.epoch, scopes_of(told.expected))
                 part = sort(told, waiting)
                 shard.met(part.sequence)
                 await self._recall(shard, told)
@@ -132,17 +128,17 @@ class Rebuilding:
             shard.number,
             shard.epoch,
             queued=part.queued,
-            in_ring=part.in_ring,
-            closed=part.closed,
-            seen=part.seen,
+            in_pipeline=part.in_ring,
+            seen_entries=part.closed,
+            seen_batches=part.seen,
         )
         self._meter.rebuilding(shard.number, behind)
-        await self._working_set.tell(shard.number, shard.epoch, behind)
+        await self._working_set.report_progress(shard.number, shard.epoch, behind)
 
     async def _recall(self, shard: Shard, told: Told, *, runs: Container[str] | None = None) -> None:
         """Count what these entries cost the budgets of their runs, or of some of them."""
         opened, closed = told.open, told.closed
-        names = {each.mould.like.crawl_spec_id for each in opened} | {
+        names = {each.shared.sample.crawl_spec_id for each in opened} | {
             each.like.crawl_spec_id for each in closed
         }
         specs = await self._specs.known(names)
@@ -150,7 +146,7 @@ class Rebuilding:
         limited = {name: each for name, each in limits.items() if each.are_any}
         if not limited:
             return
-        entries = chain((each.entry() for each in opened), map(entry_of, closed))
+        entries = chain((each.to_event() for each in opened), map(entry_of, closed))
         for entry in entries:
             known = limited.get(entry.crawl_spec_id)
             if known is not None and (runs is None or entry.execution_id in runs):
@@ -182,7 +178,7 @@ class Rebuilding:
         found: list[EntryRecorded] = []
         cursor = -1
         while cursor != 0:
-            scan = await shard.scan(cursor=max(cursor, 0), limit=SCANNED, place=Place.LEASED)
+            scan = await shard.scan(cursor=max(cursor, 0), limit=SCANNED, place=EntryLocation.LEASED)
             cursor = scan.cursor
             found += [entry for entry, _ in scan.entries if entry.execution_id in runs]
         specs = await self._specs.known({entry.crawl_spec_id for entry in found})
@@ -198,14 +194,16 @@ class Rebuilding:
         for group, spec_id in sorted(waiting.specs):
             if (spec := specs.get(spec_id)) is not None:
                 shard.groups.heed(group, spec)
-        now_ms = (await self._working_set.take(shard.number, shard.epoch)).now_ms
+        now_ms = (await self._working_set.take_over(shard.number, shard.epoch)).now_ms
         shard.time.set(now_ms)
         shard.rebuilt_at_ms = now_ms
         asked, hold_until_ms = waiting.asked, now_ms + self._hold_ms(specs)
         # Memory may have no room for all that wait; each of them is held all the same.
         names = dict.fromkeys([*shard.groups, *sorted(asked)])
         states = [_held(shard, name, until_ms=hold_until_ms if name in asked else 0) for name in names]
-        await self._working_set.ready(shard.number, shard.epoch, groups=states, sequence=shard.sequence)
+        await self._working_set.finish_rebuild(
+            shard.number, shard.epoch, groups=states, sequence=shard.sequence
+        )
         shard.groups.told(states)
 
     def _hold_ms(self, specs: Mapping[str, CrawlSpecDeclared]) -> int:
@@ -237,7 +235,7 @@ async def remember_hosts(shard: Shard, hosts: Iterable[HostRecorded], *, keeps_s
             shard.groups.put(with_robots(group, record.origin, delay_seconds))
 
 
-def _held(shard: Shard, name: str, *, until_ms: int) -> GroupState:
+def _held(shard: Shard, name: str, *, until_ms: int) -> HostGroupState:
     now_ms = shard.rebuilt_at_ms
     state = state_of(shard.groups.get(name), now_ms=now_ms, rebuilt_at_ms=now_ms)
     return replace(state, not_before_ms=max(state.not_before_ms, until_ms))

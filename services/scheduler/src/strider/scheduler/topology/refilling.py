@@ -15,13 +15,13 @@ from zlib import crc32
 from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import entry_id
+from strider.frontier.models import LogPassPart, ShardStats
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Fate, Orders, Standing, fate_of
 from strider.scheduler.core.orders import REASONS
 from strider.scheduler.core.release import SHELVED_MS
-from strider.stores.frontier.ports import Figures, Round
 
 from .appetite import is_full, is_waking, is_wanted, parts, rest_seconds
 from .ports import Archive, Meter, Options
@@ -102,13 +102,13 @@ class Refilling:
         """Begin a round because of a wish, if there is anything to go through."""
         figures = await self._shard.figures()
         self._shard.wants_round.clear()
-        self._is_wished = figures.parked + figures.asleep > 0
+        self._is_wished = figures.overflow + figures.deferred > 0
         if not self._is_wished:
             return 0.0
         self._parts = 0
         return await self._look(figures)
 
-    async def _look(self, figures: Figures) -> float:
+    async def _look(self, figures: ShardStats) -> float:
         async with self._turns:
             began = self._clock.monotonic()
             opened = await self._go_through(figures)
@@ -117,11 +117,11 @@ class Refilling:
         least = self._options.refill_seconds
         return rest_seconds(took_seconds, figures, empty_rounds=self._empty_rounds, least_seconds=least)
 
-    async def _go_through(self, figures: Figures) -> int:
+    async def _go_through(self, figures: ShardStats) -> int:
         if not self._parts:
             self._part, self._opened, self._is_cut = 0, 0, False
             self._parts = parts(figures, keys_a_part=self._options.refill_keys)
-            await self._queue((), part=Round.BEGIN)
+            await self._queue((), part=LogPassPart.BEGIN)
         part, of = self._part, self._parts
         may_stop = not self._is_wished and not is_waking(figures, self._options.room)
         opened = 0
@@ -129,7 +129,7 @@ class Refilling:
             found = await self._archive.latest(self._shard.number, lambda key: crc32(key) % of == part)
             for some in _some(found):
                 wanted = await self._parked(some, written)
-                opened += (came := await self._queue(wanted, part=Round.MIDDLE) if wanted else 0)
+                opened += (came := await self._queue(wanted, part=LogPassPart.MIDDLE) if wanted else 0)
                 if (
                     may_stop
                     and wanted
@@ -149,11 +149,11 @@ class Refilling:
         shard, keys = self._shard, list(found)
         with shard.ready():
             asked = [_entry_id(key) for key in keys]
-            parked = await shard.working_set.parked(shard.number, shard.epoch, asked)
+            parked = await shard.working_set.find_parked(shard.number, shard.epoch, asked)
         wanted = [key for key, is_in in zip(keys, parked, strict=True) if is_in and key not in written]
         return self._read([found[key] for key in wanted])
 
-    async def _queue(self, entries: Sequence[EntryRecorded], *, part: Round) -> int:
+    async def _queue(self, entries: Sequence[EntryRecorded], *, part: LogPassPart) -> int:
         return await self._shard.refill(entries, part=part)
 
     def _read(self, values: Sequence[bytes]) -> list[EntryRecorded]:
@@ -176,7 +176,7 @@ class Refilling:
 
     async def _end_round(self) -> None:
         if not self._is_cut:
-            await self._queue((), part=Round.END)
+            await self._queue((), part=LogPassPart.END)
         self._parts = 0
         self._is_wished = False
         self._empty_rounds = 0 if self._opened else self._empty_rounds + 1

@@ -15,6 +15,14 @@ from typing import Final
 from strider.contracts.generated.enums import RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import FETCH_REQUESTS, URLS_DECIDED
+from strider.frontier.models import (
+    EntryConclusion,
+    EntryDisposition,
+    Lease,
+    LeaseState,
+    LeaseSwap,
+    ReleaseResult,
+)
 from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
 from strider.politeness.robots.freshness import RobotsFetchResult, RobotsResponse, apply_response
 from strider.runtime.effects import Say
@@ -41,7 +49,6 @@ from strider.scheduler.core import (
 from strider.scheduler.core.allowance import NOTHING
 from strider.scheduler.core.gates import Spent
 from strider.scheduler.core.outcomes import lasting
-from strider.stores.frontier.ports import Conclusion, Fate, Lease, LeaseState, Release, Swap
 from strider.urls import origin_of
 
 from .budgeting import Budgeting, Count
@@ -72,7 +79,7 @@ class Harvest:
     asked: list[tuple[Lease, CrawlSpecDeclared, Amount]] = field(default_factory=list)
     robots: dict[str, tuple[Lease, CrawlSpecDeclared]] = field(default_factory=dict)
     """By origin: each is asked once."""
-    back: list[Conclusion] = field(default_factory=list)
+    back: list[EntryConclusion] = field(default_factory=list)
     """Put back as they are; nothing that the log would have to know."""
     decided: list[Decided] = field(default_factory=list)
     """To be written down."""
@@ -175,7 +182,7 @@ class Releasing:
             return 0.0
         return _until(release) if room > 0 else FIGURES_SECONDS
 
-    async def _decide(self, release: Release) -> Harvest:
+    async def _decide(self, release: ReleaseResult) -> Harvest:
         expired = self._shard.hindsight.judge(release.expired, now=self._clock.monotonic())
         leases = (*release.leases, *expired)
         specs = await self._specs.known({lease.entry.crawl_spec_id for lease in leases})
@@ -221,7 +228,9 @@ class Releasing:
         if entry.kind == RequestKind.ROBOTS:
             if is_started:
                 self._miss_robots(entry)
-            harvest.back.append(Conclusion(entry, Fate.CLOSE_AND_FORGET, "", 0, lease.lease_id))
+            harvest.back.append(
+                EntryConclusion(entry, EntryDisposition.CLOSE_AND_FORGET, "", 0, lease.lease_id)
+            )
         elif is_started:
             spec = specs.get(entry.crawl_spec_id, DEFAULT_SPEC)
             now_ms = self._shard.time.now_ms()
@@ -256,7 +265,7 @@ class Releasing:
         says = [self._request_of(lease, spec, amount) for lease, spec, amount in harvest.asked]
         waiting = list(harvest.robots.values())
         if waiting:
-            swaps = [Swap(lease.lease_id, robots_entry(lease.entry)) for lease, _ in waiting]
+            swaps = [LeaseSwap(lease.lease_id, robots_entry(lease.entry)) for lease, _ in waiting]
             for lease, (_, spec) in zip(await self._shard.swap(swaps), waiting, strict=True):
                 if lease is not None:
                     self._shard.met(lease.entry.fetch_sequence)
@@ -306,7 +315,7 @@ class Releasing:
             await prune(self._shard)
             figures = await self._shard.figures()
             self._meter.full(self._shard.number, figures)
-            self._room = self._options.in_flight - figures.leased - figures.in_ring
+            self._room = self._options.in_flight - figures.leased - figures.in_pipeline
             self._counted_at = now
         return self._room
 
@@ -330,7 +339,7 @@ def _cause(lease: Lease) -> str:
     return f"released {lease.lease_id}"
 
 
-def _until(release: Release) -> float:
+def _until(release: ReleaseResult) -> float:
     if release.next_due_ms is None:
         return IDLE_SECONDS
     return max((release.next_due_ms - release.now_ms) / 1000, 0.001)

@@ -18,14 +18,15 @@ from strider.contracts.generated.topics import (
     SCHEDULER_DLQ,
     URLS_DECIDED,
 )
+from strider.frontier.constants import NO_QUEUE_LIMITS
+from strider.frontier.models import RunEntryCounts
+from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.politeness.retry_policy import RandomSource
 from strider.runtime.effects import Effects, Reads
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock, Record, TopicPartition
 from strider.scheduler.core import Budgets, Orders, ShardCount, Sources
-from strider.stores.frontier.ports import Counts, NotReady, WorkingSet
-from strider.stores.frontier.rules import UNLIMITED
 
 from .accepting import Accepting
 from .chasing import Chasing
@@ -201,7 +202,7 @@ class Scheduler:
             try:
                 await shard.truth.close()
             finally:
-                await self._working_set.drop(shard.number)
+                await self._working_set.discard_cache(shard.number)
 
     async def run(self) -> None:
         """Hear wishes, chase pages; raise what ends a release loop that nobody has ended. Runs for ever."""
@@ -228,7 +229,7 @@ class Scheduler:
         """Count an execution's entries in each shard in hand; a shard that is not ready cannot say."""
         return {shard.number: await _count(shard, execution_id) for shard in self._in_hand()}
 
-    async def runs(self) -> Sequence[Mapping[str, Counts] | None]:
+    async def runs(self) -> Sequence[Mapping[str, RunEntryCounts] | None]:
         """Count every run in each shard in hand; None for one that cannot say."""
         return [await _counts(shard) for shard in self._in_hand()]
 
@@ -258,7 +259,7 @@ class Scheduler:
         """Release, refill from the log, clean, until the shard is given back; the first fault ends all."""
         releasing = asyncio.create_task(self._releasing(shard).run())
         works = {releasing}
-        if shard.options.room != UNLIMITED:
+        if shard.options.room != NO_QUEUE_LIMITS:
             works.add(asyncio.create_task(self._refilling(shard).run()))
         if shard.options.clean_seconds:
             works.add(asyncio.create_task(self._cleaning(shard).run()))
@@ -346,13 +347,13 @@ async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
     return cast("list[T]", results)
 
 
-async def _counts(shard: Shard) -> Mapping[str, Counts] | None:
+async def _counts(shard: Shard) -> Mapping[str, RunEntryCounts] | None:
     if not shard.is_ready:
         return None
     try:
         with shard.ready():
-            return await shard.working_set.counts(shard.number, shard.epoch)
-    except (Unavailable, NotReady, Fenced):  # of a shard that somebody else has by now, others tell
+            return await shard.working_set.run_counts(shard.number, shard.epoch)
+    except (Unavailable, ShardNotReady, Fenced):  # of a shard that somebody else has by now, others tell
         return None
 
 

@@ -10,10 +10,10 @@ from functools import partial
 from strider.contracts.generated.enums import EntryState
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, PageSettled
 from strider.contracts.ids import entry_id
+from strider.frontier.models import EntryLookupResult
 from strider.runtime.effects import NOTHING, Effects
 from strider.scheduler.core import Amount, Budgets, Fetch, settle
 from strider.scheduler.core.entries import busy_ms, is_told
-from strider.stores.frontier.ports import Known
 from strider.urls import host_of
 
 from .noting import note_settled
@@ -55,7 +55,7 @@ class Settling:
 
     async def _look(
         self, shard: Shard, pages: Sequence[PageSettled]
-    ) -> tuple[Sequence[Known], Mapping[str, CrawlSpecDeclared]]:
+    ) -> tuple[Sequence[EntryLookupResult], Mapping[str, CrawlSpecDeclared]]:
         """Give what is known of the entries and of their crawl specs, at one and the same moment."""
         asked = [question_of(page.job_id, page.url_key, "") for page in pages]
         while True:

@@ -14,27 +14,26 @@ from typing import Final
 from strider.contracts.fast_dataclass import fast_dataclass, replace_fields
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.ids import entry_id
+from strider.frontier.models import (
+    AcceptedEntry,
+    EndedRequest,
+    EntryConclusion,
+    EntryLocation,
+    EntryLookup,
+    EntryLookupResult,
+    EntryScan,
+    Lease,
+    LeaseSwap,
+    LogPassPart,
+    OutcomeStatus,
+    RefusedUrl,
+    ReleaseResult,
+    ShardStats,
+)
+from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.runtime.errors import Unavailable
 from strider.runtime.ports import RawRecord
 from strider.scheduler.core import Fate, Orders, Sources, fate_of, obey
-from strider.stores.frontier.ports import (
-    Accepted,
-    Conclusion,
-    Ending,
-    Figures,
-    Freed,
-    Known,
-    Lease,
-    NotReady,
-    Place,
-    Question,
-    Release,
-    Round,
-    Scan,
-    Seen,
-    Swap,
-    WorkingSet,
-)
 
 from .hindsight import Hindsight
 from .ports import Options, Truth
@@ -113,7 +112,7 @@ class Shard:
         """A wish about runs was heard, or something was queued against one: what waits is to be swept."""
         self.wants_round = asyncio.Event()
         """The same, of what waits in the log alone."""
-        self.counted: Figures | None = None
+        self.counted: ShardStats | None = None
         """How full it was when that was asked last."""
         self._written: set[bytes] | None = None
         self._writing: list[set[bytes]] = []
@@ -126,7 +125,7 @@ class Shard:
         """Epoch of its owner."""
         return self.truth.epoch
 
-    async def look(self, asked: Sequence[Question]) -> Sequence[Known]:
+    async def look(self, asked: Sequence[EntryLookup]) -> Sequence[EntryLookupResult]:
         """Say what is known of entries.
 
         An answer may be overtaken on its way here by the last word of a decision, which is then forgotten:
@@ -137,7 +136,7 @@ class Shard:
         names = {question.entry_id for question in asked}
         while True:
             with self.concluding() as concluded, self.ready():
-                known = await self.working_set.look(self.number, self.epoch, asked)
+                known = await self.working_set.lookup(self.number, self.epoch, asked)
             if concluded.isdisjoint(names):
                 return known
 
@@ -151,11 +150,11 @@ class Shard:
         finally:
             self._concluding = [each for each in self._concluding if each is not concluded]
 
-    async def accept(self, accepted: Sequence[Accepted], seen: Sequence[Seen]) -> None:
+    async def accept(self, accepted: Sequence[AcceptedEntry], seen: Sequence[RefusedUrl]) -> None:
         """Queue entries, remember refusals."""
         if accepted or seen:
             with self.ready():
-                await self.working_set.accept(self.number, self.epoch, accepted, seen=seen)
+                await self.working_set.accept(self.number, self.epoch, accepted, refused=seen)
             self._heed_wishes(each.entry for each in accepted)
             self.wake.set()
 
@@ -164,9 +163,9 @@ class Shard:
         if joined:
             told = [remembered_of(entry) for entry in joined]
             with self.ready():
-                await self.working_set.remember(self.number, self.epoch, told)
+                await self.working_set.record_seen(self.number, self.epoch, told)
 
-    async def release(self, *, limit: int) -> Release:
+    async def release(self, *, limit: int) -> ReleaseResult:
         """Write leases for what is due."""
         with self.ready():
             release = await self.working_set.release(
@@ -177,29 +176,29 @@ class Shard:
             self.met(lease.entry.fetch_sequence)
         return release
 
-    async def swap(self, swaps: Sequence[Swap]) -> Sequence[Lease | None]:
+    async def swap(self, swaps: Sequence[LeaseSwap]) -> Sequence[Lease | None]:
         """Issue leases for other requests in place of these."""
         with self.ready():
             return await self.working_set.swap(self.number, self.epoch, swaps, lease_ms=self.options.lease_ms)
 
-    async def free(self, freed: Sequence[Freed]) -> Sequence[Ending]:
+    async def free(self, freed: Sequence[EndedRequest]) -> Sequence[OutcomeStatus]:
         """End requests: their groups may have the next ones."""
         with self.ready():
-            endings = await self.working_set.free(self.number, self.epoch, freed)
+            endings = await self.working_set.end_requests(self.number, self.epoch, freed)
         self.wake.set()
         return endings
 
-    async def conclude(self, conclusions: Sequence[Conclusion]) -> None:
+    async def conclude(self, conclusions: Sequence[EntryConclusion]) -> None:
         """Give entries their fates."""
         if conclusions:
             with self.ready():
                 await self.working_set.conclude(self.number, self.epoch, conclusions)
             self._heed_wishes(each.entry for each in conclusions)
             # Nothing else makes anything releasable: groups are free from the outcome on.
-            if self.wants_room or any(each.fate.value == Fate.QUEUE.value for each in conclusions):
+            if self.wants_room or any(each.disposition.value == Fate.QUEUE.value for each in conclusions):
                 self.wake.set()
 
-    async def refill(self, entries: Sequence[EntryRecorded], *, part: Round) -> int:
+    async def refill(self, entries: Sequence[EntryRecorded], *, part: LogPassPart) -> int:
         """Queue those of these that are parked and have room; gives how many."""
         with self.ready():
             opened = await self.working_set.refill(self.number, self.epoch, entries, part=part)
@@ -208,19 +207,19 @@ class Shard:
             self.wake.set()
         return opened
 
-    async def figures(self) -> Figures:
+    async def figures(self) -> ShardStats:
         """Say how full the shard is."""
         with self.ready():
-            figures = await self.working_set.figures(self.number, self.epoch)
+            figures = await self.working_set.stats(self.number, self.epoch)
         self.time.set(figures.now_ms)
         self.counted = figures
         return figures
 
-    async def scan(self, *, cursor: int, limit: int, place: Place | None = None) -> Scan:
+    async def scan(self, *, cursor: int, limit: int, place: EntryLocation | None = None) -> EntryScan:
         """Show open entries."""
         with self.ready():
             return await self.working_set.scan(
-                self.number, self.epoch, cursor=cursor, limit=limit, place=place
+                self.number, self.epoch, cursor=cursor, limit=limit, location=place
             )
 
     async def tell_groups(self, names: Iterable[str]) -> None:
@@ -229,7 +228,7 @@ class Shard:
         states = self.groups.news(names, now_ms=now_ms, rebuilt_at_ms=self.rebuilt_at_ms)
         if states:
             with self.ready():
-                await self.working_set.set_groups(self.number, self.epoch, states)
+                await self.working_set.set_host_groups(self.number, self.epoch, states)
             self.groups.told(states)
             self.wake.set()
 
@@ -261,7 +260,7 @@ class Shard:
             await self.truth.write(graves)
         return len(graves)
 
-    def current(self, known: Known, cause: str) -> EntryRecorded | None:
+    def current(self, known: EntryLookupResult, cause: str) -> EntryRecorded | None:
         """Give an entry as it was decided last; None where it is not open, or will not be in a moment."""
         if known.entry is None:
             return None
@@ -285,7 +284,7 @@ class Shard:
         self,
         decided: Sequence[Decided],
         *,
-        more: Sequence[Conclusion] = (),
+        more: Sequence[EntryConclusion] = (),
         hosts: Sequence[HostRecorded] = (),
         groups: Iterable[str] = (),
         at_once: bool = False,
@@ -375,7 +374,7 @@ class Shard:
             raise Unavailable(PART, f"the working set of shard {self.number} is being rebuilt")
         try:
             yield
-        except NotReady as failure:
+        except ShardNotReady as failure:
             self.is_ready = False
             self.wake.set()
             raise Unavailable(PART, str(failure)) from failure

@@ -12,6 +12,7 @@ from typing import Final
 
 from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import CrawlSpecDeclared, HostRecorded
+from strider.frontier.models import HostGroupState
 from strider.scheduler.core import (
     NO_RULES,
     Bar,
@@ -22,7 +23,6 @@ from strider.scheduler.core import (
     new_group,
     with_spec,
 )
-from strider.stores.frontier.ports import GroupState
 
 LOOKED_AT: Final = 8
 """Groups that one new group may cost a look: so its price does not grow with how many there are."""
@@ -70,7 +70,7 @@ class GroupShelf:
             self.put(after)
         return after
 
-    def news(self, names: Iterable[str], *, now_ms: int, rebuilt_at_ms: int = 0) -> list[GroupState]:
+    def news(self, names: Iterable[str], *, now_ms: int, rebuilt_at_ms: int = 0) -> list[HostGroupState]:
         """Give the states of those of these groups that the working set does not know yet."""
         states = []
         for name in dict.fromkeys(names):
@@ -79,7 +79,7 @@ class GroupShelf:
                 states.append(state_of(group, now_ms=now_ms, rebuilt_at_ms=rebuilt_at_ms))
         return states
 
-    def told(self, states: Iterable[GroupState]) -> None:
+    def told(self, states: Iterable[HostGroupState]) -> None:
         """Note what the working set knows now."""
         for state in states:
             if state.group in self._groups:
@@ -164,11 +164,11 @@ class RobotsShelf:
             self._rules[name].robots.clear_cache()
 
 
-def state_of(group: Group, *, now_ms: int, rebuilt_at_ms: int = 0) -> GroupState:
+def state_of(group: Group, *, now_ms: int, rebuilt_at_ms: int = 0) -> HostGroupState:
     """Say of a group what the working set has to know; a rebuild counts as a request that has just begun."""
     delay_ms, places, blocked_until_ms = _told(group, now_ms)
     next_ms = rebuilt_at_ms + delay_ms
-    return GroupState(
+    return HostGroupState(
         group.name,
         delay_ms,
         max_in_flight=places,

@@ -16,8 +16,9 @@ from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import EntryReason
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import ADHOC_JOB_ID, entry_id, key_fingerprint, seen_scope
+from strider.frontier.models import SeenBatch, SeenEntry
+from strider.frontier.rebuild_records import RecordedEntry, RecordedRunCount
 from strider.scheduler.core import Allowance, Amount, Fate, Fetch, fate_of
-from strider.stores.frontier.ports import Recorded, Recounted, Remembered, SeenThen
 from strider.urls import host_of
 
 from .ports import Remnant, Told
@@ -36,10 +37,10 @@ class Part:
 
     sequence: int = 0
     """The highest fetch sequence of these entries."""
-    queued: list[Recorded] = field(default_factory=list)
-    in_ring: list[Recorded] = field(default_factory=list)
-    closed: list[Remembered] = field(default_factory=list)
-    seen: list[SeenThen] = field(default_factory=list)
+    queued: list[RecordedEntry] = field(default_factory=list)
+    in_ring: list[RecordedEntry] = field(default_factory=list)
+    closed: list[SeenEntry] = field(default_factory=list)
+    seen: list[SeenBatch] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class Waiting:
     """Groups that may have been asked when the working set was lost."""
     entries: int = 0
     """How many entries the log knew, open or not."""
-    runs: dict[tuple[str, str, str], Recounted] = field(default_factory=dict)
+    runs: dict[tuple[str, str, str], RecordedRunCount] = field(default_factory=dict)
     """How many of these each run has: by job, execution and crawl spec."""
 
 
@@ -68,14 +69,14 @@ def sort(told: Told, waiting: Waiting) -> Part:
     return part
 
 
-def _sort_open(entries: Sequence[Recorded], part: Part, waiting: Waiting) -> None:
-    moulds = {each.mould for each in entries}
-    queued = {mould for mould in moulds if fate_of(mould.like) is Fate.QUEUE}
+def _sort_open(entries: Sequence[RecordedEntry], part: Part, waiting: Waiting) -> None:
+    moulds = {each.shared for each in entries}
+    queued = {mould for mould in moulds if fate_of(mould.sample) is Fate.QUEUE}
     for each in entries:
-        (part.queued if each.mould in queued else part.in_ring).append(each)
-    for name, mould in {(each.group, each.mould) for each in entries}:
+        (part.queued if each.shared in queued else part.in_ring).append(each)
+    for name, mould in {(each.group, each.shared) for each in entries}:
         group = name.decode("utf-8", "surrogatepass")
-        waiting.specs.add((group, mould.like.crawl_spec_id))
+        waiting.specs.add((group, mould.sample.crawl_spec_id))
         if mould in queued:
             waiting.asked.add(group)
 
@@ -93,18 +94,18 @@ def _sort_closed(remnants: Sequence[Remnant], part: Part) -> None:
         if (scope := scopes.get(id(like))) is None:
             scope = scopes[id(like)] = seen_scope(like.job_id, like.crawl_spec_id)
         seen[scope, -(-each.updated_at_ms // SEEN_TOGETHER_MS)].append(key_fingerprint(each.url_key))
-    part.seen = [SeenThen(scope, at * SEEN_TOGETHER_MS, some) for (scope, at), some in seen.items()]
+    part.seen = [SeenBatch(scope, at * SEEN_TOGETHER_MS, some) for (scope, at), some in seen.items()]
 
 
 def _count(told: Told, waiting: Waiting) -> None:
     """Count by what entries share, which few tell apart: of millions none is looked into."""
-    likes = [each.like for each in told.closed] + [each.mould.like for each in told.open]
+    likes = [each.like for each in told.closed] + [each.shared.sample for each in told.open]
     alike = dict(zip(map(id, likes), likes, strict=True))
     for which, entries in Counter(map(id, likes)).items():
         like = alike[which]
         run = like.job_id, like.execution_id, like.crawl_spec_id
         before = waiting.runs.get(run)
-        waiting.runs[run] = Recounted(like, entries + (before.entries if before else 0))
+        waiting.runs[run] = RecordedRunCount(like, entries + (before.entries if before else 0))
 
 
 def scopes_of(expected: Mapping[str, int]) -> Mapping[str, int]:
@@ -112,9 +113,9 @@ def scopes_of(expected: Mapping[str, int]) -> Mapping[str, int]:
     return {seen_scope(job, ""): count for job, count in expected.items() if job != ADHOC_JOB_ID}
 
 
-def _remembered(remnant: Remnant) -> Remembered:
+def _remembered(remnant: Remnant) -> SeenEntry:
     like, url_key = remnant.like, remnant.url_key.decode()
-    return Remembered(
+    return SeenEntry(
         entry_id(like.job_id, url_key),
         seen_scope(like.job_id, like.crawl_spec_id),
         key_fingerprint(url_key),

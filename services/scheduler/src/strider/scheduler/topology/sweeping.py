@@ -13,9 +13,9 @@ from typing import Final
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import URLS_DECIDED
 from strider.contracts.ids import entry_id
+from strider.frontier.models import EntryConclusion, EntryLocation
 from strider.runtime.effects import Say
 from strider.scheduler.core import Line, Orders, Step, Turn, messages, obey
-from strider.stores.frontier.ports import Conclusion, Place
 
 from .noting import note_lines
 from .ports import Meter, Voice
@@ -47,7 +47,7 @@ class Sweeping:
         if not self._is_under_way:
             return False
         scan = await shard.scan(cursor=self._cursor, limit=LOOKED_AT)
-        waiting = [entry for entry, place in scan.entries if place is Place.QUEUED]
+        waiting = [entry for entry, place in scan.entries if place is EntryLocation.QUEUED]
         await self._obey(waiting)
         self._cursor = scan.cursor
         self._is_under_way = scan.cursor != 0
@@ -58,13 +58,13 @@ class Sweeping:
     async def _open_runs(self) -> list[str]:
         shard = self._shard
         with shard.ready():
-            counts = await shard.working_set.counts(shard.number, shard.epoch)
+            counts = await shard.working_set.run_counts(shard.number, shard.epoch)
         return [execution_id for execution_id, count in counts.items() if count.open]
 
     async def _obey(self, waiting: list[EntryRecorded]) -> None:
         shard = self._shard
         now_ms = shard.time.now_ms()
-        back: list[Conclusion] = []
+        back: list[EntryConclusion] = []
         lines: list[Line] = []
         decided: list[Decided] = []
         for entry in waiting:

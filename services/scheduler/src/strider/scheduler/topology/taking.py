@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from strider.frontier.ports import WorkingSet
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
 from strider.scheduler.core import Orders, Sources
-from strider.stores.frontier.ports import WorkingSet
 
 from .ports import Archive, Options, Truths
 from .rebuilding import Rebuilding, remember_hosts
@@ -43,7 +43,7 @@ class Taking:
         """Become the owner of a shard; it is ready when this returns."""
         truth = await self._truths.take(number)
         try:
-            taken = await self._working_set.take(number, truth.epoch)
+            taken = await self._working_set.take_over(number, truth.epoch)
             time = ShardTime(self._clock, taken.now_ms)
             shard = Shard(
                 number,

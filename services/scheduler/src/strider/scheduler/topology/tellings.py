@@ -4,36 +4,43 @@ from __future__ import annotations
 
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import entry_id, key_fingerprint, seen_scope
+from strider.frontier.models import (
+    AcceptedEntry,
+    EntryConclusion,
+    EntryDisposition,
+    EntryLookup,
+    RefusedUrl,
+    SeenEntry,
+)
 from strider.scheduler.core import Candidate, fate_of
-from strider.stores.frontier.ports import Accepted, Conclusion, Fate, Question, Remembered, Seen
 
 
-def question_of(job_id: str, url_key: str, crawl_spec_id: str) -> Question:
+def question_of(job_id: str, url_key: str, crawl_spec_id: str) -> EntryLookup:
     """Ask after an entry."""
-    return Question(entry_id(job_id, url_key), seen_scope(job_id, crawl_spec_id), key_fingerprint(url_key))
+    return EntryLookup(entry_id(job_id, url_key), seen_scope(job_id, crawl_spec_id), key_fingerprint(url_key))
 
 
-def accepted_of(entry: EntryRecorded) -> Accepted:
+def accepted_of(entry: EntryRecorded) -> AcceptedEntry:
     """Name an entry with its place in the seen-sets."""
-    return Accepted(entry, seen_scope(entry.job_id, entry.crawl_spec_id), key_fingerprint(entry.url_key))
+    return AcceptedEntry(entry, seen_scope(entry.job_id, entry.crawl_spec_id), key_fingerprint(entry.url_key))
 
 
-def remembered_of(entry: EntryRecorded) -> Remembered:
+def remembered_of(entry: EntryRecorded) -> SeenEntry:
     """Name an entry that is not to be opened."""
     name, scope = entry_id(entry.job_id, entry.url_key), seen_scope(entry.job_id, entry.crawl_spec_id)
-    return Remembered(name, scope, key_fingerprint(entry.url_key), entry.updated_at_ms, entry.seed_token)
+    return SeenEntry(name, scope, key_fingerprint(entry.url_key), entry.updated_at_ms, entry.seed_token)
 
 
-def seen_of(candidate: Candidate) -> Seen:
+def seen_of(candidate: Candidate) -> RefusedUrl:
     """Name a candidate's place in the seen-sets."""
-    return Seen(candidate.seen_scope, key_fingerprint(candidate.url_key))
+    return RefusedUrl(candidate.seen_scope, key_fingerprint(candidate.url_key))
 
 
-def conclusion_of(entry: EntryRecorded, lease_id: str = "") -> Conclusion:
+def conclusion_of(entry: EntryRecorded, lease_id: str = "") -> EntryConclusion:
     """Say of an entry what its record says."""
-    return Conclusion(
+    return EntryConclusion(
         entry,
-        Fate(fate_of(entry).value),
+        EntryDisposition(fate_of(entry).value),
         seen_scope(entry.job_id, entry.crawl_spec_id),
         key_fingerprint(entry.url_key),
         lease_id,

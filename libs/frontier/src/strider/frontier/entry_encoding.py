@@ -1,0 +1,292 @@
+"""An entry as few bytes: what a slot in Redis holds, to the bit.
+
+What many entries share (who they belong to, how far they are) is one number, which stands for a
+*shape*; keys are raw; addresses leave out what the URL says already; fields at their defaults take
+nothing. Pure. Knows nothing of numbers' origin, of scripts, or of what a field means.
+
+A slot is 13 bytes of the scripts', then the tail: due time, priority, number of the execution,
+fetch sequence (these the scripts read), and what only this module reads.
+"""
+
+from __future__ import annotations
+
+import json
+from binascii import hexlify, unhexlify
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from operator import attrgetter
+from struct import Struct
+from typing import Any, Final
+from zlib import crc32
+
+from strider.contracts.generated.events import EntryRecorded
+
+from .constants import queue_priority
+
+SHARED_FIELDS: Final = (
+    "job_id", "execution_id", "crawl_spec_id", "state", "reason", "kind", "hop", "depth", "priority",
+    "is_start", "tries", "error_count", "error_class", "losses", "status", "needs_rendering",
+)  # fmt: skip
+"""Fields whose values together are a shape: few combinations, many entries."""
+
+OWN_FIELDS: Final = (
+    "url_key",
+    "url",
+    "referrer",
+    "fetch_sequence",
+    "updated_at_ms",
+    "discovered_at_ms",
+    "due_at_ms",
+)
+"""Fields with a place in each tail."""
+
+RARE_FIELDS: Final = (
+    "redirect_chain", "metadata", "fetched_at_ms", "closed_at_ms", "next_crawl_at_ms", "interval_seconds",
+    "changed_at_ms", "unchanged_count", "raw_hash", "text_hash", "etag", "last_modified", "redirect_target",
+    "seed_token", "body_bytes", "busy_ms",
+)  # fmt: skip
+"""Fields that stand in a tail only where they are not at their defaults, by their number here."""
+
+_TAIL: Final = Struct(">QQI32sHHB")
+"""Due, priority and execution; more of it, and sequence; shape and flags; key; lengths of
+URL and referrer, and how much of it is the URL's beginning. Numbers share words, because a call
+for each costs more than shifting them."""
+
+_TEXT_SHARING: Final = "texts are shared by bytes"
+FIELDS_DIGEST: Final = (
+    f"{crc32(repr((SHARED_FIELDS, OWN_FIELDS, RARE_FIELDS, _TAIL.format, _TEXT_SHARING)).encode()):08x}"
+)
+"""Changes with the fields: what another version packed is not read but rebuilt."""
+
+EntryShape = tuple[Any, ...]
+ShapeFields = Mapping[str, Any]
+"""A shape by the names of its fields."""
+
+shape_of: Callable[[EntryRecorded], EntryShape] = attrgetter(*SHARED_FIELDS)
+
+RareValues = tuple[Any, ...]
+"""Values of the rare fields, in their order."""
+
+OwnValues = tuple[bytes, bytes, bytes, bytes, int, int, int, int]
+"""URL key, URL, group and referrer; fetch sequence; when it was updated and discovered, and is due."""
+
+rare_values: Callable[[EntryRecorded], RareValues] = attrgetter(*RARE_FIELDS)
+
+_HEAD: Final = Struct(">BHIHI")
+"""Phase; ticket, or lease that has it; last outcome: the scripts' part of a slot."""
+SLOT_SIZE: Final = _HEAD.size
+"""Of that part: the tail comes behind it."""
+_RARE: Final = Struct(">BI")
+
+QUEUED: Final = 0
+LEASED: Final = 1
+IN_PIPELINE: Final = 2
+"""Phases."""
+
+_KEY_IS_TEXT: Final = 1
+_GROUP_IS_EXPLICIT: Final = 2
+_IS_HTTPS: Final = 4
+"""The URL is told without its scheme."""
+_TIMES_DIFFER: Final = 8
+"""It was not discovered and updated when it is due, but at times of their own."""
+
+_MAX_48: Final = (1 << 48) - 1
+_HTTPS: Final = b"https://"
+_HTTPS_SIZE: Final = len(_HTTPS)
+_HASH_CHARACTERS: Final = 64
+_TEXT_KEY: Final = len(RARE_FIELDS)
+_TEXT_GROUP: Final = len(RARE_FIELDS) + 1
+_TIMES: Final = len(RARE_FIELDS) + 2
+_MAX_SHARED_PREFIX: Final = 0xFF
+_URL_LIMIT: Final = 0xFFFF
+
+
+def rare_defaults() -> tuple[Any, ...]:
+    """Give the defaults of the rare fields."""
+    known = {each.name: each for each in fields(EntryRecorded)}
+    return tuple(
+        known[name].default if known[name].default is not MISSING else {}  # only the metadata is made anew
+        for name in RARE_FIELDS
+    )
+
+
+RARE_DEFAULTS: Final = rare_defaults()
+"""All of them at their defaults."""
+
+
+def shape_text(shape: EntryShape) -> str:
+    """Give a shape as the text that gets a number."""
+    return json.dumps(shape, ensure_ascii=False, separators=(",", ":"))
+
+
+def parse_shape(text: str) -> ShapeFields:
+    """Read a shape back."""
+    return dict(zip(SHARED_FIELDS, json.loads(text), strict=True))
+
+
+def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
+    """Pack an entry, given the numbers of its shape and of its execution."""
+    own = (
+        encode_text(entry.url_key), encode_text(entry.url), encode_text(entry.group), encode_text(entry.referrer),
+        entry.fetch_sequence, entry.updated_at_ms, entry.discovered_at_ms, entry.due_at_ms,
+    )  # fmt: skip
+    return pack_values(
+        own, rare=rare_values(entry), queue=queue_priority(entry), shape=shape, execution=execution
+    )
+
+
+def pack_values(own: OwnValues, *, rare: RareValues, queue: int, shape: int, execution: int) -> bytes:
+    """Pack what is an entry's own, its texts as bytes."""
+    url_key, url, group, referrer, sequence, updated, found, due = own
+    if (due | sequence | updated | found) >> 48:
+        due, sequence, updated, found = map(_nearest, (due, sequence, updated, found))
+    flags, more = 0, []
+    if (key := _raw(url_key)) is None:
+        flags |= _KEY_IS_TEXT
+        more.append(_pack_rare(_TEXT_KEY, url_key))
+    site = _HTTPS + group
+    if not url.startswith(site + b"/") or b":" in group:  # it is so for nearly all
+        host, site = _host_and_origin(url)
+        if group != host:
+            flags |= _GROUP_IS_EXPLICIT
+            more.append(_pack_rare(_TEXT_GROUP, group))
+    if not found == updated == due:
+        flags |= _TIMES_DIFFER
+        more.append(_pack_rare(_TIMES, updated.to_bytes(6) + found.to_bytes(6)))
+    if rare != RARE_DEFAULTS:
+        more += _pack_rare_values(rare)
+    beginning = referrer.rfind(b"/") + 1
+    if beginning > _MAX_SHARED_PREFIX or not url.startswith(referrer[:beginning]):
+        beginning = len(site) if len(site) <= _MAX_SHARED_PREFIX and referrer.startswith(site) else 0
+    if url.startswith(_HTTPS):
+        flags |= _IS_HTTPS
+        url = url[_HTTPS_SIZE:]
+    url, referrer = url[:_URL_LIMIT], referrer[beginning:][:_URL_LIMIT]
+    head = _TAIL.pack(
+        due << 16 | queue << 8 | execution >> 16, (execution & 0xFFFF) << 48 | sequence,
+        shape << 8 | flags, key or b"", len(url), len(referrer), beginning,
+    )  # fmt: skip
+    return b"".join((head, url, referrer, *more)) if more else head + url + referrer
+
+
+def split_slot(slot: bytes) -> tuple[bytes, int]:
+    """Take a slot apart: its tail, and the lease that has it (0 for none)."""
+    phase, high, low, _, _ = _HEAD.unpack_from(slot)
+    return slot[SLOT_SIZE:], high << 32 | low if phase == LEASED else 0
+
+
+def slot_phase(slot: bytes) -> int:
+    """Say where the entry of a slot is."""
+    return slot[0]
+
+
+def shape_number(tail: bytes) -> int:
+    """Say which shape a tail needs to be read."""
+    return int(_TAIL.unpack_from(tail)[2]) >> 8
+
+
+def unpack_tail(tail: bytes, shared: ShapeFields, *, held_by: int = 0) -> EntryRecorded:
+    """Read an entry back, with the fetch sequence of the lease that has it, if one has."""
+    due, sequence, flags, key, url_size, ref_size, beginning = _TAIL.unpack_from(tail)
+    end = _TAIL.size + url_size
+    url = tail[_TAIL.size : end]
+    if flags & _IS_HTTPS:
+        url = _HTTPS + url
+    referrer = url[:beginning] + tail[end : end + ref_size]
+    rest = _unpack_rare(tail, end + ref_size) if len(tail) > end + ref_size else {}
+    due >>= 16
+    updated, found = rest.pop("times") if flags & _TIMES_DIFFER else (due, due)
+    return EntryRecorded(
+        url_key=rest.pop("url_key") if flags & _KEY_IS_TEXT else key.hex(),
+        url=_text(url),
+        group=rest.pop("group") if flags & _GROUP_IS_EXPLICIT else _text(_host_and_origin(url)[0]),
+        referrer=_text(referrer),
+        fetch_sequence=held_by or sequence & _MAX_48,
+        updated_at_ms=updated,
+        discovered_at_ms=found,
+        due_at_ms=due,
+        **shared,
+        **rest,
+    )
+
+
+def _host_and_origin(url: bytes) -> tuple[bytes, bytes]:
+    """Take host, and everything up to the path, from a URL in WHATWG form; empty where it is none."""
+    scheme, _, after = url.partition(b"://")
+    authority, _, _ = after.partition(b"/")
+    host, _, port = authority.rpartition(b":")
+    name = host if host and port.isdigit() else authority
+    return name, scheme + b"://" + authority
+
+
+def _pack_rare_values(values: RareValues) -> list[bytes]:
+    return [
+        _pack_rare(number, _encode_rare(RARE_FIELDS[number], value))
+        for number, value in enumerate(values)
+        if value != RARE_DEFAULTS[number]
+    ]
+
+
+def _pack_rare(number: int, value: bytes) -> bytes:
+    return _RARE.pack(number, len(value)) + value
+
+
+def _encode_rare(name: str, value: Any) -> bytes:
+    if isinstance(value, int):
+        return b"%d" % value
+    if isinstance(value, str):
+        text = encode_text(value)
+        raw = _raw(text) if name.endswith("_hash") else None
+        return b"t" + text if raw is None else b"h" + raw
+    return json.dumps(value if isinstance(value, Sequence) else dict(value)).encode()
+
+
+def _unpack_rare(tail: bytes, at: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    while at < len(tail):
+        number, size = _RARE.unpack_from(tail, at)
+        value = tail[at + _RARE.size : at + _RARE.size + size]
+        at += _RARE.size + size
+        if number == _TIMES:
+            found["times"] = int.from_bytes(value[:6]), int.from_bytes(value[6:])
+        elif number >= _TEXT_KEY:
+            found["url_key" if number == _TEXT_KEY else "group"] = _text(value)
+        else:
+            found[RARE_FIELDS[number]] = _decode_rare(RARE_DEFAULTS[number], value)
+    return found
+
+
+def _decode_rare(default: Any, value: bytes) -> Any:
+    if isinstance(default, int):
+        return int(value)
+    if isinstance(default, str):
+        return value[1:].hex() if value[:1] == b"h" else _text(value[1:])
+    read = json.loads(value)
+    return tuple(read) if isinstance(default, tuple) else read
+
+
+def _raw(text: bytes) -> bytes | None:
+    """Give 32 bytes for 64 lower-case hex digits; None for everything else."""
+    if len(text) != _HASH_CHARACTERS:
+        return None
+    try:
+        raw = unhexlify(text)
+    except ValueError:
+        return None
+    return raw if hexlify(raw) == text else None
+
+
+def _nearest(value: int) -> int:
+    return min(max(value, 0), _MAX_48)
+
+
+def encode_text(text: str) -> bytes:
+    """Give a text as a slot has it."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # lone surrogates, which a seed may bring
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogatepass")

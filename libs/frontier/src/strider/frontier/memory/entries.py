@@ -1,0 +1,285 @@
+"""One shard in memory: its entries, and how they move between queues, leases and the ring.
+
+Decides the same as the scripts of Redis, in the same order; asks no clock, is told the time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Final
+
+from strider.contracts.fast_dataclass import replace_fields
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.ids import entry_id, key_fingerprint
+from strider.frontier.constants import queue_priority
+from strider.frontier.models import (
+    AcceptedEntry,
+    EntryConclusion,
+    EntryDisposition,
+    EntryLocation,
+    EntryLookup,
+    EntryLookupResult,
+    LookupStatus,
+    RefusedUrl,
+    RunEntryCounts,
+    SeenBatch,
+    SeenEntry,
+)
+from strider.frontier.rebuild_records import RecordedEntry
+
+from .host_groups import HostGroups
+from .models import EntryPhase, EntrySlot, HostGroup
+from .parked import ParkedEntries
+from .seen import SeenSets
+
+_PLACES: Final = {
+    EntryPhase.QUEUED: EntryLocation.QUEUED,
+    EntryPhase.LEASED: EntryLocation.LEASED,
+    EntryPhase.PIPELINE: EntryLocation.PIPELINE,
+}
+
+
+class ShardEntries:
+    """What is open in a shard, where it waits, and what was seen."""
+
+    def __init__(self, groups: HostGroups, seen: SeenSets, parked: ParkedEntries) -> None:
+        self.parked = parked
+        self.groups = groups
+        self.seen = seen
+        self.phases = {EntryPhase.QUEUED: 0, EntryPhase.LEASED: 0, EntryPhase.PIPELINE: 0}
+        self._slots: dict[str, EntrySlot] = {}
+        self._later: list[tuple[int, int, str]] = []
+        """Due time, ticket, entry id."""
+        self._tickets = 0
+        self._open: defaultdict[str, int] = defaultdict(int)
+        self._accepted: defaultdict[str, int] = defaultdict(int)
+
+    def get(self, name: str) -> EntrySlot | None:
+        """Give an open entry."""
+        return self._slots.get(name)
+
+    def lookup(self, wanted: EntryLookup, now_ms: int) -> EntryLookupResult:
+        """Say what is known of an entry."""
+        token = self.seen.token(wanted.entry_id, now_ms)
+        if slot := self._slots.get(wanted.entry_id):
+            return EntryLookupResult(
+                LookupStatus.OPEN, with_latest_sequence(slot), token or slot.entry.seed_token
+            )
+        if wanted.entry_id in self.parked:
+            return EntryLookupResult(LookupStatus.OPEN, None, token)
+        sets = self.seen.sets_of(wanted.seen_scope, now_ms)
+        is_seen = any(wanted.fingerprint in known for known in sets)
+        return EntryLookupResult(LookupStatus.SEEN if is_seen else LookupStatus.UNKNOWN, None, token)
+
+    def accept(self, accepted: Iterable[AcceptedEntry], now_ms: int) -> None:
+        """Queue what is not open."""
+        for each in accepted:
+            entry = each.entry
+            name = entry_id(entry.job_id, entry.url_key)
+            self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
+            self.seen.store_token(name, entry.seed_token, seen_at_ms=now_ms, now_ms=now_ms)
+            if name in self._slots or name in self.parked:
+                continue
+            self._accepted[entry.execution_id] += 1
+            self._queue_or_park(name, entry, now_ms)
+
+    def refill(self, entries: Iterable[EntryRecorded], now_ms: int) -> int:
+        """Queue what is parked and has room; give how many."""
+        opened = 0
+        for entry in entries:
+            name = entry_id(entry.job_id, entry.url_key)
+            if self.parked.unpark_if_room(entry, name, self.groups.get(entry.group), now_ms):
+                self._slot(EntryPhase.QUEUED, name, entry)
+                self.queue(name, now_ms)
+                opened += 1
+        return opened
+
+    def record_refused(self, seen: Iterable[RefusedUrl], now_ms: int) -> None:
+        """Remember what was refused for good."""
+        for each in seen:
+            self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
+
+    def load(self, loaded: Iterable[RecordedEntry], phase: EntryPhase, now_ms: int) -> None:
+        """Put back what the log says is open."""
+        for each in loaded:
+            entry, fingerprint = each.to_event(), key_fingerprint(each.url_key)
+            name = entry_id(entry.job_id, entry.url_key)
+            self.seen.add(each.shared.seen_scope, fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
+            self.seen.store_token(name, entry.seed_token, seen_at_ms=now_ms, now_ms=now_ms)
+            if name in self._slots or name in self.parked:
+                continue
+            if phase is EntryPhase.QUEUED:
+                self._queue_or_park(name, entry, now_ms)
+            else:
+                self._open[entry.execution_id] += 1
+                self._slot(phase, name, entry)
+
+    def record_seen(self, loaded: Iterable[SeenEntry], now_ms: int) -> None:
+        """Put back what is known of entries that are not opened."""
+        for each in loaded:
+            when = each.seen_at_ms
+            self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=when, now_ms=now_ms)
+            self.seen.store_token(each.entry_id, each.seed_token, seen_at_ms=when, now_ms=now_ms)
+
+    def load_seen_batches(self, loaded: Iterable[SeenBatch], now_ms: int) -> None:
+        """Put back what is known of URLs."""
+        for scope, seen_at_ms, fingerprints in loaded:
+            for fingerprint in fingerprints:
+                self.seen.add(scope, fingerprint, seen_at_ms=seen_at_ms, now_ms=now_ms)
+
+    def set_accepted_counts(self, accepted: Mapping[str, int]) -> None:
+        """Put back how many entries were accepted, by execution."""
+        self._accepted.update(accepted)
+
+    def queue(self, name: str, now_ms: int, *, at_head: bool = False) -> None:
+        """Put an entry into its queue, or where it waits for its time; leaves an older place deserted."""
+        slot = self._slots[name]
+        self.move(slot, EntryPhase.QUEUED)
+        slot.held_by = 0
+        self._tickets += 1
+        slot.ticket = self._tickets
+        if slot.entry.due_at_ms > now_ms and not at_head:
+            heappush(self._later, (slot.entry.due_at_ms, slot.ticket, name))
+            return
+        group = self.groups.get(slot.entry.group)
+        queue = group.queues[queue_priority(slot.entry)]
+        (queue.appendleft if at_head else queue.append)((name, slot.ticket))
+        self.groups.reschedule(group, now_ms)
+
+    def promote(self, now_ms: int) -> None:
+        """Put entries whose time has come into their queues."""
+        while (due := self.next_due_ms()) is not None and due <= now_ms:
+            _, ticket, name = heappop(self._later)
+            entry = self._slots[name].entry
+            group = self.groups.get(entry.group)
+            group.queues[queue_priority(entry)].append((name, ticket))
+            self.groups.reschedule(group, now_ms)
+
+    def next_due_ms(self) -> int | None:
+        """Say when the first entry that waits for its time is due."""
+        while self._later:
+            due, ticket, name = self._later[0]
+            if self._is_queued(name, ticket):
+                return due
+            heappop(self._later)
+        return None
+
+    def pop(self, group: HostGroup, priority: int) -> tuple[str, EntrySlot] | None:
+        """Take the first entry out of a queue of a group."""
+        queue = group.queues[priority]
+        while queue:
+            name, ticket = queue.popleft()
+            if self._is_queued(name, ticket):
+                return name, self._slots[name]
+        return None
+
+    def move(self, slot: EntrySlot, phase: EntryPhase) -> None:
+        """Change where an entry is."""
+        self.phases[slot.phase] -= 1
+        self.phases[phase] += 1
+        slot.phase = phase
+
+    def conclude(self, conclusion: EntryConclusion, now_ms: int, *, named: int) -> int:
+        """Give an entry its fate, unless another, later fetch has it; give the sequence of what had it."""
+        entry = conclusion.entry
+        name = entry_id(entry.job_id, entry.url_key)
+        slot = self._slots.get(name)
+        is_closed = conclusion.disposition in (EntryDisposition.CLOSE, EntryDisposition.CLOSE_AND_FORGET)
+        if slot is None:
+            if is_closed and not conclusion.lease_id and self.parked.remove_closed(name):
+                self._record_closed(name, conclusion, now_ms)
+                self._open[entry.execution_id] -= 1
+            return 0
+        held_by = slot.held_by
+        if entry.fetch_sequence < slot.sequence and not (held_by and held_by == named):
+            return 0
+        if is_closed:
+            self._close(name, slot, conclusion, now_ms)
+        else:
+            self._go_on(name, slot, conclusion, now_ms)
+        return held_by
+
+    def scan(self, place: EntryLocation | None = None) -> list[tuple[EntryRecorded, EntryLocation]]:
+        """Show what is open, in one place or anywhere."""
+        found = ((slot, _PLACES[slot.phase]) for slot in self._slots.values())
+        return [(with_latest_sequence(slot), where) for slot, where in found if place in {None, where}]
+
+    def run_counts(self) -> Mapping[str, RunEntryCounts]:
+        """Count entries by execution."""
+        return {
+            execution: RunEntryCounts(self._open[execution], self._accepted[execution])
+            for execution in sorted({*self._open, *self._accepted})
+        }
+
+    def forget_executions(self, executions: Iterable[str]) -> int:
+        """Let go of the counters of executions that have nothing open; give of how many."""
+        known = {*self._open, *self._accepted}
+        over = [run for run in executions if run in known and not self._open.get(run)]
+        for run in over:
+            self._open.pop(run, None)
+            self._accepted.pop(run, None)
+        return len(over)
+
+    def _queue_or_park(self, name: str, entry: EntryRecorded, now_ms: int) -> None:
+        self._open[entry.execution_id] += 1
+        if not self.parked.park_if_needed(entry, name, self.groups.get(entry.group), now_ms):
+            self._slot(EntryPhase.QUEUED, name, entry)
+            self.queue(name, now_ms)
+
+    def _slot(self, phase: EntryPhase, name: str, entry: EntryRecorded) -> None:
+        self._slots[name] = EntrySlot(entry, phase, last_ended=entry.fetch_sequence)
+        self.phases[phase] += 1
+
+    def _close(self, name: str, slot: EntrySlot, conclusion: EntryConclusion, now_ms: int) -> None:
+        self.phases[slot.phase] -= 1
+        self._open[slot.entry.execution_id] -= 1
+        del self._slots[name]
+        self._record_closed(name, conclusion, now_ms)
+
+    def _record_closed(self, name: str, conclusion: EntryConclusion, now_ms: int) -> None:
+        scope, fingerprint = conclusion.seen_scope, conclusion.fingerprint
+        if conclusion.disposition is EntryDisposition.CLOSE_AND_FORGET:
+            self.seen.forget(scope, fingerprint, name)
+        else:
+            self.seen.add(scope, fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
+
+    def _go_on(self, name: str, slot: EntrySlot, conclusion: EntryConclusion, now_ms: int) -> None:
+        before, entry = slot.entry, conclusion.entry
+        slot.entry = entry
+        self._open[before.execution_id] -= 1
+        self._open[entry.execution_id] += 1
+        if conclusion.disposition is EntryDisposition.PIPELINE:
+            self.move(slot, EntryPhase.PIPELINE)
+            slot.held_by = 0
+        elif self.parked.defer_if_far(entry, name, now_ms):
+            self.phases[slot.phase] -= 1
+            del self._slots[name]
+        elif slot.phase is not EntryPhase.QUEUED or _place(before) != _place(entry):
+            self.queue(name, now_ms)
+
+    def _is_queued(self, name: str, ticket: int) -> bool:
+        slot = self._slots.get(name)
+        return slot is not None and slot.phase is EntryPhase.QUEUED and slot.ticket == ticket
+
+
+def with_latest_sequence(slot: EntrySlot) -> EntryRecorded:
+    """Give an entry with its latest fetch sequence, be it under way."""
+    if slot.sequence == slot.entry.fetch_sequence:
+        return slot.entry
+    return with_sequence(slot.entry, slot.sequence)
+
+
+def with_sequence(entry: EntryRecorded, sequence: int) -> EntryRecorded:
+    """Give an entry the number of its latest fetch."""
+    return replace_fields(entry, fetch_sequence=sequence)
+
+
+def known(entries: ShardEntries, questions: Sequence[EntryLookup], now_ms: int) -> list[EntryLookupResult]:
+    """Answer questions in their order."""
+    return [entries.lookup(question, now_ms) for question in questions]
+
+
+def _place(entry: EntryRecorded) -> tuple[int, int]:
+    return queue_priority(entry), entry.due_at_ms

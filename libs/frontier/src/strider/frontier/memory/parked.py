@@ -1,0 +1,107 @@
+"""What is parked in a shard: only in the log, and known to be there.
+
+Two kinds: what waits for room in its group, and what sleeps until it is nearly due. Knows neither
+queues nor executions; an entry that is parked is open all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from strider.contracts.generated.events import EntryRecorded
+from strider.frontier.constants import PRIORITIES, queue_priority
+from strider.frontier.models import LogPassPart, QueueLimits
+
+from .models import HostGroup
+
+_REFILL_THRESHOLD: Final = 1_000
+"""Entries of a group without a limit, below which it is hungry."""
+
+
+class ParkedEntries:
+    """Of one shard."""
+
+    def __init__(self, limits: QueueLimits) -> None:
+        self._room = limits
+        self.overflow: dict[str, str] = {}
+        """Groups, by the ids of their entries that wait for room."""
+        self.deferred: set[str] = set()
+        self.next_deferred_due_ms = 0
+        self._pass_deferred_due_ms = 0
+        self._overflow_by_group: dict[str, int] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.overflow or name in self.deferred
+
+    def park_if_needed(self, entry: EntryRecorded, name: str, group: HostGroup, now_ms: int) -> bool:
+        """Park an entry for which there is no room, or that is due too late; False where it can be queued."""
+        if self.defer_if_far(entry, name, now_ms):
+            return True
+        if not self._is_crowded(entry, group):
+            return False
+        self.overflow[name] = group.name
+        self._overflow_by_group[group.name] = self.overflow_of_group(group.name) + 1
+        return True
+
+    def defer_if_far(self, entry: EntryRecorded, name: str, now_ms: int) -> bool:
+        """Park an entry that is due too late."""
+        if not self._is_far(entry, now_ms):
+            return False
+        self.deferred.add(name)
+        self.next_deferred_due_ms = min(self.next_deferred_due_ms or entry.due_at_ms, entry.due_at_ms)
+        self._pass_deferred_due_ms = min(self._pass_deferred_due_ms or entry.due_at_ms, entry.due_at_ms)
+        return True
+
+    def unpark_if_room(self, entry: EntryRecorded, name: str, group: HostGroup, now_ms: int) -> bool:
+        """Let go of an entry that can be queued now; False where it is not parked, or stays so."""
+        if name in self.deferred:
+            self.deferred.discard(name)
+        elif name in self.overflow and (self._is_far(entry, now_ms) or not self._is_crowded(entry, group)):
+            del self.overflow[name]
+            self._leave(group.name)
+        else:
+            return False
+        return not self.park_if_needed(entry, name, group, now_ms)
+
+    def remove_closed(self, name: str) -> bool:
+        """Let go of an entry that waits for room, because it is closed; False where it does not wait."""
+        group = self.overflow.pop(name, None)
+        if group is not None:
+            self._leave(group)
+        return group is not None
+
+    def refill_in_pass(self, part: LogPassPart, refill: Callable[[], int]) -> int:
+        """Refill as a part of a round through the log, at whose end it is known who wakes first."""
+        if part in (LogPassPart.BEGIN, LogPassPart.WHOLE):
+            self._pass_deferred_due_ms = 0
+        opened = refill()
+        if part in (LogPassPart.END, LogPassPart.WHOLE):
+            self.next_deferred_due_ms = self._pass_deferred_due_ms
+        return opened
+
+    def overflow_of_group(self, group: str) -> int:
+        """Count the entries of a group that wait for room."""
+        return self._overflow_by_group.get(group, 0)
+
+    def count_refillable_groups(self, group_of: Callable[[str], HostGroup]) -> int:
+        """Count the groups that have entries parked, and few queued."""
+        few = self._room.entries_per_group // 4 if self._room.entries_per_group else _REFILL_THRESHOLD
+        return sum(_queued(group_of(name)) <= few for name in self._overflow_by_group)
+
+    def _leave(self, group: str) -> None:
+        self._overflow_by_group[group] -= 1
+        if not self._overflow_by_group[group]:
+            del self._overflow_by_group[group]
+
+    def _is_far(self, entry: EntryRecorded, now_ms: int) -> bool:
+        horizon_ms = self._room.horizon_ms
+        return horizon_ms > 0 and entry.due_at_ms > now_ms + horizon_ms
+
+    def _is_crowded(self, entry: EntryRecorded, group: HostGroup) -> bool:
+        most = self._room.entries_per_group
+        return most > 0 and _queued(group) >= (2 if queue_priority(entry) == PRIORITIES[0] else 1) * most
+
+
+def _queued(group: HostGroup) -> int:
+    return sum(len(queue) for queue in group.queues)

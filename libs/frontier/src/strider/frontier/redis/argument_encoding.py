@@ -1,0 +1,256 @@
+"""What the frontier's scripts are told, in bytes; each function writes what one script's header lists.
+
+Pure. The scripts read these with `struct.unpack`, which costs less than an argument for each field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from struct import Struct
+from typing import Final
+
+from strider.contracts.generated.events import EntryRecorded
+from strider.contracts.ids import entry_id_bytes, entry_id_of_bytes, key_fingerprint
+from strider.frontier.constants import ROBOTS_KIND, parse_lease_id
+from strider.frontier.entry_encoding import QUEUED, RARE_DEFAULTS, pack_values
+from strider.frontier.models import (
+    AcceptedEntry,
+    EndedRequest,
+    EntryConclusion,
+    EntryDisposition,
+    EntryLookup,
+    HostGroupState,
+    LeaseSwap,
+    RefusedUrl,
+    SeenBatch,
+    SeenEntry,
+)
+from strider.frontier.rebuild_records import RecordedEntry, SharedFields
+
+from .id_interning import InternedIds
+
+_FINGERPRINT_BASE: Final = 10**18
+_FINGERPRINT_RANGE: Final = 2**63 - _FINGERPRINT_BASE
+_MAX_48: Final = (1 << 48) - 1
+_LOW_32: Final = 0xFFFFFFFF
+_MAX_16: Final = 0xFFFF
+
+_ACCEPTED: Final = Struct(">BH16s19sH")
+_CLOSED: Final = Struct(">HHI16s19sH")
+_REFUSED: Final = Struct(">H19s")
+_LOOKUP: Final = Struct(">H16s19s")
+_LEASE: Final = Struct(">HIHI")
+_ENDED: Final = Struct(">HI16sH")
+_CONCLUSION: Final = Struct(">H16s19sH")
+_GROUP: Final = Struct(">IHHIHIH")
+_SHORT: Final = Struct(">H")
+_LONG: Final = Struct(">I")
+_NO_TOKEN: Final = Struct(">HI")
+
+_DISPOSITION_CODES: Final = {
+    EntryDisposition.QUEUE: 0,
+    EntryDisposition.PIPELINE: 1,
+    EntryDisposition.CLOSE: 2,
+    EntryDisposition.CLOSE_AND_FORGET: 3,
+}
+_LEASE_ONLY: Final = 4
+
+
+class ScopeNumbers:
+    """Seen scopes of one call, each told once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, scope: str) -> int:
+        """Give a scope its number in this call."""
+        return self._numbers.setdefault(scope, len(self._numbers))
+
+    def names(self) -> list[bytes]:
+        """Give the names, in the order of their numbers."""
+        return [_bytes(scope) for scope in self._numbers]
+
+
+def encode_fingerprint(fingerprint: int) -> bytes:
+    """Write a fingerprint as 19 digits that are a signed 64-bit integer: sets of those stay packed."""
+    return b"%d" % (_FINGERPRINT_BASE + fingerprint % _FINGERPRINT_RANGE)
+
+
+def encode_entry_id(entry: EntryRecorded) -> bytes:
+    """Name an entry in 16 bytes."""
+    return entry_id_bytes(entry.job_id, entry.url_key)
+
+
+def encode_accepted(accepted: Iterable[AcceptedEntry], names: InternedIds, scopes: ScopeNumbers) -> bytes:
+    """Tell entries to `frontier_accept`."""
+    parts: list[bytes] = []
+    pack, number = names.pack, scopes.number
+    for each in accepted:
+        entry = each.entry
+        group, token, tail = _bytes(entry.group), _bytes(entry.seed_token), pack(entry)
+        name, fingerprint = entry_id_bytes(entry.job_id, entry.url_key), encode_fingerprint(each.fingerprint)
+        head = _ACCEPTED.pack(QUEUED, number(each.seen_scope), name, fingerprint, len(group))
+        if token:
+            parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
+        else:
+            parts += (head, group, _NO_TOKEN.pack(0, len(tail)), tail)
+    return b"".join(parts)
+
+
+def encode_recorded(
+    recorded: Iterable[RecordedEntry], names: InternedIds, scopes: ScopeNumbers, *, phase: int
+) -> bytes:
+    """Tell entries that are put back to `frontier_accept`."""
+    parts: list[bytes] = []
+    kept: dict[SharedFields, tuple[int, int, int]] = {}
+    for each in recorded:
+        mould, url_key, _, group, *_, rare = each
+        if (numbers := kept.get(mould)) is None:
+            numbers = kept[mould] = (*names.packing_numbers[mould.shape], scopes.number(mould.seen_scope))
+        shape, execution, scope = numbers
+        tail = pack_values(
+            each.own_values, rare=rare, queue=each.queue_priority, shape=shape, execution=execution
+        )
+        name, fingerprint = (
+            entry_id_of_bytes(mould.job, url_key),
+            encode_fingerprint(key_fingerprint(url_key)),
+        )
+        head = _ACCEPTED.pack(phase, scope, name, fingerprint, len(group))
+        if rare is not RARE_DEFAULTS and (token := _bytes(each.seed_token)):
+            parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
+        else:
+            parts += (head, group, _NO_TOKEN.pack(0, len(tail)), tail)
+    return b"".join(parts)
+
+
+def encode_seen_entries(remembered: Iterable[SeenEntry], scopes: ScopeNumbers) -> bytes:
+    """Tell closed entries to `frontier_remember`."""
+    parts: list[bytes] = []
+    pack, number, unhex = _CLOSED.pack, scopes.number, bytes.fromhex
+    for name, scope, fingerprint, seen_at_ms, seed_token in remembered:
+        at, token = _time(seen_at_ms), _bytes(seed_token)
+        parts.append(
+            pack(
+                number(scope),
+                at >> 32,
+                at & _LOW_32,
+                unhex(name),
+                encode_fingerprint(fingerprint),
+                len(token),
+            )
+            + token
+        )
+    return b"".join(parts)
+
+
+def encode_seen_batches(seen: Iterable[SeenBatch]) -> list[str | bytes | int]:
+    """Tell `frontier_fill` what was seen."""
+    told: list[str | bytes | int] = []
+    for each in seen:
+        told += (
+            each.seen_scope,
+            _time(each.seen_at_ms),
+            b"".join(map(encode_fingerprint, each.fingerprints)),
+        )
+    return told
+
+
+def encode_refused(seen: Iterable[RefusedUrl], scopes: ScopeNumbers) -> bytes:
+    """Tell refused URLs to `frontier_accept`."""
+    return b"".join(
+        _REFUSED.pack(scopes.number(each.seen_scope), encode_fingerprint(each.fingerprint)) for each in seen
+    )
+
+
+def encode_lookups(questions: Sequence[EntryLookup], scopes: ScopeNumbers) -> bytes:
+    """Tell questions to `frontier_look`."""
+    return b"".join(
+        _LOOKUP.pack(
+            scopes.number(each.seen_scope), bytes.fromhex(each.entry_id), encode_fingerprint(each.fingerprint)
+        )
+        for each in questions
+    )
+
+
+def encode_swaps(swaps: Iterable[LeaseSwap], names: InternedIds) -> bytes:
+    """Tell swaps to `frontier_swap`."""
+    parts: list[bytes] = []
+    for each in swaps:
+        tail = names.pack(each.request)
+        parts += (encode_lease_id(each.lease_id), _LONG.pack(len(tail)), tail)
+    return b"".join(parts)
+
+
+def encode_lease_id(name: str) -> bytes:
+    """Tell sequence and epoch of a lease."""
+    epoch, sequence = (_time(number) for number in parse_lease_id(name))
+    return _LEASE.pack(sequence >> 32, sequence & _LOW_32, epoch >> 32, epoch & _LOW_32)
+
+
+def encode_refill(entries: Iterable[EntryRecorded], names: InternedIds) -> bytes:
+    """Tell parked entries to `frontier_refill`."""
+    parts: list[bytes] = []
+    for entry in entries:
+        group, tail = _bytes(entry.group), names.pack(entry)
+        parts += (encode_entry_id(entry), _SHORT.pack(len(group)), group, _LONG.pack(len(tail)), tail)
+    return b"".join(parts)
+
+
+def encode_ended(freed: Iterable[EndedRequest]) -> bytes:
+    """Tell outcomes to `frontier_free`."""
+    parts: list[bytes] = []
+    for each in freed:
+        group, began = _bytes(each.group), _time(each.started_at_ms)
+        parts += (
+            encode_lease_id(each.lease_id),
+            _ENDED.pack(began >> 32, began & _LOW_32, bytes.fromhex(each.entry_id), len(group)),
+            group,
+        )
+    return b"".join(parts)
+
+
+def encode_conclusions(
+    conclusions: Iterable[EntryConclusion], names: InternedIds, scopes: ScopeNumbers
+) -> bytes:
+    """Tell fates to `frontier_conclude`."""
+    parts: list[bytes] = []
+    for each in conclusions:
+        entry = each.entry
+        fate = _LEASE_ONLY if entry.kind == ROBOTS_KIND else _DISPOSITION_CODES[each.disposition]
+        group, tail = _bytes(entry.group), names.pack(entry)
+        parts += (
+            bytes((fate,)),
+            encode_lease_id(each.lease_id),
+            _CONCLUSION.pack(
+                scopes.number(each.seen_scope),
+                encode_entry_id(entry),
+                encode_fingerprint(each.fingerprint),
+                len(group),
+            ),
+            group,
+            _LONG.pack(len(tail)),
+            tail,
+        )
+    return b"".join(parts)
+
+
+def encode_host_groups(groups: Iterable[HostGroupState]) -> bytes:
+    """Tell states to `frontier_groups`."""
+    parts: list[bytes] = []
+    for each in groups:
+        name = _bytes(each.group)
+        blocked, clock = _time(each.blocked_until_ms), _time(each.not_before_ms)
+        head = _GROUP.pack(
+            min(max(each.delay_ms, 0), _LOW_32), min(max(each.max_in_flight, 0), _MAX_16),
+            blocked >> 32, blocked & _LOW_32, clock >> 32, clock & _LOW_32, len(name),
+        )  # fmt: skip
+        parts += (head, name)
+    return b"".join(parts)
+
+
+def _time(value: int) -> int:
+    return min(max(value, 0), _MAX_48)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

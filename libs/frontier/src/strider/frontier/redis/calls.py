@@ -1,0 +1,159 @@
+"""One script call on one shard: what goes with each, what its refusals mean, and calls that got lost.
+
+A call whose answer did not come may have been done. When the same is asked again it bears the same
+nonce, and the script answers what it answered before; so a lost answer gives no lease twice away.
+Each call says how far its owner is and what time it must be, so that a store which came back older
+refuses it, and a clock that has jumped is mended before anything is done by it.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Sequence
+from hashlib import blake2b
+from secrets import token_bytes
+from typing import Any, Final
+
+from strider.frontier.ports import ShardNotReady
+from strider.runtime.errors import Fenced, Unavailable
+from strider.runtime.logs import logger
+from strider.runtime.ports import Clock
+from strider.storage.keys import FRONTIER_HEADER
+from strider.storage.redis import Redis
+
+from .function_library import frontier_function
+from .owner_estimate import OwnerEstimate
+
+Argument = str | bytes | int
+
+_DONE: Final = 0
+_FENCED: Final = 1
+_OFF_CLOCK: Final = 3
+_UNSAFE: Final = 4
+_MAX_UNANSWERED: Final = 256
+
+_RECORDS_CALL_NUMBER: Final = frozenset({"accept", "conclude", "free", "ready", "refill", "release", "swap"})
+"""Scripts that leave the number of the call in the header."""
+_RETURNS_TIME: Final = frozenset({"count", "release", "shift", "swap", "take"})
+"""Scripts whose answers begin with the time."""
+
+_log = logger("frontier")
+
+
+class _OffClock(Exception):
+    """The script would not go by a clock that has jumped."""
+
+
+class ShardCalls:
+    """Runs the frontier's scripts."""
+
+    def __init__(self, redis: Redis, clock: Clock, *, default_delay_ms: int, visited_ttl_ms: int) -> None:
+        self._redis = redis
+        self._clock = clock
+        self._settings = (default_delay_ms, visited_ttl_ms)
+        self._instance_id = token_bytes(8)
+        self._calls = 0
+        self._estimates: dict[int, OwnerEstimate] = {}
+        self._unanswered: dict[tuple[int, str, bytes], bytes] = {}
+
+    async def run(
+        self, name: str, shard: int, epoch: int, *, args: Sequence[Argument] = (), identity: bytes = b""
+    ) -> list[Any]:
+        """Run a script and give what follows its verdict. Raises Fenced, NotReady, Unavailable.
+
+        `same` says which calls ask the same; without it a call is known by its arguments.
+        """
+        nonce = self._pop_unanswered(shard, name, args, identity) or self._new_nonce()
+        try:
+            return await self._run_with_clock_check(name, shard, epoch, nonce=nonce, args=args)
+        except (Unavailable, CancelledError):
+            while len(self._unanswered) >= _MAX_UNANSWERED:
+                del self._unanswered[next(iter(self._unanswered))]
+            self._unanswered[shard, name, identity or _digest(args)] = nonce
+            raise
+
+    def reset(self, shard: int) -> None:
+        """Let go of what is unanswered of a shard: its header begins anew."""
+        for asked in [asked for asked in self._unanswered if asked[0] == shard]:
+            del self._unanswered[asked]
+        if (reckoning := self._estimates.get(shard)) is not None:
+            reckoning.reset()
+
+    def discard(self, shard: int) -> None:
+        """Let go of all that is known of a shard: others will write to it."""
+        self.reset(shard)
+        self._estimates.pop(shard, None)
+
+    async def _run_with_clock_check(
+        self, name: str, shard: int, epoch: int, *, nonce: bytes, args: Sequence[Argument]
+    ) -> list[Any]:
+        try:
+            return await self._run(name, shard, epoch, nonce=nonce, args=args)
+        except _OffClock:
+            _, by_ms = await self._run("shift", shard, epoch, nonce=self._new_nonce(), args=())
+        if by_ms:  # else the call came late, and the clock is right
+            _log.warning("Clock Shifted", shard=shard, by_ms=by_ms)
+        try:
+            return await self._run(name, shard, epoch, nonce=nonce, args=args)
+        except _OffClock:
+            raise Unavailable("redis", "its clock does not stand where it is reckoned to") from None
+
+    async def _run(
+        self, name: str, shard: int, epoch: int, *, nonce: bytes, args: Sequence[Argument]
+    ) -> list[Any]:
+        reckoning = self._estimates.setdefault(shard, OwnerEstimate())
+        call = int.from_bytes(nonce[8:])
+        asked_at = self._clock.monotonic()
+        earliest, latest = reckoning.clock_bounds(asked_at)
+        reply = await self._redis.run(
+            frontier_function(name),
+            keys=[FRONTIER_HEADER(shard)],
+            args=[
+                b"".join(
+                    [
+                        each.to_bytes(6)
+                        for each in (epoch, call, reckoning.last_answered_call, earliest, latest)
+                    ]
+                ),
+                nonce,
+                *self._settings,
+                *args,
+            ],
+        )
+        if not isinstance(reply, list) or not reply:
+            raise Unavailable("redis", f"frontier_{name} answered {reply!r}")
+        verdict, *rest = reply
+        if verdict == _DONE:
+            if name in _RECORDS_CALL_NUMBER:
+                reckoning.record_answer(call)
+            if name in _RETURNS_TIME:
+                reckoning.record_clock(rest[0], sent_at=asked_at, received_at=self._clock.monotonic())
+            return rest
+        if verdict == _FENCED:
+            raise Fenced(shard)
+        if verdict == _OFF_CLOCK:
+            raise _OffClock
+        why = rest[0].decode(errors="replace")
+        if verdict == _UNSAFE:
+            raise Unavailable("redis", why)
+        raise ShardNotReady(shard, why)
+
+    def _pop_unanswered(
+        self, shard: int, name: str, args: Sequence[Argument], identity: bytes
+    ) -> bytes | None:
+        if not self._unanswered:
+            return None
+        return self._unanswered.pop((shard, name, identity or _digest(args)), None)
+
+    def _new_nonce(self) -> bytes:
+        self._calls += 1
+        return self._instance_id + self._calls.to_bytes(8)
+
+
+def _digest(args: Sequence[Argument]) -> bytes:
+    digest = blake2b(digest_size=16)
+    for each in args:
+        value = each if isinstance(each, bytes) else str(each).encode(errors="surrogatepass")
+        digest.update(len(value).to_bytes(8))
+        digest.update(value)
+    return digest.digest()

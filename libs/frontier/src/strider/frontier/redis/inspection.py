@@ -1,0 +1,153 @@
+"""How the shards in Redis stand, for people: runs and groups, without owning anything.
+
+Never writes, and takes no part in fencing: what it shows may be a moment old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from strider.frontier.constants import DEFAULT_DELAY_MS, VISITED_TTL_MS
+from strider.frontier.entry_encoding import SHARED_FIELDS
+from strider.runtime.errors import Unavailable
+from strider.storage.keys import FRONTIER_HEADER
+from strider.storage.redis import Redis
+
+from .function_library import frontier_function
+
+
+@dataclass(frozen=True, slots=True)
+class RunSnapshot:
+    """A run, over all shards that could be asked."""
+
+    execution_id: str
+    job_id: str
+    crawl_spec_ids: tuple[str, ...]
+    open: int
+    accepted: int
+    """Since its shards were rebuilt."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutstandingRequests:
+    """What was asked for and has not ended."""
+
+    issued: int = 0
+    """On the bus."""
+    started: int = 0
+    """At a fetcher."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostGroupSnapshot:
+    """A group as its shard has it."""
+
+    delay_ms: int
+    places: int
+    in_flight: int
+    next_request_ms: int
+    blocked_until_ms: int
+    queued: int
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunsSnapshot:
+    """What was found."""
+
+    runs: Mapping[str, RunSnapshot]
+    unready_shards: tuple[int, ...]
+    """Shards that could not say."""
+
+
+class ShardInspector:
+    """Looks at shards. Raises Unavailable."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def runs(self, shards: Iterable[int]) -> RunsSnapshot:
+        """Show all runs that the shards know."""
+        asked = list(shards)
+        answers = await asyncio.gather(*(self._ask(shard) for shard in asked))
+        runs: dict[str, RunSnapshot] = {}
+        for answer in answers:
+            if answer is not None:
+                _add(runs, counts=answer[1], shapes=answer[2])
+        unready = tuple(shard for shard, answer in zip(asked, answers, strict=True) if answer is None)
+        return RunsSnapshot(dict(sorted(runs.items())), unready)
+
+    async def host_group(self, shard: int, name: str) -> HostGroupSnapshot | None:
+        """Show a group; None where its shard is not ready."""
+        answer = await self._ask(shard, name)
+        if answer is None:
+            return None
+        now_ms, _, _, [(delay, places, flying, clock, blocked, *queued)] = answer
+        return HostGroupSnapshot(delay, places, flying, clock, blocked, sum(queued), now_ms)
+
+    async def outstanding_requests(self, shards: Iterable[int]) -> Mapping[str, OutstandingRequests]:
+        """Count what was asked for and has not ended, by run; shards that cannot say are left out."""
+        found: dict[str, OutstandingRequests] = {}
+        for answer in await asyncio.gather(*(self._ask(shard, script="underway") for shard in shards)):
+            if answer is None:
+                continue
+            numbers, shapes, _ = answer
+            names = {int(number): json.loads(text) for number, text in _pairs(shapes)}
+            for at in range(0, len(numbers), 3):
+                run, issued, started = numbers[at : at + 3]
+                before = found.get(names[run], OutstandingRequests())
+                found[names[run]] = OutstandingRequests(before.issued + issued, before.started + started)
+        return found
+
+    async def locations(self, shard: int, entry_ids: Sequence[str]) -> Sequence[str]:
+        """Say where entries are: waiting, issued, started, in_ring; empty for what is not open here."""
+        answer = await self._ask(shard, *map(bytes.fromhex, entry_ids), script="underway")
+        return [""] * len(entry_ids) if answer is None else [_PLACES[place] for place in answer[2]]
+
+    async def _ask(self, shard: int, *more: str | bytes, script: str = "glance") -> Sequence[Any] | None:
+        fixed: list[str | bytes | int] = ["", "", DEFAULT_DELAY_MS, VISITED_TTL_MS]
+        reply = await self._redis.run(
+            frontier_function(script), keys=[FRONTIER_HEADER(shard)], args=[*fixed, *more]
+        )
+        if not isinstance(reply, list) or not reply:
+            raise Unavailable("redis", f"frontier_{script} answered {reply!r}")
+        return reply[1:] if reply[0] == 0 else None
+
+
+_PLACES: Final = ("", "waiting", "issued", "started", "in_ring")
+
+_JOB: Final = SHARED_FIELDS.index("job_id")
+_EXECUTION: Final = SHARED_FIELDS.index("execution_id")
+_SPEC: Final = SHARED_FIELDS.index("crawl_spec_id")
+
+
+def _add(runs: dict[str, RunSnapshot], *, counts: Sequence[bytes], shapes: Sequence[bytes]) -> None:
+    """Add what one shard says."""
+    texts = {int(number): json.loads(text) for number, text in _pairs(shapes)}
+    found = {field.decode(): int(count) for field, count in _pairs(counts)}
+    owners: dict[str, tuple[str, set[str]]] = {}
+    for shape in texts.values():
+        if isinstance(shape, list):
+            job, specs = owners.setdefault(shape[_EXECUTION], (shape[_JOB], set()))
+            specs.add(shape[_SPEC])
+            if job.startswith("."):  # a request for a robots.txt names whose it is elsewhere
+                owners[shape[_EXECUTION]] = shape[_JOB], specs
+    for number in {int(field[1:]) for field in found}:
+        name = texts[number]
+        job, specs = owners.get(name, ("", set()))
+        before = runs.get(name, RunSnapshot(name, "", (), 0, 0))
+        runs[name] = RunSnapshot(
+            name,
+            before.job_id or job,
+            tuple(sorted({*before.crawl_spec_ids, *specs})),
+            before.open + found.get(f"o{number}", 0),
+            before.accepted + found.get(f"a{number}", 0),
+        )
+
+
+def _pairs(flat: Sequence[bytes]) -> Iterable[tuple[bytes, bytes]]:
+    return zip(flat[::2], flat[1::2], strict=True)

@@ -1,0 +1,1 @@
+"""The frontier's Redis functions, as Lua files."""

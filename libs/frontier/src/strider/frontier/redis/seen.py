@@ -1,0 +1,49 @@
+"""Anyone's question to the seen-sets in Redis: one call for each shard, all shards at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from strider.frontier.constants import VISITED_TTL_MS
+from strider.storage.keys import FRONTIER_HEADER
+from strider.storage.redis import Redis
+
+from .argument_encoding import encode_fingerprint
+from .function_library import frontier_function
+
+
+class RedisSeenLookup:
+    """Never writes; a shard that is not ready knows nothing. Raises Unavailable."""
+
+    def __init__(self, redis: Redis, *, visited_ttl_ms: int = VISITED_TTL_MS) -> None:
+        self._redis = redis
+        self._visited_ttl_ms = visited_ttl_ms
+
+    async def find_seen(
+        self, lookups: Mapping[tuple[int, str], Sequence[int]]
+    ) -> Mapping[tuple[int, str], Sequence[bool]]:
+        """Say which fingerprints are known."""
+        by_shard: defaultdict[int, list[str]] = defaultdict(list)
+        for shard, scope in lookups:
+            by_shard[shard].append(scope)
+        answers = await asyncio.gather(
+            *(
+                self._ask(shard, {scope: lookups[shard, scope] for scope in by_shard[shard]})
+                for shard in by_shard
+            )
+        )
+        return {key: answer for part in answers for key, answer in part.items()}
+
+    async def _ask(
+        self, shard: int, asked: Mapping[str, Sequence[int]]
+    ) -> dict[tuple[int, str], Sequence[bool]]:
+        args: list[str | bytes | int] = ["", "", "", self._visited_ttl_ms]
+        for scope, fingerprints in asked.items():
+            args += (scope, b"".join(map(encode_fingerprint, fingerprints)))
+        letters = await self._redis.run(frontier_function("seen"), keys=[FRONTIER_HEADER(shard)], args=args)
+        return {
+            (shard, scope): [letter == ord("1") for letter in known]
+            for scope, known in zip(asked, letters, strict=True)
+        }

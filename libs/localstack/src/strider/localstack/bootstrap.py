@@ -1,0 +1,41 @@
+"""What must be done once the servers answer and before services start: topics and tables.
+
+Both are safe to do again, so they are done at every start, and tried again when they fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from strider.contracts import TOPICS
+from strider.runtime.errors import RuntimeFailure
+from strider.runtime.topics import apply_topics as apply
+from strider.storage.errors import StoreFailure
+from strider.storage.migrations import upgrade
+
+from .errors import NotReady, Refused
+from .plan.connections import common_settings, kafka_connection
+
+EXAMPLE: Final = "example"
+
+
+async def apply_topics(servers: str, *, examples: bool, environment: Mapping[str, str]) -> None:
+    """Create what is declared and missing; Refused says what must stay as it is."""
+    topics = [topic for topic in TOPICS.values() if examples or topic.profile != EXAMPLE]
+    try:
+        connection = kafka_connection(servers, environment)
+        report = await apply(connection, topics, shards=common_settings(environment).run.shards)
+    except RuntimeFailure as failure:
+        raise NotReady("topics", str(failure)) from failure
+    if report.plan.refused:
+        told = "; ".join(f"{refused.topic} {refused.why}" for refused in report.plan.refused)
+        raise Refused("topics", told)
+
+
+async def apply_migrations(dsn: str) -> None:
+    """Bring the tables to the newest version; NotReady says what was refused."""
+    try:
+        await upgrade(dsn)
+    except (RuntimeFailure, StoreFailure) as failure:
+        raise NotReady("migrations", str(failure)) from failure

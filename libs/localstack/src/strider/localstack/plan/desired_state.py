@@ -1,0 +1,90 @@
+"""What is to run: written by `strider up`, followed by the supervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from strider.localstack.stack_state import read_json, write_json
+
+PARTS: Final = ("kafka", "postgres", "redis")
+MOST_OF_ONE: Final = 64
+
+
+class WrongWish(ValueError):  # as in strider.runtime
+    """Words of the command line that name nothing here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which parts and services, and how many of each."""
+
+    number: int = 0
+    """Rises with every change, so that the supervisor's answer can be told from an older one."""
+    only: tuple[str, ...] | None = None
+    """Names of parts and services; None means all there are."""
+    examples: bool = False
+    scale: Mapping[str, int] = field(default_factory=dict)
+
+    def wants_part(self, name: str) -> bool:
+        """Whether this part belongs to the stack."""
+        return self.only is None or name in self.only
+
+    def copies(self, service: str, *, example: bool) -> int:
+        """How many of that service are to run."""
+        if service in self.scale:
+            return self.scale[service]
+        if self.only is not None:
+            return int(service in self.only)
+        return int(not example or self.examples)
+
+
+def merge(old: Wish, *, only: tuple[str, ...] | None, examples: bool, scale: Mapping[str, int]) -> Wish:
+    """Say the wish after one more command: `up` adds to what runs, and only a scale takes away."""
+    wider = None if only is None or old.only is None else tuple(sorted({*old.only, *only}))
+    merged = replace(old, only=wider, examples=old.examples or examples, scale={**old.scale, **scale})
+    return merged if merged == old else replace(merged, number=old.number + 1)
+
+
+def parse_only(text: str, known: Collection[str]) -> tuple[str, ...]:
+    """`kafka,postgres` as names, each of which must exist."""
+    names = tuple(sorted({name.strip() for name in text.split(",") if name.strip()}))
+    _require_known(names, known)
+    return names
+
+
+def parse_scale(words: Sequence[str], services: Collection[str]) -> dict[str, int]:
+    """`fetcher=2` as a number of copies for each named service."""
+    scale = {}
+    for word in words:
+        name, _, count = word.partition("=")
+        _require_known((name,), services)
+        if not count.isdecimal() or int(count) > MOST_OF_ONE:
+            raise WrongWish(f"--scale {word}: say NAME=N with N from 0 to {MOST_OF_ONE}")
+        scale[name] = int(count)
+    return scale
+
+
+def _require_known(names: Sequence[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise WrongWish(f"there is no {name} here; there are: {', '.join(sorted(known)) or 'none'}")
+
+
+def write_wish(path: Path, wish: Wish) -> None:
+    """Leave it for the supervisor."""
+    write_json(path, asdict(wish))
+
+
+def read_wish(path: Path) -> Wish | None:
+    """Read the wish as it was written last; None where there is none that makes sense."""
+    fields = read_json(path)
+    if fields is None:
+        return None
+    try:
+        only = fields.pop("only")
+        return Wish(**fields, only=None if only is None else tuple(only))
+    except (TypeError, KeyError):
+        return None

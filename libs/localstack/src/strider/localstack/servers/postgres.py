@@ -1,0 +1,161 @@
+"""A PostgreSQL server on a data directory of its own.
+
+A cluster is made beside its place and moved there when it is whole, so that an interrupted start
+leaves nothing half. Root gives everything here to an unprivileged account (see `accounts`).
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from strider.localstack.errors import SetupFailure
+from strider.localstack.process.child import SAME_START_SECONDS, Child, Launch
+from strider.localstack.process.identity import identify, started_seconds
+from strider.localstack.process.os_user import Account, give
+from strider.localstack.servers.ports import LOOPBACK
+from strider.localstack.servers.probes import ask_postgres
+
+MAJOR: Final = "18"
+USER: Final = "strider"
+DATABASE: Final = "strider"
+MAKING_SECONDS: Final = 60
+STOP_SECONDS: Final = 20.0
+TEST_SETTINGS: Final = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresPart:
+    """The database server."""
+
+    directory: Path
+    port: int
+    programs: Path
+    account: Account | None = None
+    password: str = ""
+    """Empty: whoever reaches the loopback address is trusted (tests only)."""
+    durable: bool = True
+    name: str = "postgres"
+
+    @property
+    def address(self) -> str:
+        """Its DSN."""
+        word = f":{self.password}" if self.password else ""
+        return f"postgresql://{USER}{word}@{LOOPBACK}:{self.port}/{DATABASE}"
+
+    @property
+    def cluster(self) -> Path:
+        """PostgreSQL's data directory."""
+        return self.directory / "cluster"
+
+    def prepare(self) -> None:
+        """Make the cluster once; later, clear what a killed server left in the way."""
+        if self.account:
+            give(self.directory, self.account)
+        else:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        if self.cluster.exists():
+            self._check_version()
+            self._clear_stale_lock()
+        else:
+            self._make()
+
+    def launch(self, *, log: Path, number: Path) -> Launch:
+        """No Unix socket: its path is limited to 107 bytes, and the loopback address is enough."""
+        settings = [
+            f"listen_addresses={LOOPBACK}",
+            f"port={self.port}",
+            "unix_socket_directories=",
+            "max_connections=200",
+            "timezone=UTC",
+            "log_timezone=UTC",
+            *(() if self.durable else TEST_SETTINGS),
+        ]
+        options = [word for setting in settings for word in ("-c", setting)]
+        return Launch(
+            name=self.name,
+            command=(str(self.programs / "bin/postgres"), "-D", str(self.cluster), *options),
+            directory=self.cluster,
+            log=log,
+            number=number,
+            environment=self._environment(),
+            account=self.account,
+            # Its "fast" way: sessions are ended, what is committed is written down.
+            stop_signal=signal.SIGINT,
+            grace_seconds=STOP_SECONDS,
+        )
+
+    async def probe(self) -> None:
+        """SELECT 1 in the database of the house."""
+        await ask_postgres(self.address)
+
+    def _make(self) -> None:
+        unfinished = self.directory / "cluster.new"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        secret = self.directory / "password"
+        access = ["-A", "trust"]
+        if self.password:
+            secret.touch(0o600)
+            secret.write_text(self.password)
+            if self.account:
+                # Root may write it, but the account must read it.
+                shutil.chown(secret, self.account.uid, self.account.gid)
+            access = ["-A", "scram-sha-256", f"--pwfile={secret}"]
+        # The built-in locale is the same on every system, where the system's own C.UTF-8 is not.
+        words = ["-E", "UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        sync = [] if self.durable else ["--no-sync"]
+        try:
+            self._run("initdb", "-D", str(unfinished), "-U", USER, *access, *words, *sync)
+            statement = f"CREATE DATABASE {DATABASE};\n"
+            self._run("postgres", "--single", "-D", str(unfinished), "postgres", said=statement)
+        finally:
+            secret.unlink(missing_ok=True)
+        unfinished.rename(self.cluster)
+
+    def _run(self, program: str, *words: str, said: str = "") -> None:
+        account = self.account.options() if self.account else {}
+        done = subprocess.run(  # noqa: S603  # a program of the PostgreSQL wheel and words of ours
+            (str(self.programs / "bin" / program), *words),
+            cwd=self.directory,
+            env=self._environment(),
+            input=said,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=MAKING_SECONDS,
+            **account,
+        )
+        if done.returncode:
+            last = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+            raise SetupFailure(
+                f"PostgreSQL cannot make its data directory {self.directory} (it said: {last})",
+                remedy="see that the directory is yours and that there is room on its disk",
+            )
+
+    def _environment(self) -> dict[str, str]:
+        return {"LC_ALL": "C", "HOME": str(self.directory), "PATH": "/usr/bin:/bin"}
+
+    def _check_version(self) -> None:
+        found = (self.cluster / "PG_VERSION").read_text().strip()
+        if found != MAJOR:
+            raise SetupFailure(
+                f"{self.cluster} was written by PostgreSQL {found} and this is {MAJOR}",
+                remedy="dump it with the old one, or start anew by: strider down --wipe",
+            )
+
+    def _clear_stale_lock(self) -> None:
+        """PostgreSQL believes any process with the old number to be its predecessor; we look closer."""
+        lock = self.cluster / "postmaster.pid"
+        with suppress(FileNotFoundError, ValueError, IndexError):
+            lines = lock.read_text().splitlines()
+            pid, began = int(lines[0]), float(lines[2])
+            identity, started = identify(pid), started_seconds(pid)
+            if identity is None or (started and abs(started - began) > SAME_START_SECONDS):
+                lock.unlink()
+            elif started:
+                Child(identity).stop(signal.SIGINT, grace_seconds=STOP_SECONDS)

@@ -1,0 +1,174 @@
+"""Does a part answer? One question for each: metadata, SELECT 1, PING.
+
+Readiness is always such an answer and never a pause that was long enough. The probes take
+addresses as they stand in the environment, so they serve servers of other people as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from strider.localstack.errors import NotReady
+from strider.runtime.errors import RuntimeFailure
+from strider.storage.errors import StoreFailure
+
+if TYPE_CHECKING:
+    # The adapters take a quarter of a second to import, which `strider status` need not wait for.
+    from strider.runtime.kafka import KafkaConnection
+
+ANSWER_SECONDS: Final = 3.0
+PAUSE_SECONDS: Final = 0.05
+METADATA: Final = 3
+METADATA_VERSION: Final = 1
+"""Kafka's number of the question, and a version of it that every broker since 0.10 knows."""
+ANSWER_BYTES: Final = 1_000_000
+
+Probe = Callable[[], Awaitable[None]]
+"""Asks once; raises NotReady when the answer is not the right one."""
+
+
+async def ask_kafka(servers: str) -> None:
+    """Ask a broker for its metadata and expect at least one living broker in it.
+
+    The question is put by hand: a client library that is told of a broker which is only just coming
+    up logs errors, retries and waits, and does not say whether the broker is fenced still.
+    """
+    reason = "no address"
+    for address in servers.split(","):
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                brokers = await _count_brokers(*_split(address, 9092))
+        except (OSError, TimeoutError, EOFError, ValueError, struct.error) as failure:
+            reason = _words(failure)
+            continue
+        if brokers:
+            return
+        reason = "the broker is fenced"
+    raise NotReady("kafka", reason)
+
+
+async def ask_kafka_as(connection: KafkaConnection) -> None:
+    """Ask a broker that wants TLS or a login, the way the services will."""
+    from strider.runtime.kafka import KafkaBus  # noqa: PLC0415  # see above
+
+    bus = KafkaBus(replace(connection, request_timeout_seconds=ANSWER_SECONDS * 2))
+    try:
+        await bus.ping()
+    except RuntimeFailure as failure:
+        raise NotReady("kafka", _detail(failure)) from None
+    finally:
+        await bus.close()
+
+
+async def ask_postgres(dsn: str) -> None:
+    """SELECT 1."""
+    from strider.storage.postgres import Postgres, PostgresOptions  # noqa: PLC0415  # see above
+
+    database = Postgres(PostgresOptions(dsn, connect_timeout_seconds=ANSWER_SECONDS, max_connections=1))
+    try:
+        await database.ping()
+    except (RuntimeFailure, StoreFailure, ValueError) as failure:
+        raise NotReady("postgres", _detail(failure)) from None
+    finally:
+        await database.close()
+
+
+async def ask_redis(url: str, *, ca_file: str = "") -> None:
+    """PING."""
+    from strider.storage.redis import RedisOptions, connect  # noqa: PLC0415  # see above
+
+    try:
+        store = connect(RedisOptions(url, timeout_seconds=ANSWER_SECONDS, max_connections=1, ca_file=ca_file))
+    except RuntimeFailure as failure:
+        raise NotReady("redis", _detail(failure)) from None
+    try:
+        await store.ping()
+    except (RuntimeFailure, StoreFailure) as failure:
+        raise NotReady("redis", _detail(failure)) from None
+    finally:
+        await store.close()
+
+
+async def ask_port(part: str, addresses: str, *, default_port: int) -> None:
+    """Expect at least one of several `host:port` addresses (or URLs) to accept a connection."""
+    reasons = []
+    for address in addresses.split(","):
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                _, writer = await asyncio.open_connection(*_split(address, default_port))
+        except (OSError, TimeoutError, ValueError) as failure:
+            reasons.append(_words(failure))
+            continue
+        writer.close()
+        return
+    raise NotReady(part, "; ".join(reasons))
+
+
+async def wait_until(probe: Probe, *, seconds: float, gone: Callable[[], str | None] = lambda: None) -> None:
+    """Ask until the answer is right; NotReady with the last reason at the deadline, or when it is `gone`."""
+    until = monotonic() + seconds
+    while True:
+        if reason := gone():
+            raise NotReady("the process", reason)
+        try:
+            return await probe()
+        except NotReady:
+            if monotonic() >= until:
+                raise
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+def run_now(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end from plain code, also where an event loop runs already."""
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            asyncio.run(work)
+        except BaseException as failure:  # noqa: BLE001  # carried over to the caller's thread
+            failures.append(failure)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
+async def _count_brokers(host: str, port: int) -> int:
+    reader, writer = await asyncio.open_connection(host, port)
+    try:
+        body = (
+            struct.pack(">hhi", METADATA, METADATA_VERSION, 1) + struct.pack(">h", -1) + struct.pack(">i", 0)
+        )
+        writer.write(struct.pack(">i", len(body)) + body)
+        (length,) = struct.unpack(">i", await reader.readexactly(4))
+        answer = await reader.readexactly(min(max(length, 0), ANSWER_BYTES))
+        _, brokers = struct.unpack_from(">ii", answer)
+        return int(brokers)
+    finally:
+        writer.close()
+
+
+def _split(address: str, default_port: int) -> tuple[str, int]:
+    split = urlsplit(address.strip() if "://" in address else f"//{address.strip()}")
+    return split.hostname or "", split.port or default_port
+
+
+def _detail(failure: Exception) -> str:
+    return str(getattr(failure, "detail", failure))
+
+
+def _words(failure: BaseException) -> str:
+    if isinstance(failure, TimeoutError) and not str(failure):
+        return f"no answer within {ANSWER_SECONDS:.0f} s"
+    if isinstance(failure, ConnectionRefusedError):
+        return "the connection was refused"
+    return str(failure) or type(failure).__name__

@@ -1,0 +1,16 @@
+"""products: what pages offer, one row for each product of a job."""
+
+from strider.storage.migrations.sql_files import run_sql_file
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    """Make the table and the view of its pictures."""
+    run_sql_file(__file__, "up")
+
+
+def downgrade() -> None:
+    """Take them away."""
+    run_sql_file(__file__, "down")

@@ -1,0 +1,172 @@
+"""Bodies and long texts: content-addressed objects under the day they were put.
+
+    <day>/<first two of the hash>/<sha-256>        2026-11-18/3f/3f79bb…
+
+The reference is that path and the store's address is a setting, so that a store can move. Putting
+is idempotent (same content, same day, same name), which is why a repeated put, or one whose answer
+was lost, does no harm. The day prefix is what retention deletes by; whoever re-uses a reference
+past half of its life puts the content again.
+
+The library is called in threads of ours. Its own asynchronous calls set their result from a thread
+that the interpreter does not know, and abort the process when that meets its end (seen in a third
+of the runs that ended right after a failed call).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore import exceptions
+from obstore.store import LocalStore, MemoryStore, from_url
+
+from strider.runtime.errors import StartRefused, Unavailable
+from strider.runtime.ports import Clock
+
+from .errors import ObjectCorrupt, ObjectMissing, ObjectTooLarge, StoreRejected
+
+DEPENDENCY: Final = "objects"
+
+DEFAULT_MAX_BYTES: Final = 64 * 1024 * 1024
+"""Largest object that `get` takes into memory: a sitemap of 50 MB and some."""
+
+THREADS: Final = 16
+"""Calls at once. They wait for the store, not for the interpreter."""
+
+T = TypeVar("T")
+
+_REFERENCE: Final = re.compile(r"\d{4}-\d{2}-\d{2}/([0-9a-f]{2})/(\1[0-9a-f]{62})")
+
+_RETRY: Final[Any] = {
+    "max_retries": 2,
+    "retry_timeout": timedelta(seconds=10),
+    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
+}
+"""The library's own would go on for three minutes; ours takes over after seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOptions:
+    """Where objects are kept."""
+
+    url: str = field(repr=False)
+    """file:///folder, s3://bucket/prefix, gs://bucket/prefix or memory:///; further S3 and GCS settings
+    (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS …) come from the environment."""
+    timeout_seconds: float = 10.0
+    """Longest single request."""
+    allow_http: bool = False
+    """Unencrypted S3, for a store on this machine."""
+
+
+class ObjectStore:
+    """Puts and gets; errors leave as Unavailable or as one of the object failures."""
+
+    def __init__(self, store: Any, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="objects")
+
+    async def put(self, content: bytes) -> str:
+        """Store content, durably, and give the reference that finds it again."""
+        digest = sha256(content).hexdigest()
+        reference = f"{self._clock.now():%Y-%m-%d}/{digest[:2]}/{digest}"
+        try:
+            # Overwriting is right: the content is the same, and half an object of a crash is healed.
+            await self._call(obstore.put, self._store, reference, content, use_multipart=False)
+        except (exceptions.BaseError, OSError) as failure:
+            raise _judged(failure) from failure
+        return reference
+
+    async def get(self, reference: str, *, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
+        """Give the content of a reference, checked against its name."""
+        match = _REFERENCE.fullmatch(reference)
+        if match is None:
+            raise ObjectMissing(f"no reference of an object: {reference[:120]!r}")
+        try:
+            content = await self._call(_read, self._store, reference, max_bytes=max_bytes)
+        except (exceptions.NotFoundError, FileNotFoundError) as failure:
+            raise ObjectMissing(f"no object {reference}") from failure
+        except (exceptions.BaseError, OSError) as failure:
+            raise _judged(failure) from failure
+        if sha256(content).hexdigest() != match[2]:
+            raise ObjectCorrupt(f"{reference} has other content than its name says ({len(content)} bytes)")
+        return content
+
+    async def ping(self) -> None:
+        """Raise Unavailable when the store cannot be asked."""
+        try:
+            await self._call(obstore.head, self._store, "0000-00-00/00/ping")
+        except (exceptions.NotFoundError, FileNotFoundError):
+            return
+        except (exceptions.BaseError, OSError) as failure:
+            raise _judged(failure) from failure
+
+    async def close(self) -> None:
+        """Begin nothing more; calls under way end by their own timeouts."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _call(self, function: Callable[..., T], *args: Any, **more: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, partial(function, *args, **more)
+        )
+
+
+def open_object_store(options: ObjectOptions, *, clock: Clock) -> ObjectStore:
+    """Open the store that an address names; raises StartRefused for an address that is none."""
+    address = urlsplit(options.url)
+    if address.scheme == "file":
+        return ObjectStore(_folder(address.netloc, unquote(address.path)), clock=clock)
+    if address.scheme == "memory":
+        return ObjectStore(MemoryStore(), clock=clock)
+    if address.scheme not in {"s3", "gs"} or not address.netloc:
+        raise StartRefused(
+            "OBJECT_STORE_URL must be file:///folder, s3://bucket/prefix or gs://bucket/prefix"
+        )
+    client: Any = {
+        "timeout": timedelta(seconds=options.timeout_seconds),
+        "connect_timeout": timedelta(seconds=min(3.0, options.timeout_seconds)),
+        "allow_http": options.allow_http,
+    }
+    try:
+        store = from_url(options.url, client_options=client, retry_config=_RETRY)
+    except (exceptions.BaseError, ValueError) as failure:
+        raise StartRefused(f"OBJECT_STORE_URL cannot be used: {failure}") from failure
+    return ObjectStore(store, clock=clock)
+
+
+def _folder(host: str, path: str) -> LocalStore:
+    if host not in {"", "localhost"} or not path.startswith("/"):
+        raise StartRefused("OBJECT_STORE_URL: a folder is file:///and/its/path")
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+        return LocalStore(path)
+    except (exceptions.BaseError, OSError) as failure:
+        raise StartRefused(f"OBJECT_STORE_URL: {path} cannot be used: {failure}") from failure
+
+
+def _read(store: Any, reference: str, *, max_bytes: int) -> bytes:
+    result = obstore.get(store, reference)
+    if result.meta["size"] > max_bytes:
+        raise ObjectTooLarge(f"{reference} has {result.meta['size']} bytes, the limit is {max_bytes}")
+    return bytes(result.bytes())
+
+
+def _judged(failure: Exception) -> Exception:
+    # Denied access and odd answers wait for a person, not for another message: they are unavailability too.
+    if isinstance(failure, exceptions.InvalidPathError | exceptions.NotSupportedError):
+        return StoreRejected(DEPENDENCY, type(failure).__name__, _first_line(failure))
+    return Unavailable(DEPENDENCY, _first_line(failure))
+
+
+def _first_line(failure: Exception) -> str:
+    return str(failure).partition("\n")[0][:300] or type(failure).__name__

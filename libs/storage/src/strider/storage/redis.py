@@ -1,0 +1,226 @@
+"""The way to Redis (or Valkey): bounded waits, errors in our words, scripts by name.
+
+Scripts share one connection (`redis_line`), all else goes by a pool. The library's own retries are
+off: it would spend ten times the timeout on a server that does not answer. Trying again is
+`strider.runtime.retry`'s, up the ladder for Redis operations. A command of the pool that is cancelled
+while its answer is on the way closes its connection, so that the answer can never be taken for another
+command's; a canary test holds the library to that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from strider.runtime.errors import StartRefused, Unavailable
+from strider.runtime.imports import left_out
+from strider.runtime.settings import RedisSettings
+
+from .errors import ESCAPE_HINT, StoreRejected
+from .lua_files import LuaScript
+
+# It would load the metrics of OpenTelemetry, a fourteenth of a service's start; ours are counted elsewhere.
+with left_out("opentelemetry"):
+    from redis import exceptions
+    from redis.asyncio import BlockingConnectionPool
+    from redis.asyncio import Redis as Client
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+
+    from .redis_pipeline import RedisPipeline
+
+DEPENDENCY: Final = "redis"
+NO_EVICTION: Final = "noeviction"
+"""The only policy of a full server that keeps what is there."""
+
+_SERVER_STATE_CODES: Final = (
+    "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOPERM", "NOREPLICAS", "OOM",
+    "READONLY", "TRYAGAIN", "UNKILLABLE", "WRONGPASS",
+)  # fmt: skip
+"""First words of answers that speak of the server, not of the command: time may heal them, or a person."""
+
+
+_FUNCTION_NOT_FOUND: Final = "Function not found"
+
+
+@dataclass(frozen=True, slots=True)
+class RedisOptions:
+    """How to reach a server."""
+
+    url: str = field(repr=False)
+    """redis://, rediss:// (encrypted) or unix://, with user, password and database as usual."""
+    timeout_seconds: float = 1.0
+    """Longest wait for a connection, and for an answer."""
+    max_connections: int = 32
+    """A command waits for a free one, as long as for an answer."""
+    health_check_seconds: int = 30
+    """A connection idle for longer is asked before it is used."""
+    ca_file: str = ""
+    """Authorities to trust (PEM) with rediss://; the system's where empty."""
+
+
+ScriptCall = tuple[Sequence[str], Sequence[str | bytes | int]]
+"""Keys and arguments of a script."""
+
+
+class Redis:
+    """A pool of connections. Every error of the library leaves as Unavailable or Rejected."""
+
+    def __init__(self, client: Client, pipeline: RedisPipeline | None = None) -> None:
+        self._client = client
+        self._line = pipeline
+        """For scripts; without it they go by the client, which knows the nodes of a cluster."""
+
+    async def run(
+        self, script: LuaScript, *, keys: Sequence[str], args: Sequence[str | bytes | int] = ()
+    ) -> Any:
+        """Run a script; a server that does not know it (any more) is told."""
+        word, name = _named(script)
+        async with translate_errors():
+            try:
+                return await self._ask(word, name, len(keys), *keys, *args)
+            except exceptions.ResponseError as failure:
+                if not _is_unknown_script(failure):
+                    raise
+            if not script.is_function:
+                return await self._ask("EVAL", script.text, len(keys), *keys, *args)
+            await self._client.function_load(script.text, replace=True)
+            return await self._ask(word, name, len(keys), *keys, *args)
+
+    async def _ask(self, *words: str | bytes | int) -> Any:
+        if self._line is None:
+            return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]  # the library's
+        return await self._line.execute(words)
+
+    async def command(self, *words: str | bytes | float) -> Any:
+        """Send one command as it would be typed."""
+        async with translate_errors():
+            return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]  # the library's
+
+    async def run_all(self, script: LuaScript, calls: Sequence[ScriptCall]) -> list[Any]:
+        """Run a script several times: one connection, one write, one wait for all of them.
+
+        A call that is answered by an error is made once more, by itself: that must change nothing.
+        """
+        if self._line is None:  # of a cluster each node has its own calls
+            return await asyncio.gather(*(self.run(script, keys=keys, args=args) for keys, args in calls))
+        word, name = _named(script)
+        async with translate_errors():
+            answers = await self._line.execute_all(
+                (word, name, len(keys), *keys, *args) for keys, args in calls
+            )
+        return [
+            await self.run(script, keys=keys, args=args)
+            if isinstance(answer, exceptions.ResponseError)
+            else answer
+            for answer, (keys, args) in zip(answers, calls, strict=True)
+        ]
+
+    async def require_noeviction(self) -> None:
+        """Raise StartRefused where the server is set to throw keys away when its memory is full."""
+        told = await self.command("INFO", "memory")
+        policy = str(told.get("maxmemory_policy", NO_EVICTION))
+        if policy != NO_EVICTION:
+            raise StartRefused(
+                f"the server at REDIS_URL has the maxmemory-policy {policy}, so it throws away what it was "
+                f"given when its memory is full; set: CONFIG SET maxmemory-policy {NO_EVICTION}"
+            )
+
+    async def ping(self) -> None:
+        """Raise Unavailable when the server does not answer."""
+        await self.command("PING")
+
+    async def close(self) -> None:
+        """Close all connections; commands under way fail."""
+        if self._line is not None:
+            await self._line.close()
+        await self._client.aclose()
+
+
+def redis_options(settings: RedisSettings, *, url: str = "", **more: Any) -> RedisOptions:
+    """Give the way to the server that settings name, or to another one by the same means."""
+    return RedisOptions(url or settings.url.get_secret_value(), ca_file=settings.ca_file, **more)
+
+
+def connect(options: RedisOptions) -> Redis:
+    """Make a pool; the first command opens the first connection. Raises StartRefused for no address."""
+    url = options.url
+    if urlsplit(url).scheme not in {"redis", "rediss", "unix"}:
+        raise StartRefused("REDIS_URL must begin with redis://, rediss:// or unix://")
+    more: dict[str, Any] = {}
+    if url.startswith("rediss://"):
+        more = {"ssl_cert_reqs": "required", "ssl_check_hostname": True}
+        if options.ca_file:
+            more["ssl_ca_certs"] = options.ca_file
+    try:
+        pool = BlockingConnectionPool.from_url(
+            url,
+            timeout=options.timeout_seconds,
+            socket_timeout=options.timeout_seconds,
+            socket_connect_timeout=options.timeout_seconds,
+            socket_keepalive=True,
+            health_check_interval=options.health_check_seconds,
+            max_connections=options.max_connections,
+            retry=Retry(NoBackoff(), 0),
+            client_name="strider",
+            **more,
+        )
+    except ValueError:
+        # The library's words quote what it could not read, which may be a part of the password.
+        raise StartRefused(f"REDIS_URL is no address ({ESCAPE_HINT})") from None
+    line = RedisPipeline(
+        lambda: pool.connection_class(**{**pool.connection_kwargs, "socket_timeout": None}),
+        timeout_seconds=options.timeout_seconds,
+        idle_seconds=options.health_check_seconds,
+    )
+    return Redis(Client.from_pool(pool), line)
+
+
+def _named(script: LuaScript) -> tuple[str, str]:
+    """Give the command that runs a script, and the name that the server knows it by."""
+    return ("FCALL", script.name) if script.is_function else ("EVALSHA", script.sha)
+
+
+@asynccontextmanager
+async def translate_errors() -> AsyncIterator[None]:
+    """Turn the library's errors into ours."""
+    try:
+        yield
+    except (exceptions.AuthenticationError, exceptions.ConnectionError, exceptions.TimeoutError) as failure:
+        raise Unavailable(DEPENDENCY, _words(failure)) from failure
+    except exceptions.RedisError as failure:
+        raise _judged(failure) from failure
+    except (OSError, asyncio.IncompleteReadError) as failure:
+        raise Unavailable(DEPENDENCY, _words(failure)) from failure
+
+
+def _judged(failure: exceptions.RedisError) -> Exception:
+    # The library strips the first word of answers that it has a class for, and keeps it in others.
+    code = str(failure).split(" ", 1)[0]
+    is_state = code in _SERVER_STATE_CODES or isinstance(
+        failure,
+        (
+            exceptions.BusyLoadingError,
+            exceptions.ClusterDownError,
+            exceptions.MasterDownError,
+            exceptions.NoPermissionError,
+            exceptions.OutOfMemoryError,
+            exceptions.ReadOnlyError,
+            exceptions.TryAgainError,
+        ),
+    )
+    if is_state:
+        return Unavailable(DEPENDENCY, _words(failure))
+    return StoreRejected(DEPENDENCY, cast("str", getattr(failure, "status_code", None)) or code, str(failure))
+
+
+def _is_unknown_script(failure: exceptions.ResponseError) -> bool:
+    return isinstance(failure, exceptions.NoScriptError) or _FUNCTION_NOT_FOUND in str(failure)
+
+
+def _words(failure: BaseException) -> str:
+    return str(failure) or type(failure).__name__

@@ -1,0 +1,58 @@
+"""Directories for real servers in tests, and what becomes of them when a test run is killed.
+
+A server outlives the process that started it, so a test run that was killed leaves servers behind.
+The next run on the same machine finds their directories, sees that their owner is gone, and clears
+both away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from strider.localstack.process.child import Child, read_number
+from strider.localstack.process.identity import ProcessIdentity, identify, is_alive
+
+PREFIX: Final = "strider-test-"
+OWNER: Final = "owner.json"
+
+
+@contextmanager
+def own_directory(parent: Path | None = None) -> Iterator[Path]:
+    """Make a directory that other accounts can pass through, which pytest's own ones forbid."""
+    around = parent or Path(tempfile.gettempdir())
+    clear_abandoned(around)
+    place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=around))
+    place.chmod(0o755)
+    if me := identify(os.getpid()):
+        (place / OWNER).write_text(json.dumps(asdict(me)))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def clear_abandoned(around: Path) -> list[Path]:
+    """End the servers of runs that are gone, and remove their directories."""
+    abandoned = [place for place in around.glob(f"{PREFIX}*") if _is_abandoned(place)]
+    for place in abandoned:
+        for number in (*place.glob("*.pid"), *place.glob("*/*.pid")):
+            if server := read_number(number):
+                Child(server).kill()
+        shutil.rmtree(place, ignore_errors=True)
+    return abandoned
+
+
+def _is_abandoned(place: Path) -> bool:
+    """Whether its owner is known, ours, and gone; a directory that says nothing is left alone."""
+    with suppress(OSError, ValueError, TypeError):
+        if place.stat().st_uid == os.geteuid():
+            return not is_alive(ProcessIdentity(**json.loads((place / OWNER).read_text())))
+    return False

@@ -1,0 +1,111 @@
+"""A wire carries bytes, and does to answers what a test wants done."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+
+from strider.testing.faulty_tcp_proxy import FarWire, Wire, wire_beside
+
+ANSWER = b"12345678"
+
+
+@pytest.fixture
+async def server_port() -> AsyncIterator[int]:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(100):
+            writer.write(ANSWER)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+
+
+@pytest.fixture
+def wire(server_port: int) -> Iterator[FarWire]:
+    with wire_beside("127.0.0.1", server_port) as wire:
+        yield wire
+
+
+async def ask(wire: FarWire, *, seconds: float = 10.0) -> bytes:
+    """Ask on a connection of its own; gives the answer as far as it came, b"" for none in time."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", wire.port)
+    try:
+        writer.write(b"?")
+        async with asyncio.timeout(seconds):
+            return await reader.readexactly(len(ANSWER))
+    except asyncio.IncompleteReadError as torn:
+        return torn.partial
+    except TimeoutError:
+        return b""
+    finally:
+        writer.close()
+
+
+async def until_connected(wire: FarWire) -> None:
+    """Wait until the wire knows of a connection: the client has it as soon as the system does."""
+    known: list[int] = []
+    async with asyncio.timeout(10):
+        while not any(known):
+            wire.do(lambda near: known.append(near.connections))
+            await asyncio.sleep(0.01)
+
+
+def swallow(wire: Wire) -> None:
+    wire.swallows = True
+
+
+def tear_one(wire: Wire) -> None:
+    wire.torn_answers = 1
+
+
+@pytest.mark.parametrize(
+    ("change", "answers"),
+    [
+        pytest.param(lambda _wire: None, [ANSWER, ANSWER], id="nothing"),
+        pytest.param(tear_one, [ANSWER[:4], ANSWER], id="torn"),
+        pytest.param(swallow, [b"", b""], id="swallowed"),
+    ],
+)
+async def test_answers_come_as_the_wire_has_them_come(
+    wire: FarWire, change: Callable[[Wire], None], answers: list[bytes]
+) -> None:
+    wire.do(change)
+
+    assert [await ask(wire, seconds=10.0 if any(answers) else 0.1) for _ in answers] == answers
+
+
+async def test_a_slow_wire_brings_answers_late(wire: FarWire) -> None:
+    wire.do(lambda wire: setattr(wire, "delay_seconds", 0.2))
+    began = time.monotonic()
+
+    assert await ask(wire) == ANSWER
+    assert time.monotonic() - began >= 0.2
+
+
+async def test_a_healed_wire_carries_again(wire: FarWire) -> None:
+    """What stood open while it swallowed is broken, or its clients would wait for ever."""
+    wire.do(swallow)
+    reader, writer = await asyncio.open_connection("127.0.0.1", wire.port)
+    writer.write(b"?")
+    await until_connected(wire)
+    await asyncio.to_thread(wire.heal)
+
+    async with asyncio.timeout(10):
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await reader.readexactly(1)
+    assert await ask(wire) == ANSWER
+    writer.close()
+
+
+async def test_a_server_that_is_down_is_down_behind_the_wire() -> None:
+    with wire_beside("127.0.0.1", 1) as wire:
+        reader, writer = await asyncio.open_connection("127.0.0.1", wire.port)
+        async with asyncio.timeout(10):
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                await reader.readexactly(1)
+        writer.close()

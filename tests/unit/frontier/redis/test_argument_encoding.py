@@ -1,0 +1,53 @@
+"""What scripts are told, in bytes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from strider.frontier.models import HostGroupState
+from strider.frontier.redis.argument_encoding import (
+    ScopeNumbers,
+    encode_fingerprint,
+    encode_host_groups,
+    encode_lease_id,
+)
+
+
+@pytest.mark.parametrize("fingerprint", [0, 1, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1])
+def test_a_fingerprint_is_nineteen_digits_of_a_signed_number(fingerprint: int) -> None:
+    """Scripts cut them by position, and only integers keep a set packed."""
+    told = encode_fingerprint(fingerprint)
+
+    assert len(told) == 19
+    assert told.isdigit()
+    assert 10**18 <= int(told) < 2**63
+
+
+def test_neighbours_stay_apart() -> None:
+    """64 bits are folded into 63, no further."""
+    told = [encode_fingerprint(2**63 + number) for number in range(1_000)]
+
+    assert all(int(b) - int(a) == 1 for a, b in pairwise(told))
+
+
+def test_scopes_are_told_once_in_the_order_of_their_numbers() -> None:
+    scopes = ScopeNumbers()
+
+    assert [scopes.number(name) for name in ("b", "a", "b", "ü")] == [0, 1, 0, 2]
+    assert scopes.names() == [b"b", b"a", "ü".encode()]
+
+
+@pytest.mark.parametrize("name", [f"7-3-{2**70}", f"7-{2**80:x}-1", "nonsense"])
+def test_a_lease_beyond_all_numbers_is_told_as_one_that_was_never_given(name: str) -> None:
+    """A message may say anything; packing must not fail the whole batch."""
+    assert len(encode_lease_id(name)) == 12
+
+
+def test_absurd_settings_of_a_group_are_told_as_the_nearest_possible() -> None:
+    wrong = HostGroupState("a", delay_ms=2**40, max_in_flight=10**6, blocked_until_ms=-1, not_before_ms=2**60)
+
+    assert encode_host_groups([wrong]) == (
+        b"\xff\xff\xff\xff" + b"\xff\xff" + bytes(6) + b"\xff" * 6 + b"\x00\x01" + b"a"
+    )

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from strider.localstack.plan.endpoints import as_variables, named_by_environment, read_endpoints
+from strider.localstack.process.identity import ProcessIdentity, identify
+from strider.localstack.stack_state import READY, STOPPED, ProcessStatus, StackState, write_state
+
+
+def test_what_the_environment_names_wins_over_the_stack_that_runs_here(tmp_path: Path) -> None:
+    endpoints = {"kafka": "127.0.0.1:20001", "redis": "redis://127.0.0.1:20002/0", "api": None}
+    write_state(tmp_path / "stack.json", StackState(READY, "now", identify(os.getpid()), endpoints=endpoints))
+    environment = {"STRIDER_HOME": str(tmp_path), "REDIS_URL": "redis://elsewhere/0", "POSTGRES_DSN": ""}
+
+    assert read_endpoints(environment, tmp_path) == {
+        "kafka": "127.0.0.1:20001",
+        "redis": "redis://elsewhere/0",
+    }
+
+
+def test_a_stopped_stack_has_no_endpoints(tmp_path: Path) -> None:
+    """Its ports may be somebody else's by now."""
+    write_state(tmp_path / "stack.json", StackState(STOPPED, "now", endpoints={"kafka": "127.0.0.1:20001"}))
+
+    assert read_endpoints({"STRIDER_HOME": str(tmp_path)}, tmp_path) == {}
+
+
+def test_what_has_died_with_its_supervisor_has_no_endpoint(tmp_path: Path) -> None:
+    """Commands say that there is no broker, instead of waiting for one that cannot answer."""
+    gone, lives = ProcessIdentity(os.getpid(), "another boot:1"), identify(os.getpid())
+    assert lives
+    processes = (
+        ProcessStatus("kafka", "part", READY, "now", pid=gone.pid, started=gone.started),
+        ProcessStatus("postgres", "part", READY, "now", pid=lives.pid, started=lives.started),
+    )
+    endpoints = {"kafka": "127.0.0.1:20001", "postgres": "postgresql://127.0.0.1:20002/strider"}
+    state = StackState(READY, "now", gone, endpoints=endpoints, processes=processes)
+    write_state(tmp_path / "stack.json", state)
+
+    assert read_endpoints({"STRIDER_HOME": str(tmp_path)}, tmp_path) == {
+        "postgres": "postgresql://127.0.0.1:20002/strider"
+    }
+
+
+def test_search_and_registry_are_passed_through() -> None:
+    environment = {"OPENSEARCH_URL": "http://search", "SCHEMA_REGISTRY_URL": "http://registry"}
+
+    named = named_by_environment(environment)
+
+    assert named == {"search": "http://search", "registry": "http://registry"}
+    assert as_variables(named).items() >= environment.items()

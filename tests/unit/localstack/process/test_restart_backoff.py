@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from strider.localstack.process.restart_backoff import Falls
+
+
+def test_pauses_double_up_to_half_a_minute() -> None:
+    """A process that cannot run must not eat the machine, and must be back soon when it can."""
+    falls, pauses = Falls(), []
+    for _ in range(9):
+        falls = falls.after(ran_seconds=0.1)
+        pauses.append(falls.pause_seconds)
+
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+
+
+def test_several_falls_in_a_row_are_called_failing() -> None:
+    falls, told = Falls(), []
+    for _ in range(5):
+        falls = falls.after(ran_seconds=1.0)
+        told.append(falls.is_failing)
+
+    assert told == [False, False, False, True, True]
+
+
+def test_a_steady_run_is_forgiven_everything_before_it() -> None:
+    """A process that is killed once a day is not failing."""
+    falls = Falls(7).after(ran_seconds=30.0)
+
+    assert falls == Falls(1)
+    assert not falls.is_failing
