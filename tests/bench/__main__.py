@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from strider.testing.stack import RunningPart, own_directory, start_kafka
+from strider.testing.stack import RunningServer, start_kafka, temp_server_directory
 
 from . import (
     contracts,
@@ -40,7 +40,7 @@ class Bench:
 
     short: bool
     held: ExitStack = field(default_factory=ExitStack)
-    _kafka: RunningPart | None = None
+    _kafka: RunningServer | None = None
     _directory: Path | None = None
 
     @property
@@ -50,11 +50,11 @@ class Bench:
     @property
     def directory(self) -> Path:
         if self._directory is None:
-            self._directory = self.held.enter_context(own_directory())
+            self._directory = self.held.enter_context(temp_server_directory())
         return self._directory
 
     @property
-    def kafka(self) -> RunningPart:
+    def kafka(self) -> RunningServer:
         if self._kafka is None:
             self._kafka = start_kafka(self.directory / "kafka", starts_fast=False)
             self.held.callback(self._kafka.close)

@@ -20,14 +20,14 @@ import uvloop
 
 from strider.fetcher.adapters.interface import URL, Request
 from strider.fetcher.adapters.transport import Body
-from strider.testing.hostile import answer
+from strider.testing.hostile import http_response
 from tests.integration.fetcher.asking import Asking, asking, request
 
 from . import fetch_large, fetch_many
 from .measure import Row
 
 BODY = gzip.compress(b"<html>" + b"some words of text here " * 1_250, mtime=0)
-ANSWER = answer(BODY, headers=("Content-Encoding: gzip",))
+ANSWER = http_response(BODY, headers=("Content-Encoding: gzip",))
 
 BARS = {100: 6.0, 400: 10.0}
 """By connections: how much dearer a stock httpx request has to be at least."""
@@ -47,7 +47,7 @@ class _Server(asyncio.Protocol):
 
 
 async def _serve(size_bytes: int) -> None:
-    page = answer(b"x" * size_bytes) if size_bytes else ANSWER
+    page = http_response(b"x" * size_bytes) if size_bytes else ANSWER
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: _Server(page), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # whoever started us waits for it

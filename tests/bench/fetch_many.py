@@ -18,14 +18,14 @@ from typing import Any
 import uvloop
 
 from strider.fetcher.adapters import RequestOptions, allow_connections
-from strider.testing.hostile import answer
+from strider.testing.hostile import http_response
 from tests.integration.fetcher.asking import Asking, asking, lookup_of, request
 
 from .measure import Row, resident_mib
 
 CERTIFICATES = Path(__file__).parents[1] / "integration" / "fetcher" / "certificates"
 PAGE_BYTES = 30_000
-ANSWER = answer(b"x" * PAGE_BYTES)
+ANSWER = http_response(b"x" * PAGE_BYTES)
 SITE_SECONDS = 0.3
 
 MOST_ROUNDS_TO_OPEN = 9

@@ -16,7 +16,7 @@ from typing import Final
 import uvloop
 
 from strider.contracts.generated.topics import FETCHES_COMPLETED
-from strider.testing.stack import RunningPart, start_valkey
+from strider.testing.stack import RunningServer, start_valkey
 from tests.faults.broker import Broker
 from tests.faults.services import Service
 from tests.faults.waiting import until
@@ -81,7 +81,7 @@ class Bench:
         return await self._service.metric("process_cpu_seconds_total")
 
 
-def measure(kafka: RunningPart, place: Path, *, rounds: int, short: bool) -> list[Row]:
+def measure(kafka: RunningServer, place: Path, *, rounds: int, short: bool) -> list[Row]:
     """All rows of this file."""
     folder = place / "fetch-service"
     folder.mkdir()

@@ -32,7 +32,7 @@ from strider.frontier.models import (
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.storage.redis import Redis, RedisOptions, connect
-from strider.testing.stack import own_directory, start_valkey
+from strider.testing.stack import start_valkey, temp_server_directory
 
 from .frontier_floor import Floor
 from .measure import Row
@@ -162,7 +162,7 @@ class Bench:
 
 def measure(*, rounds: int, short: bool) -> list[Row]:
     """All rows of this file."""
-    with own_directory() as place:
+    with temp_server_directory() as place:
         valkey = start_valkey(place / "valkey")
         try:
             return asyncio.run(_measure(valkey.address, rounds=rounds, short=short))

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from strider.testing.hostile import DEADLINE_MS, FAILING, FINE, LIMIT_BYTES
+from strider.testing.hostile import ACCEPTED_CASES, DEADLINE_MS, FAILING_CASES, LIMIT_BYTES
 from tests.integration.fetcher.asking import Asking, asking, request
 
 from .measure import resident_mib
@@ -50,7 +50,7 @@ async def hostile_process() -> AsyncIterator[str]:
     assert server.stdout is not None
     try:
         first = await asyncio.to_thread(server.stdout.readline)
-        for _ in range(len(FAILING) + len(FINE) - 1):
+        for _ in range(len(FAILING_CASES) + len(ACCEPTED_CASES) - 1):
             await asyncio.to_thread(server.stdout.readline)
         yield first[: first.index("/", 8)]
     finally:
@@ -65,7 +65,7 @@ async def measure() -> list[Cost]:
     """Ask every row, and say what it took."""
     async with hostile_process() as origin, asking() as asker:
         await _row(asker, origin, "/ok")  # what is read and made once is no row's cost
-        return [await _row(asker, origin, path) for path in (FAILING | FINE)]
+        return [await _row(asker, origin, path) for path in (FAILING_CASES | ACCEPTED_CASES)]
 
 
 async def _row(asker: Asking, origin: str, path: str) -> Cost:

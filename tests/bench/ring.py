@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from strider.testing.site import Shape, Site, serve_site
-from strider.testing.temp_dirs import own_directory
+from strider.testing.site import ServedSite, SiteShape, serve_site
+from strider.testing.temp_dirs import temp_server_directory
 from tests.e2e.ring import Servers
 
 from .measure import Row
 from .ring_pipeline import Pipeline
 from .ring_rivals import FLOOR, Crawler, Missing, Run, colly, floor, scrapy, strider_crawl
 
-LONG: Final = Shape(
+LONG: Final = SiteShape(
     hosts=1_000, pages_per_host=4, children=3, is_plain=True, filler_bytes=24_000, cross_links=70
 )
 SHORT: Final = replace(LONG, hosts=500)
@@ -65,7 +65,7 @@ def measure(*, rounds: int, short: bool) -> list[Row]:
             notes.missing[name] = found.why
         else:
             crawlers.append(found)
-    with own_directory() as place:
+    with temp_server_directory() as place:
         servers = Servers.start(place, counts_statements=False, starts_fast=False)
         (place / "run").mkdir()
         pipeline = Pipeline(servers, place / "run")
@@ -90,7 +90,7 @@ def _warm_up(pipeline: Pipeline, crawlers: list[Crawler], place: Path) -> None:
 
 
 def _round(
-    notes: Notes, crawlers: list[Crawler], pipeline: Pipeline, *, shape: Shape, number: int, place: Path
+    notes: Notes, crawlers: list[Crawler], pipeline: Pipeline, *, shape: SiteShape, number: int, place: Path
 ) -> None:
     with serve_site(number + 1, shape, own_addresses=True) as site:
         for crawler in crawlers:
@@ -100,14 +100,14 @@ def _round(
         notes.cpu.append({name: seconds * 1000 / run.pages for name, seconds in cpu.items()})
 
 
-def _run(crawler: Crawler, site: Site, place: Path) -> Run:
+def _run(crawler: Crawler, site: ServedSite, place: Path) -> Run:
     run = crawler.run(site.plan.seeds[0], place / "pages.jsonl", pages=SCRAPY_PAGES)
     if crawler.name != "Scrapy" and run.pages < len(site.plan.pages):
         raise RuntimeError(f"{crawler.name} found {run.pages} of {len(site.plan.pages)} pages")
     return run
 
 
-def _rows(notes: Notes, shape: Shape) -> list[Row]:
+def _rows(notes: Notes, shape: SiteShape) -> list[Row]:
     site = f"{shape.hosts} hosts, {shape.hosts * shape.pages_per_host} pages"
     names = [name for name in ("Scrapy", "Colly", FLOOR, "strider crawl", PIPELINE) if name in notes.runs]
     rows = [Row(f"{name}: speed", notes.rate(name), "pages/s", None, detail=site) for name in names]

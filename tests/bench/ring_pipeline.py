@@ -11,7 +11,7 @@ from typing import Final
 
 import asyncpg
 
-from strider.testing.site import Site
+from strider.testing.site import ServedSite
 from tests.e2e.ring import RINGS, Ring, Servers
 from tests.faults.waiting import until
 
@@ -47,14 +47,14 @@ class Pipeline:
         """End them."""
         self._ring.close()
 
-    def crawl(self, site: Site, job_id: str) -> tuple[Run, Mapping[str, float]]:
+    def crawl(self, site: ServedSite, job_id: str) -> tuple[Run, Mapping[str, float]]:
         """Crawl a site, from its seed to its last row; everybody is up and has joined before.
 
         The run counts our own services, the mapping has the CPU seconds of everybody.
         """
         return asyncio.run(self._crawl(site, job_id))
 
-    async def _crawl(self, site: Site, job_id: str) -> tuple[Run, Mapping[str, float]]:
+    async def _crawl(self, site: ServedSite, job_id: str) -> tuple[Run, Mapping[str, float]]:
         pages = len(site.plan.pages)
         before, began = self._cpu(site), time.monotonic()
         # As far as the others read a page: title, description, text and links.
@@ -78,7 +78,7 @@ class Pipeline:
         finally:
             await connection.close()
 
-    def _cpu(self, site: Site) -> dict[str, float]:
+    def _cpu(self, site: ServedSite) -> dict[str, float]:
         pids = {name: service.pid for name, service in self._ring.services.items()}
         pids |= {name: getattr(self._servers, name).pid for name in SERVERS} | {"site": site.pid}
         children = _children()

@@ -20,7 +20,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from strider.runtime.kafka import KafkaBus, KafkaConnection, KafkaShardWriter
 from strider.runtime.ports import RawRecord
 from strider.scheduler.settings import SchedulerSettings
-from strider.testing.stack import RunningPart
+from strider.testing.stack import RunningServer
 
 from .measure import Row
 
@@ -33,7 +33,7 @@ BAR_MS: Final = 0.15
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
-def measure(kafka: RunningPart, *, rounds: int, short: bool) -> list[Row]:
+def measure(kafka: RunningServer, *, rounds: int, short: bool) -> list[Row]:
     """All rows of this file."""
     seconds = 4.0 if short else 8.0
     spent = [uvloop.run(_cost(kafka, seconds)) for _ in range(rounds)]
@@ -51,7 +51,7 @@ def measure(kafka: RunningPart, *, rounds: int, short: bool) -> list[Row]:
     ]
 
 
-async def _cost(kafka: RunningPart, seconds: float) -> tuple[float, float]:
+async def _cost(kafka: RunningServer, seconds: float) -> tuple[float, float]:
     """Give client's and broker's milliseconds a page."""
     bus, topic = KafkaBus(KafkaConnection((kafka.address,))), f"bench-truth-{uuid4().hex[:8]}"
     await _create(kafka.address, topic)

@@ -17,33 +17,33 @@ from strider.testing.hostile import (
     CHUNKED,
     PAGE,
     UNTIL_CLOSE,
-    Hostile,
-    answer,
-    redirect,
-    running,
-    says,
-    silent,
+    HostileServer,
+    http_response,
+    redirect_response,
+    sends,
+    sends_nothing,
+    serve_hostile,
 )
 from tests.integration.fetcher.asking import asking
 
 PACKED = gzip.compress(PAGE)
 PLAYS = {
-    "/": says(answer(headers=("X-A: 1", "X-A: 2", "X-B: caf\xe9"))),
-    "/packed": says(answer(PACKED, headers=("Content-Encoding: gzip",))),
-    "/chunked": says(CHUNKED + b"5\r\nhello\r\n0\r\n\r\n"),
-    "/until-close": says(UNTIL_CLOSE + PAGE, then_close=True),
-    "/moved": says(redirect("/")),
-    "/closed": says(then_close=True),
-    "/short": says(answer(length=1000), then_close=True),
-    "/nonsense": says(b"HELLO\r\n\r\n"),
-    "/silent": silent,
-    "/204": says(b"HTTP/1.1 204 No Content\r\n\r\n"),
+    "/": sends(http_response(headers=("X-A: 1", "X-A: 2", "X-B: caf\xe9"))),
+    "/packed": sends(http_response(PACKED, headers=("Content-Encoding: gzip",))),
+    "/chunked": sends(CHUNKED + b"5\r\nhello\r\n0\r\n\r\n"),
+    "/until-close": sends(UNTIL_CLOSE + PAGE, then_close=True),
+    "/moved": sends(redirect_response("/")),
+    "/closed": sends(then_close=True),
+    "/short": sends(http_response(length=1000), then_close=True),
+    "/nonsense": sends(b"HELLO\r\n\r\n"),
+    "/silent": sends_nothing,
+    "/204": sends(b"HTTP/1.1 204 No Content\r\n\r\n"),
 }
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Hostile]:
-    async with running(PLAYS) as server:
+async def server() -> AsyncIterator[HostileServer]:
+    async with serve_hostile(PLAYS) as server:
         yield server
 
 
@@ -79,7 +79,7 @@ async def _raw(response: httpx.Response) -> bytes:
     ],
 )
 async def test_an_answer_is_given_as_it_came(
-    server: Hostile, transport: httpx.AsyncBaseTransport, path: str, status: int, body: bytes
+    server: HostileServer, transport: httpx.AsyncBaseTransport, path: str, status: int, body: bytes
 ) -> None:
     response = await transport.handle_async_request(httpx.Request("GET", server.url(path)))
 
@@ -87,7 +87,7 @@ async def test_an_answer_is_given_as_it_came(
 
 
 async def test_headers_are_kept_as_they_were_sent(
-    server: Hostile, transport: httpx.AsyncBaseTransport
+    server: HostileServer, transport: httpx.AsyncBaseTransport
 ) -> None:
     response = await transport.handle_async_request(httpx.Request("GET", server.url("/")))
     await _raw(response)
@@ -96,7 +96,9 @@ async def test_headers_are_kept_as_they_were_sent(
     assert sent == [(b"X-A", b"1"), (b"X-A", b"2"), (b"X-B", b"caf\xe9")]
 
 
-async def test_a_request_is_sent_as_it_was_made(server: Hostile, transport: httpx.AsyncBaseTransport) -> None:
+async def test_a_request_is_sent_as_it_was_made(
+    server: HostileServer, transport: httpx.AsyncBaseTransport
+) -> None:
     """The target too: httpx would escape what it thinks odd, so that another page would be asked for."""
     made = httpx.Request(
         "GET", server.url("/"), headers=[(b"User-Agent", b"X")], extensions={"target": b"/a|b?q='%zz"}
@@ -104,12 +106,12 @@ async def test_a_request_is_sent_as_it_was_made(server: Hostile, transport: http
     response = await transport.handle_async_request(made)
     await _raw(response)
 
-    lines = server.heads[0].split("\r\n")
+    lines = server.request_heads[0].split("\r\n")
     assert lines[0] == "GET /a|b?q='%zz HTTP/1.1"
     assert sorted(lines[1:-2]) == [f"Host: 127.0.0.1:{server.port}", "User-Agent: X"]
 
 
-async def test_connections_are_kept(server: Hostile, transport: httpx.AsyncBaseTransport) -> None:
+async def test_connections_are_kept(server: HostileServer, transport: httpx.AsyncBaseTransport) -> None:
     for _ in range(3):
         response = await transport.handle_async_request(httpx.Request("GET", server.url("/")))
         await _raw(response)
@@ -118,7 +120,7 @@ async def test_connections_are_kept(server: Hostile, transport: httpx.AsyncBaseT
 
 
 async def test_a_body_that_is_not_read_costs_its_connection(
-    server: Hostile, transport: httpx.AsyncBaseTransport
+    server: HostileServer, transport: httpx.AsyncBaseTransport
 ) -> None:
     response = await transport.handle_async_request(httpx.Request("GET", server.url("/short")))
     await response.stream.aclose()  # type: ignore[union-attr]
@@ -129,7 +131,7 @@ async def test_a_body_that_is_not_read_costs_its_connection(
 
 @pytest.mark.parametrize("path", ["/closed", "/short", "/nonsense"])
 async def test_what_fails_is_a_transport_error(
-    server: Hostile, transport: httpx.AsyncBaseTransport, path: str
+    server: HostileServer, transport: httpx.AsyncBaseTransport, path: str
 ) -> None:
     async def ask() -> None:
         await _raw(await transport.handle_async_request(httpx.Request("GET", server.url(path))))
@@ -139,23 +141,23 @@ async def test_what_fails_is_a_transport_error(
 
 
 async def test_nobody_listening_is_a_transport_error(transport: httpx.AsyncBaseTransport) -> None:
-    async with running({}) as gone:
+    async with serve_hostile({}) as gone:
         url = gone.url("/")
     with pytest.raises(httpx.TransportError):
         await transport.handle_async_request(httpx.Request("GET", url))
 
 
 async def test_a_cancelled_request_is_cancelled_and_the_next_one_works(
-    server: Hostile, transport: httpx.AsyncBaseTransport
+    server: HostileServer, transport: httpx.AsyncBaseTransport
 ) -> None:
     """Libraries have lost connections, or answers to others, this way."""
     for _ in range(5):
         task = asyncio.create_task(
             transport.handle_async_request(httpx.Request("GET", server.url("/silent")))
         )
-        asked = len(server.asked)
+        asked = len(server.requested_paths)
         async with asyncio.timeout(30):
-            while len(server.asked) == asked:
+            while len(server.requested_paths) == asked:
                 await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -166,19 +168,19 @@ async def test_a_cancelled_request_is_cancelled_and_the_next_one_works(
 
 
 async def test_a_connection_that_was_closed_while_it_was_kept_is_replaced(
-    server: Hostile, transport: httpx.AsyncBaseTransport
+    server: HostileServer, transport: httpx.AsyncBaseTransport
 ) -> None:
-    server.plays["/last"] = says(answer(), then_close=True)
+    server.scripts["/last"] = sends(http_response(), then_close=True)
     for path in ("/last", "/"):
         response = await transport.handle_async_request(httpx.Request("GET", server.url(path)))
         assert await _raw(response) == PAGE
         await asyncio.sleep(0.05)  # so that the goodbye has come
 
-    assert (server.asked, server.connections) == (["/last", "/"], 2)
+    assert (server.requested_paths, server.connections) == (["/last", "/"], 2)
 
 
 async def test_a_client_on_top_limits_its_waiting(
-    server: Hostile, transport: httpx.AsyncBaseTransport
+    server: HostileServer, transport: httpx.AsyncBaseTransport
 ) -> None:
     client = httpx.AsyncClient(transport=transport, timeout=0.2)
 
@@ -187,7 +189,7 @@ async def test_a_client_on_top_limits_its_waiting(
 
 
 async def test_a_client_on_top_works_as_on_any_transport(
-    server: Hostile, transport: httpx.AsyncBaseTransport
+    server: HostileServer, transport: httpx.AsyncBaseTransport
 ) -> None:
     client = httpx.AsyncClient(transport=transport, follow_redirects=True)
 

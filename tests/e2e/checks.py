@@ -4,36 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 
-from strider.testing.site import Site
+from strider.testing.site import ServedSite
 
 LATE_SECONDS = 0.25
 """How much later than it was sent a request may be noted, on a machine that does other things as well."""
 
 
-def asked_too_often(site: Site) -> Counter[str]:
+def asked_too_often(site: ServedSite) -> Counter[str]:
     """URLs that were asked more often than they had to be, and how much more often."""
-    return Counter(site.asked()) - Counter(site.plan.requests)
+    return Counter(site.request_counts()) - Counter(site.plan.requests)
 
 
-def assert_only_known_urls_were_asked(site: Site) -> None:
+def assert_only_known_urls_were_asked(site: ServedSite) -> None:
     """Nobody may ask what the rules forbid, nor guess."""
-    asked = set(site.asked())
+    asked = set(site.request_counts())
 
     assert asked & site.plan.forbidden == set()
     assert asked - site.plan.requests.keys() == set()
 
 
-def assert_robots_came_first(site: Site) -> None:
+def assert_robots_came_first(site: ServedSite) -> None:
     """Before the rules are known, nothing is allowed."""
-    first = {host: lines[0].path for host, lines in site.by_host().items()}
+    first = {host: lines[0].path for host, lines in site.requests_by_host().items()}
 
     assert first == dict.fromkeys(first, "/robots.txt")
 
 
-def assert_polite(site: Site, *, delay_seconds: float) -> None:
+def assert_polite(site: ServedSite, *, delay_seconds: float) -> None:
     """One request at a time to a host, and the delay between the starts of two."""
     least = delay_seconds - LATE_SECONDS
-    hasty = {host: round(seconds, 3) for host, seconds in site.least_distances().items() if seconds < least}
+    hasty = {
+        host: round(seconds, 3) for host, seconds in site.shortest_intervals().items() if seconds < least
+    }
 
     assert hasty == {}, f"asked sooner than after {delay_seconds} s: {hasty}"
-    assert site.overlaps() == []
+    assert site.overlapping_requests() == []

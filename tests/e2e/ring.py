@@ -30,9 +30,9 @@ from strider.runtime.topics import apply_topics
 from strider.storage.migrations import upgrade
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster
-from strider.testing.site import EXCLUDED, Site
-from strider.testing.stack import RunningPart, create_database, start_kafka, start_postgres, start_valkey
-from strider.testing.temp_dirs import own_directory
+from strider.testing.site import EXCLUDED, ServedSite
+from strider.testing.stack import RunningServer, create_database, start_kafka, start_postgres, start_valkey
+from strider.testing.temp_dirs import temp_server_directory
 from tests.faults.services import Service, Yard
 from tests.faults.waiting import until
 
@@ -48,9 +48,9 @@ DECLARED = [topic for topic in TOPICS.values() if topic.profile != "example"]
 class Servers:
     """One broker or a cluster of them, one database and one Valkey of our own."""
 
-    kafka: RunningPart | KafkaCluster
-    postgres: RunningPart
-    redis: RunningPart
+    kafka: RunningServer | KafkaCluster
+    postgres: RunningServer
+    redis: RunningServer
     dsn: str
 
     @classmethod
@@ -59,7 +59,7 @@ class Servers:
     ) -> Servers:
         """Start them, with topics and tables. `starts_fast`: a broker for tests, not for measuring."""
         postgres, redis = start_postgres(place / "postgres"), start_valkey(place / "redis")
-        kafka: RunningPart | KafkaCluster
+        kafka: RunningServer | KafkaCluster
         if nodes == 1:
             kafka = start_kafka(place / "kafka", starts_fast=starts_fast)
         else:
@@ -148,7 +148,7 @@ class Ring:
         """What every service said last."""
         return "\n".join(service.last_words() for service in self.services.values())
 
-    def sow(self, site: Site, **wishes: Any) -> None:
+    def sow(self, site: ServedSite, **wishes: Any) -> None:
         """Send a seed as a foreign client would: a JSON document, any key, any partition."""
         seed = {"url": site.plan.seeds[0], "scope": "any", "max_depth": 10, "exclude": [EXCLUDED], **wishes}
         self._produce("seeds-submitted", json.dumps(seed).encode())
@@ -177,7 +177,7 @@ class Ring:
         """Read where each of a job's URLs stands."""
         return await self._select("SELECT * FROM urls WHERE job_id = $1", job_id)
 
-    async def until_told(self, site: Site, job_id: str, *, seconds: float) -> float:
+    async def until_told(self, site: ServedSite, job_id: str, *, seconds: float) -> float:
         """Wait until each URL of the site has its row, and nothing of it is under way any more."""
         missing: dict[str, list[str]] = {}
 
@@ -185,7 +185,8 @@ class Ring:
             found = {row["url"] for row in await self.pages(job_id)}
             told = {row["url"] for row in await self.decisions(job_id)}
             missing.update(
-                pages=sorted(site.plan.pages - found), decisions=sorted(site.plan.decided.keys() - told)
+                pages=sorted(site.plan.pages - found),
+                decisions=sorted(site.plan.decided_without_page.keys() - told),
             )
             return not any(missing.values()) and await self.is_empty()
 
@@ -201,11 +202,11 @@ class Ring:
         names = ("strider_frontier_queued", "strider_frontier_leased", "strider_frontier_in_ring")
         return not sum([await self.services["scheduler"].metric(name) for name in names])
 
-    async def until_asked(self, site: Site, *, more: int, seconds: float) -> None:
+    async def until_asked(self, site: ServedSite, *, more: int, seconds: float) -> None:
         """Wait until the site is asked for more: the ring goes round."""
-        before = len(site.access())
+        before = len(site.access_log())
         await until(
-            lambda: len(site.access()) >= before + more,
+            lambda: len(site.access_log()) >= before + more,
             what=f"{more} more requests",
             tell=self.tell,
             seconds=seconds,
@@ -268,7 +269,7 @@ class Ring:
 @contextmanager
 def running_ring(*, counts_statements: bool = True, nodes: int = 1) -> Iterator[Ring]:
     """Start servers and all services, and end them."""
-    with own_directory() as place:
+    with temp_server_directory() as place:
         servers = Servers.start(place, counts_statements=counts_statements, nodes=nodes)
         (place / "logs").mkdir()
         ring = Ring(servers, place / "logs")

@@ -12,7 +12,7 @@ import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.testing.kafka_cluster import KafkaCluster
-from strider.testing.site import EXCLUDED, Shape, Site, serve_site
+from strider.testing.site import EXCLUDED, ServedSite, SiteShape, serve_site
 from tests.faults.waiting import until_whole
 
 from .checks import asked_too_often, assert_only_known_urls_were_asked, assert_polite
@@ -20,7 +20,7 @@ from .ring import DELAY_SECONDS, Ring, running_ring
 
 NODES = 3
 JOB = "clustered"
-SHAPE = Shape(hosts=3, pages_per_host=12, slow_seconds=1.0, latency_seconds=0.2, has_excluded=True)
+SHAPE = SiteShape(hosts=3, pages_per_host=12, slow_seconds=1.0, latency_seconds=0.2, has_excluded=True)
 TURN_SECONDS = 150.0
 END_SECONDS = 300.0
 
@@ -34,7 +34,7 @@ def wide_ring() -> Iterator[Ring]:
 
 
 @pytest.fixture
-def sites(tmp_path: Path) -> Iterator[Sequence[Site]]:
+def sites(tmp_path: Path) -> Iterator[Sequence[ServedSite]]:
     with ExitStack() as served:
         yield [
             served.enter_context(
@@ -44,7 +44,7 @@ def sites(tmp_path: Path) -> Iterator[Sequence[Site]]:
         ]
 
 
-async def test_a_kill_of_each_broker_changes_nothing(wide_ring: Ring, sites: Sequence[Site]) -> None:
+async def test_a_kill_of_each_broker_changes_nothing(wide_ring: Ring, sites: Sequence[ServedSite]) -> None:
     ring, cluster = wide_ring, wide_ring.servers.kafka
     assert isinstance(cluster, KafkaCluster)
     spec_id = ring.declare(CrawlSpecDeclared("", scope="any", max_depth=10, exclude=(EXCLUDED,)))
@@ -60,7 +60,7 @@ async def test_a_kill_of_each_broker_changes_nothing(wide_ring: Ring, sites: Seq
     pages, decisions = await ring.pages(JOB), await ring.decisions(JOB)
 
     assert Counter(row["url"] for row in pages) == Counter(url for site in sites for url in site.plan.pages)
-    decided = {url: reason for site in sites for url, reason in site.plan.decided.items()}
+    decided = {url: reason for site in sites for url, reason in site.plan.decided_without_page.items()}
     assert {row["url"]: row["reason"] for row in decisions} == decided
     for site in sites:
         assert asked_too_often(site) == Counter()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.testing.site import Shape, serve_site
+from strider.testing.site import SiteShape, serve_site
 
 from .ring import Effort, Ring
 
@@ -19,7 +19,7 @@ shards look at by themselves meanwhile is counted among the calls."""
 pytestmark = pytest.mark.timeout(300)
 
 
-async def _crawl(ring: Ring, shape: Shape, *, job_id: str, log: Path) -> Effort:
+async def _crawl(ring: Ring, shape: SiteShape, *, job_id: str, log: Path) -> Effort:
     before = await ring.effort()
     with serve_site(5, shape, log=log, name=job_id) as site:
         ring.sow(site, job_id=job_id)
@@ -29,8 +29,8 @@ async def _crawl(ring: Ring, shape: Shape, *, job_id: str, log: Path) -> Effort:
 
 async def test_the_cost_of_a_page_does_not_grow_with_its_links(ring: Ring, tmp_path: Path) -> None:
     """None is counted by link, so a hundred times as many links change next to nothing."""
-    few = Shape(hosts=3, pages_per_host=12, is_plain=True)
-    many = Shape(hosts=3, pages_per_host=12, is_plain=True, far_links=LINKS)
+    few = SiteShape(hosts=3, pages_per_host=12, is_plain=True)
+    many = SiteShape(hosts=3, pages_per_host=12, is_plain=True, far_links=LINKS)
     pages = few.hosts * few.pages_per_host
 
     lean = await _crawl(ring, few, job_id="lean", log=tmp_path / "lean.log")

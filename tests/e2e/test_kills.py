@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.testing.site import EXCLUDED, Shape, Site, serve_site
+from strider.testing.site import EXCLUDED, ServedSite, SiteShape, serve_site
 
 from .checks import asked_too_often, assert_only_known_urls_were_asked, assert_polite
 from .ring import DELAY_SECONDS, SERVICES, Ring
 
 JOB = "killed"
-SHAPE = Shape(hosts=3, pages_per_host=12, slow_seconds=1.0, latency_seconds=0.2, has_excluded=True)
+SHAPE = SiteShape(hosts=3, pages_per_host=12, slow_seconds=1.0, latency_seconds=0.2, has_excluded=True)
 """One site for each kill: of a single one a busy machine would crawl the rest while a service starts."""
 REQUEST_SECONDS = 5.0
 """Of one request; so long, and a little more, its host waits for a fetcher that is gone."""
@@ -40,13 +40,13 @@ class FetcherKill:
     told: int
     """Requests of this crawl whose outcome it had told by then."""
 
-    def in_hand(self, sites: Sequence[Site]) -> int:
+    def in_hand(self, sites: Sequence[ServedSite]) -> int:
         """Count requests that were begun before and told to nobody."""
-        return sum(line.started < self.at for site in sites for line in site.access()) - self.told
+        return sum(line.started < self.at for site in sites for line in site.access_log()) - self.told
 
 
 @pytest.fixture
-def sites(tmp_path: Path) -> Iterator[Sequence[Site]]:
+def sites(tmp_path: Path) -> Iterator[Sequence[ServedSite]]:
     with ExitStack() as served:
         yield [
             served.enter_context(
@@ -56,7 +56,7 @@ def sites(tmp_path: Path) -> Iterator[Sequence[Site]]:
         ]
 
 
-async def _kill_each(ring: Ring, sites: Sequence[Site], *, spec_id: str) -> FetcherKill:
+async def _kill_each(ring: Ring, sites: Sequence[ServedSite], *, spec_id: str) -> FetcherKill:
     """Kill every service once, each in the middle of a site of its own."""
     fetcher = None
     outcomes_before = await ring.outcomes()
@@ -72,12 +72,12 @@ async def _kill_each(ring: Ring, sites: Sequence[Site], *, spec_id: str) -> Fetc
     return fetcher
 
 
-def _tell_repeats(sites: Sequence[Site], fetcher: FetcherKill) -> str:
+def _tell_repeats(sites: Sequence[ServedSite], fetcher: FetcherKill) -> str:
     """When what was asked too often was asked, in seconds after the fetcher was killed."""
     repeats = {
         url: [
             (round(line.started - fetcher.at, 2), round(line.ended - fetcher.at, 2), line.status)
-            for line in site.access()
+            for line in site.access_log()
             if line.url == url
         ]
         for site in sites
@@ -87,7 +87,7 @@ def _tell_repeats(sites: Sequence[Site], fetcher: FetcherKill) -> str:
 
 
 @pytest.mark.req("S3.4.3", "S3.2.11")
-async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence[Site]) -> None:
+async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence[ServedSite]) -> None:
     spec = CrawlSpecDeclared(
         "", scope="any", max_depth=10, exclude=(EXCLUDED,), request_timeout_seconds=REQUEST_SECONDS
     )
@@ -101,7 +101,7 @@ async def test_a_kill_of_any_service_changes_nothing(ring: Ring, sites: Sequence
     # The figures are what this test is run for.
     print(f"\nKILLS of {len(SERVICES)}: in-hand={in_hand} asked-again={extra}")  # noqa: T201  # see above
     assert Counter(row["url"] for row in pages) == Counter(url for site in sites for url in site.plan.pages)
-    decided = {url: reason for site in sites for url, reason in site.plan.decided.items()}
+    decided = {url: reason for site in sites for url, reason in site.plan.decided_without_page.items()}
     assert {row["url"]: row["reason"] for row in decisions} == decided
     assert extra <= in_hand <= SHAPE.hosts * len(sites), _tell_repeats(sites, fetcher)
     for site in sites:

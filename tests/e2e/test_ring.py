@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from strider.testing.site import Shape, Site, serve_site
+from strider.testing.site import ServedSite, SiteShape, serve_site
 from tests.faults.waiting import until
 
 from .checks import (
@@ -23,7 +23,7 @@ from .checks import (
 )
 from .ring import DELAY_SECONDS, Ring
 
-SHAPE = Shape(hosts=4, pages_per_host=12, slow_seconds=1.0, trap_depth=10, has_excluded=True)
+SHAPE = SiteShape(hosts=4, pages_per_host=12, slow_seconds=1.0, trap_depth=10, has_excluded=True)
 CRAWL_SECONDS = 120.0
 
 pytestmark = pytest.mark.timeout(300)
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(300)
 class Crawl:
     """A crawl that has ended, and all that is known of it."""
 
-    site: Site
+    site: ServedSite
     pages: list[dict[str, Any]]
     decisions: list[dict[str, Any]]
     urls: list[dict[str, Any]]
@@ -73,13 +73,15 @@ def test_every_reachable_page_is_one_row(crawl: Crawl) -> None:
 def test_every_url_without_a_page_has_its_reason(crawl: Crawl) -> None:
     told = {row["url"]: row["reason"] for row in crawl.decisions}
 
-    assert told == crawl.site.plan.decided
+    assert told == crawl.site.plan.decided_without_page
 
 
 @pytest.mark.req("S3.4.8", "S3.6.3", "S3.7.2", "S3.11.3")
 def test_every_url_of_the_frontier_says_how_it_stands(crawl: Crawl) -> None:
     status = {row["url"]: row["status"] for row in crawl.urls}
-    forbidden = {url for url, reason in crawl.site.plan.decided.items() if reason == "robots_denied"}
+    forbidden = {
+        url for url, reason in crawl.site.plan.decided_without_page.items() if reason == "robots_denied"
+    }
 
     assert {status.get(url) for url in crawl.site.plan.pages} == {"fetched"}
     assert forbidden
@@ -89,7 +91,7 @@ def test_every_url_of_the_frontier_says_how_it_stands(crawl: Crawl) -> None:
 @pytest.mark.req("S3.2.5", "S3.10.9")
 def test_no_url_is_asked_twice(crawl: Crawl) -> None:
     """Failures are tried again as often as the ladder says, and everything else is asked once."""
-    assert crawl.site.asked() == Counter(crawl.site.plan.requests)
+    assert crawl.site.request_counts() == Counter(crawl.site.plan.requests)
 
 
 @pytest.mark.req("S3.1.3", "S3.2.4", "S3.4.5")

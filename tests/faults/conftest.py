@@ -16,7 +16,7 @@ from strider.contracts import TOPICS
 from strider.contracts.generated.topics import SCHEMAS
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.topics import apply_topics
-from strider.testing.stack import RunningPart, own_directory, start_kafka
+from strider.testing.stack import RunningServer, start_kafka, temp_server_directory
 
 from .broker import Broker
 from .scene import LONG, SHORT, Scale, Scene
@@ -27,8 +27,8 @@ EXAMPLE_TOPICS = [topic for topic in TOPICS.values() if topic.profile == "exampl
 
 
 @pytest.fixture(scope="package")
-def broker_part() -> Iterator[RunningPart]:
-    with own_directory() as directory:
+def broker_part() -> Iterator[RunningServer]:
+    with temp_server_directory() as directory:
         running = start_kafka(directory)
         try:
             connection = KafkaConnection((running.address,))
@@ -39,7 +39,7 @@ def broker_part() -> Iterator[RunningPart]:
 
 
 @pytest.fixture
-async def scene(broker_part: RunningPart, tmp_path: Path) -> AsyncIterator[Scene]:
+async def scene(broker_part: RunningServer, tmp_path: Path) -> AsyncIterator[Scene]:
     await asyncio.to_thread(broker_part.start)  # the test before may have failed while it was down
     yard = Yard(broker_part.address, tmp_path, shards=SHARDS)
     broker = Broker(broker_part.address, shards=SHARDS)

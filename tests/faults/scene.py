@@ -10,7 +10,7 @@ from typing import Any
 from strider.contracts import Topic
 from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import ECHO_DLQ, ECHO_REQUESTS, ECHOES, TALLIES, TALLY_DLQ
-from strider.testing.stack import RunningPart
+from strider.testing.stack import RunningServer
 
 from .accounts import Answers, Audit, Blow, account, audit
 from .broker import Broker
@@ -37,7 +37,7 @@ class Scene:
     """What a test acts on."""
 
     def __init__(
-        self, part: RunningPart, broker: Broker, yard: Yard, *, begins: Mapping[str, Mapping[int, int]]
+        self, part: RunningServer, broker: Broker, yard: Yard, *, begins: Mapping[str, Mapping[int, int]]
     ) -> None:
         self.part = part
         self.broker = broker
@@ -47,7 +47,7 @@ class Scene:
         self._began = time.monotonic()
 
     @classmethod
-    async def open(cls, part: RunningPart, broker: Broker, yard: Yard) -> Scene:
+    async def open(cls, part: RunningServer, broker: Broker, yard: Yard) -> Scene:
         """Note where the topics end, and let nobody read what a failed test may have left there."""
         await broker.skip("echo", ECHO_REQUESTS)
         await broker.skip("tally", ECHOES)

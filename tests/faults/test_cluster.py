@@ -14,7 +14,7 @@ from strider.runtime.kafka import KafkaConnection
 from strider.runtime.loop_settings import LoopSettings
 from strider.runtime.topics import apply_topics
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster
-from strider.testing.stack import own_directory
+from strider.testing.stack import temp_server_directory
 
 from .broker import Broker
 from .conftest import EXAMPLE_TOPICS, SHARDS
@@ -27,7 +27,7 @@ WINDOW = LoopSettings().window_messages
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[KafkaCluster]:
-    with own_directory() as directory:
+    with temp_server_directory() as directory:
         running = start_cluster(directory)
         try:
             connection = KafkaConnection(tuple(running.address.split(",")))

@@ -7,23 +7,23 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from strider.localstack.servers.probes import run_now
+from strider.localstack.servers.probes import run_sync
 from strider.storage.migrations import upgrade
 from strider.storage.postgres import Postgres, PostgresOptions
-from strider.testing.stack import Stack, create_database, drop_database
+from strider.testing.stack import ServerStack, create_database, drop_database
 
 
 @pytest.fixture(scope="session")
-def migrated(stack: Stack) -> Iterator[str]:
+def migrated(stack: ServerStack) -> Iterator[str]:
     """Name a database with every table and no row: copying it is much cheaper than making them anew."""
     dsn = create_database(stack.postgres.address)
-    run_now(upgrade(dsn))
+    run_sync(upgrade(dsn))
     yield urlsplit(dsn).path[1:]
     drop_database(dsn)
 
 
 @pytest.fixture
-def database(stack: Stack, migrated: str) -> Iterator[str]:
+def database(stack: ServerStack, migrated: str) -> Iterator[str]:
     """Give the address of a database that has every table."""
     dsn = create_database(stack.postgres.address, template=migrated)
     yield dsn

@@ -12,7 +12,7 @@ from redis.asyncio.cluster import RedisCluster
 
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis, RedisOptions, connect
-from strider.testing.temp_dirs import own_directory
+from strider.testing.temp_dirs import temp_server_directory
 
 from .implementations import SHARD, ClusterWorld, FrontierWorld, MemoryWorld, RedisWorld
 from .valkey_cluster import valkey_cluster
@@ -20,7 +20,7 @@ from .valkey_cluster import valkey_cluster
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[tuple[str, int]]:
-    with own_directory() as place, valkey_cluster(place) as address:
+    with temp_server_directory() as place, valkey_cluster(place) as address:
         yield address
 
 

@@ -23,7 +23,7 @@ CALLS = [
     pytest.param(lambda ws, epoch: ws.swap(SHARD, epoch, [], lease_ms=1), id="swap"),
     pytest.param(lambda ws, epoch: ws.free(SHARD, epoch, []), id="free"),
     pytest.param(lambda ws, epoch: ws.conclude(SHARD, epoch, []), id="conclude"),
-    pytest.param(lambda ws, epoch: ws.set_groups(SHARD, epoch, []), id="set-groups"),
+    pytest.param(lambda ws, epoch: ws.set_host_groups(SHARD, epoch, []), id="set-groups"),
     pytest.param(lambda ws, epoch: ws.counts(SHARD, epoch), id="counts"),
     pytest.param(lambda ws, epoch: ws.figures(SHARD, epoch), id="figures"),
     pytest.param(lambda ws, epoch: ws.scan(SHARD, epoch, cursor=0, limit=10), id="scan"),
@@ -33,7 +33,9 @@ REBUILDING = [
     pytest.param(lambda ws, epoch: ws.load(SHARD, epoch, queued=[recorded(page("x"))]), id="load"),
     pytest.param(lambda ws, epoch: ws.load(SHARD, epoch, seen=[SeenBatch("news", 1, [1])]), id="load-seen"),
     pytest.param(lambda ws, epoch: ws.expect(SHARD, epoch, {"news": 9}), id="expect"),
-    pytest.param(lambda ws, epoch: ws.recount(SHARD, epoch, [RecordedRunCount(page("x"), 1)]), id="recount"),
+    pytest.param(
+        lambda ws, epoch: ws.set_accepted_counts(SHARD, epoch, [RecordedRunCount(page("x"), 1)]), id="recount"
+    ),
     pytest.param(lambda ws, epoch: ws.ready(SHARD, epoch, groups=[], sequence=0), id="ready"),
 ]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from strider.testing.site import Plan
+from strider.testing.site import SitePlan
 
 COMMAND: Final = (sys.executable, "-m", "strider.cli", "crawl")
 LONGEST_SECONDS: Final = 150.0
@@ -84,7 +84,7 @@ QUICK: Final = ("--exclude", "/broken")
 """Leaves out the page whose retries take ten seconds."""
 
 
-def check_lines(lines: Sequence[dict[str, Any]], plan: Plan, *, is_quick: bool = False) -> None:
+def check_lines(lines: Sequence[dict[str, Any]], plan: SitePlan, *, is_quick: bool = False) -> None:
     """Hold an output to what was built: every URL once, each as what it is."""
     doubled = [url for url, count in Counter(line["url"] for line in lines).items() if count > 1]
     assert doubled == []

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from strider.testing.site import Shape, Site, serve_site
+from strider.testing.site import ServedSite, SiteShape, serve_site
 
 from .scene import by_outcome, check_lines, end_of, lines_of, run, start, wait_until
 
-SHAPE = Shape(hosts=2, pages_per_host=40, is_plain=True)
+SHAPE = SiteShape(hosts=2, pages_per_host=40, is_plain=True)
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path) -> Iterator[ServedSite]:
     with serve_site(13, SHAPE, log=tmp_path / "access.log") as served:
         yield served
 
 
-def crawl(site: Site, *more: str) -> tuple[str, ...]:
+def crawl(site: ServedSite, *more: str) -> tuple[str, ...]:
     return (*site.plan.seeds, "--allow-private", "--scope", "any", "--delay", "0", "--max-depth", "10", *more)
 
 
@@ -44,7 +44,7 @@ def told(err: str) -> list[str]:
     return err.splitlines()
 
 
-def test_a_full_disk_ends_in_one_line_and_whole_lines(site: Site, tmp_path: Path) -> None:
+def test_a_full_disk_ends_in_one_line_and_whole_lines(site: ServedSite, tmp_path: Path) -> None:
     """What was written before stays, and nothing of what was not."""
     output = tmp_path / "out"
 
@@ -55,7 +55,7 @@ def test_a_full_disk_ends_in_one_line_and_whole_lines(site: Site, tmp_path: Path
     lines_of(output)
 
 
-def test_after_a_full_disk_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
+def test_after_a_full_disk_the_crawl_goes_on(site: ServedSite, tmp_path: Path) -> None:
     """The state is that of the last time when both could be written."""
     output, order = tmp_path / "out", ("-o", str(tmp_path / "out"), "--resume", str(tmp_path / "state"))
 
@@ -67,7 +67,7 @@ def test_after_a_full_disk_the_crawl_goes_on(site: Site, tmp_path: Path) -> None
     check_lines(lines_of(output), site.plan)
 
 
-def test_a_reader_that_goes_away_ends_the_crawl(site: Site) -> None:
+def test_a_reader_that_goes_away_ends_the_crawl(site: ServedSite) -> None:
     """As in `strider crawl … | head -1`."""
     process = start(*crawl(site, "--max-pages", "60"))
     assert process.stdout is not None
@@ -132,7 +132,7 @@ def test_a_state_file_of_somebody_else_is_refused_and_left_alone(tmp_path: Path)
     assert (state.read_bytes(), output.read_text()) == (before, "precious\n")
 
 
-def test_a_list_of_urls_is_crawled_and_what_is_none_gets_a_line(site: Site, tmp_path: Path) -> None:
+def test_a_list_of_urls_is_crawled_and_what_is_none_gets_a_line(site: ServedSite, tmp_path: Path) -> None:
     """One bad line of a thousand must not cost the others."""
     output = tmp_path / "out"
     origin = site.plan.origins[0]
@@ -170,13 +170,13 @@ def test_where_nothing_can_be_fetched_the_code_says_so(tmp_path: Path) -> None:
     assert by_outcome(lines_of(output), "failed") == set(seeds)
 
 
-def test_a_second_ctrl_c_ends_at_once(site: Site, tmp_path: Path) -> None:
+def test_a_second_ctrl_c_ends_at_once(site: ServedSite, tmp_path: Path) -> None:
     """Also where what is in hand would take long; and no scratch folder stays behind."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     order = crawl(site, "-o", str(tmp_path / "out"), "--delay", "3")
     process = start(*order, env={**os.environ, "TMPDIR": str(scratch)})
-    wait_until(lambda: bool(site.asked()), "it asks", process=process)
+    wait_until(lambda: bool(site.request_counts()), "it asks", process=process)
 
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
@@ -189,12 +189,12 @@ def test_a_second_ctrl_c_ends_at_once(site: Site, tmp_path: Path) -> None:
     assert list(scratch.iterdir()) == []
 
 
-def test_two_crawls_do_not_write_one_file(site: Site, tmp_path: Path) -> None:
+def test_two_crawls_do_not_write_one_file(site: ServedSite, tmp_path: Path) -> None:
     """Their lines would be mixed."""
     order = crawl(site, "-o", str(tmp_path / "out"), "--delay", "1")
     first = start(*order)
     try:
-        wait_until(lambda: bool(site.asked()), "it asks", process=first)
+        wait_until(lambda: bool(site.request_counts()), "it asks", process=first)
 
         second = run(*order)
 
@@ -205,10 +205,10 @@ def test_two_crawls_do_not_write_one_file(site: Site, tmp_path: Path) -> None:
         first.communicate()
 
 
-def test_a_slow_reader_holds_up_only_the_lines(site: Site) -> None:
+def test_a_slow_reader_holds_up_only_the_lines(site: ServedSite) -> None:
     """Somebody pages through the output: the requests do not time out for that."""
     process = start(*crawl(site, "--timeout", "2", "--json"))
-    wait_until(lambda: site.asked().total() >= len(site.plan.pages), "all is asked", process=process)
+    wait_until(lambda: site.request_counts().total() >= len(site.plan.pages), "all is asked", process=process)
 
     ended = end_of(process)
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from strider.testing.site import Shape, Site, serve_site
+from strider.testing.site import ServedSite, SiteShape, serve_site
 from tests.e2e.checks import (
     asked_too_often,
     assert_only_known_urls_were_asked,
@@ -29,18 +29,18 @@ from .scene import (
     wait_until,
 )
 
-SHAPE = Shape(hosts=3, pages_per_host=12, slow_seconds=0.3)
+SHAPE = SiteShape(hosts=3, pages_per_host=12, slow_seconds=0.3)
 CONCURRENCY = 8
 DELAY_SECONDS = 0.4
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path) -> Iterator[ServedSite]:
     with serve_site(12, SHAPE, log=tmp_path / "access.log") as served:
         yield served
 
 
-def crawl(site: Site, tmp_path: Path, *more: str) -> tuple[str, ...]:
+def crawl(site: ServedSite, tmp_path: Path, *more: str) -> tuple[str, ...]:
     return (
         *(*site.plan.seeds, "--allow-private", "--scope", "any", "--delay", str(DELAY_SECONDS)),
         *("-o", str(tmp_path / "pages.jsonl"), "--resume", str(tmp_path / "state")),
@@ -48,18 +48,20 @@ def crawl(site: Site, tmp_path: Path, *more: str) -> tuple[str, ...]:
     )
 
 
-def check_access(site: Site) -> None:
+def check_access(site: ServedSite) -> None:
     """As for one crawl without an end in the middle: politeness outlives the process."""
     assert_only_known_urls_were_asked(site)
     assert_robots_came_first(site)
     assert_polite(site, delay_seconds=DELAY_SECONDS)
 
 
-def requests(site: Site) -> int:
-    return site.asked().total()
+def requests(site: ServedSite) -> int:
+    return site.request_counts().total()
 
 
-def test_after_ctrl_c_the_same_command_goes_on_without_a_second_fetch(site: Site, tmp_path: Path) -> None:
+def test_after_ctrl_c_the_same_command_goes_on_without_a_second_fetch(
+    site: ServedSite, tmp_path: Path
+) -> None:
     """What was fetched has become lines before the process ended."""
     order = crawl(site, tmp_path)
 
@@ -76,7 +78,9 @@ def test_after_ctrl_c_the_same_command_goes_on_without_a_second_fetch(site: Site
     assert asked_too_often(site) == {}
 
 
-def test_a_crawl_that_is_interrupted_again_and_again_comes_to_its_end(site: Site, tmp_path: Path) -> None:
+def test_a_crawl_that_is_interrupted_again_and_again_comes_to_its_end(
+    site: ServedSite, tmp_path: Path
+) -> None:
     """Whatever it was doing each time."""
     order = crawl(site, tmp_path)
 
@@ -91,7 +95,9 @@ def test_a_crawl_that_is_interrupted_again_and_again_comes_to_its_end(site: Site
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_after_a_kill_nothing_is_lost_and_no_line_is_doubled(site: Site, tmp_path: Path, seed: int) -> None:
+def test_after_a_kill_nothing_is_lost_and_no_line_is_doubled(
+    site: ServedSite, tmp_path: Path, seed: int
+) -> None:
     """At random moments; what the last second had fetched is fetched once more, and nothing else."""
     order, chance = crawl(site, tmp_path), Random(seed)
     kills = 0
@@ -107,7 +113,7 @@ def test_after_a_kill_nothing_is_lost_and_no_line_is_doubled(site: Site, tmp_pat
 
 
 @pytest.mark.parametrize("number", [pytest.param(INTERRUPT, id="ctrl-c"), pytest.param(KILL, id="kill -9")])
-def test_the_limit_of_pages_counts_those_from_before(site: Site, tmp_path: Path, number: int) -> None:
+def test_the_limit_of_pages_counts_those_from_before(site: ServedSite, tmp_path: Path, number: int) -> None:
     """Also those of hosts that are looked at last; else each interruption would allow a few more."""
     order = crawl(site, tmp_path, "--max-pages", "16")
 
@@ -121,7 +127,7 @@ def test_the_limit_of_pages_counts_those_from_before(site: Site, tmp_path: Path,
     check_access(site)
 
 
-def test_what_is_complete_is_not_begun_again(site: Site, tmp_path: Path) -> None:
+def test_what_is_complete_is_not_begun_again(site: ServedSite, tmp_path: Path) -> None:
     """The same command twice asks nobody anything the second time."""
     order = crawl(site, tmp_path, "--max-pages", "5")
     assert run(*order).code == 0
@@ -133,7 +139,7 @@ def test_what_is_complete_is_not_begun_again(site: Site, tmp_path: Path) -> None
     assert (lines_of(tmp_path / "pages.jsonl"), requests(site)) == (lines, asked)
 
 
-def test_another_crawl_is_refused_the_state_and_told_why(site: Site, tmp_path: Path) -> None:
+def test_another_crawl_is_refused_the_state_and_told_why(site: ServedSite, tmp_path: Path) -> None:
     """And both files stay as they are."""
     assert run(*crawl(site, tmp_path, "--max-pages", "3")).code == 0
     before = (tmp_path / "pages.jsonl").read_bytes()
@@ -145,7 +151,7 @@ def test_another_crawl_is_refused_the_state_and_told_why(site: Site, tmp_path: P
     assert (tmp_path / "pages.jsonl").read_bytes() == before
 
 
-def test_a_second_process_on_the_same_state_is_refused(site: Site, tmp_path: Path) -> None:
+def test_a_second_process_on_the_same_state_is_refused(site: ServedSite, tmp_path: Path) -> None:
     """Two that write one file would each lose what the other has."""
     order = crawl(site, tmp_path, "--delay", "4")  # so that the first is still at it, on any machine
     first = start(*order)
@@ -161,7 +167,7 @@ def test_a_second_process_on_the_same_state_is_refused(site: Site, tmp_path: Pat
         first.communicate()
 
 
-def test_an_output_that_was_cut_short_since_is_refused(site: Site, tmp_path: Path) -> None:
+def test_an_output_that_was_cut_short_since_is_refused(site: ServedSite, tmp_path: Path) -> None:
     """Lines that are gone cannot be made up."""
     order = crawl(site, tmp_path)
     assert interrupt_when(start(*order), lambda: requests(site) >= 20, INTERRUPT).code == 130
@@ -173,7 +179,7 @@ def test_an_output_that_was_cut_short_since_is_refused(site: Site, tmp_path: Pat
     assert "shorter than when the state was saved" in ended.err
 
 
-def test_an_output_that_was_deleted_since_is_told_with_a_way_out(site: Site, tmp_path: Path) -> None:
+def test_an_output_that_was_deleted_since_is_told_with_a_way_out(site: ServedSite, tmp_path: Path) -> None:
     """Of what is saved nothing can go on without its lines; following the advice begins anew."""
     order = crawl(site, tmp_path, "--max-pages", "12")
     assert interrupt_when(start(*order), lambda: requests(site) >= 5, INTERRUPT).code == 130

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.testing.proxy_server import TestProxy, proxying
+from strider.testing.proxy_server import TestProxy, serve_proxy
 
 from .documents import serve_documents
 from .scene import lines_of, run
@@ -20,7 +20,7 @@ async def test_a_crawl_goes_by_way_of_its_proxy_and_judges_as_it_is_told(
 ) -> None:
     proxy, output = TestProxy("http"), tmp_path / "pages.jsonl"
     with serve_documents(SHORT) as home:
-        async with proxying(proxy):
+        async with serve_proxy(proxy):
             monkeypatch.setenv("CRAWLER_PROXIES_ENABLED", "true")
             monkeypatch.setenv("CRAWLER_PROXY_URLS", proxy.url)
             monkeypatch.setenv("VALIDATOR_MIN_BODY_BYTES", "10")
@@ -30,7 +30,7 @@ async def test_a_crawl_goes_by_way_of_its_proxy_and_judges_as_it_is_told(
 
     assert (ended.code, ended.err) == (0, "")
     assert [(line["url"], line["outcome"]) for line in lines_of(output)] == [(f"{home}/", "page")]
-    assert set(proxy.targets) == {home.removeprefix("http://")}
+    assert set(proxy.requested_targets) == {home.removeprefix("http://")}
 
 
 @pytest.mark.parametrize(

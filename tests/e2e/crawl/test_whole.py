@@ -13,7 +13,7 @@ import pytest
 
 from strider.cli.embedded.further import FURTHER
 from strider.cli.embedded.lines import FIELDS
-from strider.testing.site import Shape, Site, serve_site
+from strider.testing.site import ServedSite, SiteShape, serve_site
 from tests.e2e.checks import (
     asked_too_often,
     assert_only_known_urls_were_asked,
@@ -23,21 +23,21 @@ from tests.e2e.checks import (
 
 from .scene import QUICK, by_outcome, check_lines, lines_of, run
 
-SHAPE = Shape(hosts=3, pages_per_host=12, slow_seconds=0.3)
+SHAPE = SiteShape(hosts=3, pages_per_host=12, slow_seconds=0.3)
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path) -> Iterator[ServedSite]:
     with serve_site(11, SHAPE, log=tmp_path / "access.log") as served:
         yield served
 
 
-def crawl(site: Site, *more: str) -> tuple[str, ...]:
+def crawl(site: ServedSite, *more: str) -> tuple[str, ...]:
     return (*site.plan.seeds, "--allow-private", "--scope", "any", *more)
 
 
 @pytest.mark.req("S3.17.3", "S0.1.11", "S1.2.12")
-def test_every_page_is_a_line_and_everything_else_says_why(site: Site, tmp_path: Path) -> None:
+def test_every_page_is_a_line_and_everything_else_says_why(site: ServedSite, tmp_path: Path) -> None:
     """The expected sets come from how the site was built; the access log is the site's own."""
     output = tmp_path / "pages.jsonl"
 
@@ -65,7 +65,7 @@ def test_every_page_is_a_line_and_everything_else_says_why(site: Site, tmp_path:
 
 
 @pytest.mark.req("S3.17.2")
-def test_the_delay_is_kept_between_any_two_requests_to_a_host(site: Site, tmp_path: Path) -> None:
+def test_the_delay_is_kept_between_any_two_requests_to_a_host(site: ServedSite, tmp_path: Path) -> None:
     """Redirect targets, retries and robots.txt are requests like others."""
     order = crawl(site, *QUICK, "--delay", "0.8", "--max-pages", "12", "-q", "-o", str(tmp_path / "out"))
 
@@ -73,15 +73,15 @@ def test_the_delay_is_kept_between_any_two_requests_to_a_host(site: Site, tmp_pa
 
     assert ended.code == 0
     # The site notes a request when it gets round to it: on a busy machine that is not at once.
-    assert min(site.least_distances().values()) >= 0.5
+    assert min(site.shortest_intervals().values()) >= 0.5
 
 
-def test_a_host_gets_as_many_requests_at_a_time_as_was_said(site: Site, tmp_path: Path) -> None:
+def test_a_host_gets_as_many_requests_at_a_time_as_was_said(site: ServedSite, tmp_path: Path) -> None:
     """One by default; the slow page keeps its place while others are asked for."""
     ended = run(*crawl(site, *QUICK, "--delay", "0", "--per-host", "3", "-q", "-o", str(tmp_path / "out")))
 
     assert ended.code == 0
-    most = max(_at_a_time(lines) for lines in site.by_host().values())
+    most = max(_at_a_time(lines) for lines in site.requests_by_host().values())
     assert 1 < most <= 3
 
 
@@ -93,7 +93,7 @@ def _at_a_time(lines: list) -> int:
 
 
 @pytest.mark.parametrize("most", [1, 7])
-def test_no_more_pages_are_fetched_than_was_said(site: Site, tmp_path: Path, most: int) -> None:
+def test_no_more_pages_are_fetched_than_was_said(site: ServedSite, tmp_path: Path, most: int) -> None:
     """What was known and not fetched says so."""
     output = tmp_path / "out"
 
@@ -113,7 +113,7 @@ def test_no_more_pages_are_fetched_than_was_said(site: Site, tmp_path: Path, mos
     ],
 )
 def test_no_host_gives_more_pages_and_none_gives_more_bytes_than_was_said(
-    site: Site, tmp_path: Path, limits: tuple[str, ...], most: int
+    site: ServedSite, tmp_path: Path, limits: tuple[str, ...], most: int
 ) -> None:
     """A page of this site has some eight hundred bytes as it is sent."""
     output = tmp_path / "out"
@@ -128,7 +128,7 @@ def test_no_host_gives_more_pages_and_none_gives_more_bytes_than_was_said(
     assert "budget" in {line["reason"] for line in lines}
 
 
-def test_only_pages_means_only_pages(site: Site, tmp_path: Path) -> None:
+def test_only_pages_means_only_pages(site: ServedSite, tmp_path: Path) -> None:
     """The summary still counts the rest."""
     output = tmp_path / "out"
 
@@ -138,7 +138,7 @@ def test_only_pages_means_only_pages(site: Site, tmp_path: Path) -> None:
     assert json.loads(ended.out)["outcomes"]["refused"] > 0
 
 
-def test_csv_has_the_same_columns(site: Site, tmp_path: Path) -> None:
+def test_csv_has_the_same_columns(site: ServedSite, tmp_path: Path) -> None:
     """Texts with line ends in them are one field."""
     output = tmp_path / "out.csv"
 
@@ -152,7 +152,7 @@ def test_csv_has_the_same_columns(site: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
-def test_who_wants_more_of_a_page_gets_more_fields(site: Site, tmp_path: Path, form: str) -> None:
+def test_who_wants_more_of_a_page_gets_more_fields(site: ServedSite, tmp_path: Path, form: str) -> None:
     """In every line the same ones, empty in those that are no page; the others stay as they are."""
     output = tmp_path / "out"
     wanted = ("--extract", "records", "--format", form, "-q", "-o", str(output))
@@ -169,7 +169,7 @@ def test_who_wants_more_of_a_page_gets_more_fields(site: Site, tmp_path: Path, f
     assert {line["main_text"] for line in lines if line["outcome"] != "page"} == {""}
 
 
-def test_lines_go_to_standard_output_where_no_file_is_named(site: Site) -> None:
+def test_lines_go_to_standard_output_where_no_file_is_named(site: ServedSite) -> None:
     """And nothing else does, so that they can be piped."""
     ended = run(*crawl(site, "--delay", "0", "--max-pages", "3"))
 

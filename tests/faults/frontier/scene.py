@@ -28,9 +28,9 @@ from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import TopicPartition
 from strider.runtime.tables import TableReader
 from strider.storage.redis import RedisOptions, connect
-from strider.testing.faulty_tcp_proxy import FarWire
-from strider.testing.site import Site
-from strider.testing.stack import RunningPart
+from strider.testing.faulty_tcp_proxy import ThreadedFaultyTcpProxy
+from strider.testing.site import ServedSite
+from strider.testing.stack import RunningServer
 from tests.e2e.checks import LATE_SECONDS, asked_too_often
 from tests.faults.broker import Broker
 from tests.faults.services import Service, Yard
@@ -56,7 +56,9 @@ SPEC = CrawlSpecDeclared("", scope="any", max_depth=10, request_timeout_seconds=
 class Frontier:
     """The services, their servers, and the wire between scheduler, fetcher, link-ingestion and Redis."""
 
-    def __init__(self, bootstrap: str, valkey: RunningPart, wire: FarWire, directory: Path) -> None:
+    def __init__(
+        self, bootstrap: str, valkey: RunningServer, wire: ThreadedFaultyTcpProxy, directory: Path
+    ) -> None:
         self.bootstrap = bootstrap
         self.valkey = valkey
         self.wire = wire
@@ -112,7 +114,7 @@ class Frontier:
         self._produce(CRAWL_SPECS.name, value, key=CRAWL_SPECS.key_of(named))
         return named.crawl_spec_id
 
-    def sow(self, site: Site, job_id: str) -> None:
+    def sow(self, site: ServedSite, job_id: str) -> None:
         """Send the site's seed as anybody would."""
         seed = {"url": site.plan.seeds[0], "job_id": job_id, "crawl_spec_id": self.declare()}
         self._produce("seeds-submitted", json.dumps(seed).encode())
@@ -192,7 +194,7 @@ class Findings:
 class Crawl:
     """One crawl of one site."""
 
-    def __init__(self, frontier: Frontier, site: Site, job_id: str) -> None:
+    def __init__(self, frontier: Frontier, site: ServedSite, job_id: str) -> None:
         self.frontier = frontier
         self.site = site
         self.job_id = job_id
@@ -205,7 +207,7 @@ class Crawl:
         self._told_before = await self.frontier.outcomes()
         self.frontier.sow(self.site, self.job_id)
         hosts = len(self.site.plan.origins)
-        await self._until(lambda: len(self.site.by_host()) == hosts, what="every host was asked")
+        await self._until(lambda: len(self.site.requests_by_host()) == hosts, what="every host was asked")
         await self.until_asked(more=hosts)
 
     async def blow(self, *, instead: bool = False) -> None:
@@ -220,12 +222,12 @@ class Crawl:
         self.blows.append(Blow(time.monotonic(), told))
 
     def _has_fresh_request(self) -> bool:
-        return any(time.monotonic() - since < FRESH_SECONDS for since in self.site.under_way().values())
+        return any(time.monotonic() - since < FRESH_SECONDS for since in self.site.unanswered().values())
 
     async def until_asked(self, *, more: int) -> None:
         """Wait until the site was asked for more."""
-        before = len(self.site.access())
-        await self._until(lambda: len(self.site.access()) >= before + more, what=f"{more} more requests")
+        before = len(self.site.access_log())
+        await self._until(lambda: len(self.site.access_log()) >= before + more, what=f"{more} more requests")
 
     async def until_over(self) -> float:
         """Wait until everything was asked for, and the truth says that nothing is open."""
@@ -244,22 +246,22 @@ class Crawl:
         """Account for the crawl."""
         entries = Counter(entry.url for entry in await self.frontier.entries(self.job_id))
         least = DELAY_SECONDS - LATE_SECONDS
-        lines = self.site.access()
+        lines = self.site.access_log()
         in_flight = [sum(line.started < blow.at for line in lines) - blow.told for blow in self.blows]
         return Findings(
             lost=tuple(sorted(self._missing())),
             duplicates=tuple(url for url, count in entries.items() if count > 1),
-            hasty={host: gap for host, gap in self.site.least_distances().items() if gap < least},
-            overlaps=len(self.site.overlaps()),
+            hasty={host: gap for host, gap in self.site.shortest_intervals().items() if gap < least},
+            overlaps=len(self.site.overlapping_requests()),
             refetched=asked_too_often(self.site),
             in_flight=sum(max(0, count) for count in in_flight),
             unanswered=sum(line.started < blow.at < line.ended for line in lines for blow in self.blows),
-            astray=tuple(set(self.site.asked()) - self.site.plan.requests.keys()),
+            astray=tuple(set(self.site.request_counts()) - self.site.plan.requests.keys()),
         )
 
     def begun_between(self, first: float, last: float) -> list[str]:
         """Which requests began within a span of time."""
-        return [line.url for line in self.site.access() if first < line.earliest and line.started < last]
+        return [line.url for line in self.site.access_log() if first < line.earliest and line.started < last]
 
     def tell(self, name: str, findings: Findings) -> None:
         """Print one line of what was found."""
@@ -277,7 +279,7 @@ class Crawl:
         wanted = set(hosts)
         wall = time.time() - time.monotonic() + self._began
         lines = [(blow.at - self._began, "blow") for blow in self.blows]
-        for line in self.site.access():
+        for line in self.site.access_log():
             if line.host in wanted:
                 late, took = line.started - line.earliest, line.ended - line.started
                 lines.append((line.started - self._began, f"saw {line.url} for {took:.3f}, late {late:.3f}"))
@@ -289,7 +291,7 @@ class Crawl:
         return "\n".join(["", *(f"{at:8.3f} {what}" for at, what in sorted(lines))])
 
     def _missing(self) -> set[str]:
-        return self.site.plan.requests.keys() - set(self.site.asked())
+        return self.site.plan.requests.keys() - set(self.site.request_counts())
 
     async def _until(self, condition: Any, *, what: str) -> float:
         return await until(

@@ -22,10 +22,10 @@ from strider.contracts import TOPICS
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.topics import apply_topics
 from strider.storage.keys import FRONTIER_HEADER
-from strider.testing.faulty_tcp_proxy import wire_beside
-from strider.testing.site import Shape, serve_site
-from strider.testing.stack import RunningPart, start_valkey
-from strider.testing.temp_dirs import own_directory
+from strider.testing.faulty_tcp_proxy import threaded_faulty_tcp_proxy
+from strider.testing.site import SiteShape, serve_site
+from strider.testing.stack import RunningServer, start_valkey
+from strider.testing.temp_dirs import temp_server_directory
 from tests.e2e.checks import LATE_SECONDS
 from tests.faults.scene import SHORT, Scale
 from tests.faults.waiting import until
@@ -41,15 +41,15 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")
-def frontier(broker_part: RunningPart) -> Iterator[Frontier]:
+def frontier(broker_part: RunningServer) -> Iterator[Frontier]:
     with ExitStack() as opened:
-        place = opened.enter_context(own_directory())
+        place = opened.enter_context(temp_server_directory())
         broker_part.start()
         asyncio.run(apply_topics(KafkaConnection((broker_part.address,)), DECLARED, shards=SHARDS))
         valkey = start_valkey(place / "redis")
         opened.callback(valkey.close)
         address = urlsplit(valkey.address)
-        wire = opened.enter_context(wire_beside(address.hostname or "", address.port or 0))
+        wire = opened.enter_context(threaded_faulty_tcp_proxy(address.hostname or "", address.port or 0))
         (place / "logs").mkdir()
         frontier = Frontier(broker_part.address, valkey, wire, place / "logs")
         opened.callback(frontier.close)
@@ -62,7 +62,7 @@ async def crawl(
     frontier: Frontier, scale: Scale, request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[Crawl]:
     name = request.node.callspec.id
-    shape = Shape(
+    shape = SiteShape(
         hosts=4, pages_per_host=4 + 2 * scale.rounds, latency_seconds=ANSWER_SECONDS, is_plain=scale == SHORT
     )
     with serve_site(7, shape, log=tmp_path / "access.log", name=f"{name}-") as site:
@@ -122,9 +122,9 @@ async def _restart_older(frontier: Frontier) -> None:
 
 
 async def _slow(frontier: Frontier, crawl: Crawl) -> None:
-    frontier.wire.do(lambda wire: setattr(wire, "delay_seconds", 0.5))
+    frontier.wire.apply(lambda wire: setattr(wire, "delay_seconds", 0.5))
     await crawl.until_asked(more=4)
-    frontier.wire.heal()
+    frontier.wire.reset_faults()
 
 
 async def _read_only(frontier: Frontier, _crawl: Crawl) -> Outage:
@@ -144,10 +144,10 @@ async def _full(frontier: Frontier, crawl: Crawl) -> None:
 
 async def _black_hole(frontier: Frontier, _crawl: Crawl) -> Outage:
     began = time.monotonic()
-    frontier.wire.do(lambda wire: setattr(wire, "drops_everything", True))
+    frontier.wire.apply(lambda wire: setattr(wire, "drops_everything", True))
     await _out(frontier, began)
     healed = time.monotonic()
-    frontier.wire.heal()
+    frontier.wire.reset_faults()
     return Outage(began, healed)
 
 
@@ -159,9 +159,9 @@ async def _out(frontier: Frontier, began: float) -> None:
 async def _torn(frontier: Frontier, crawl: Crawl) -> None:
     """Answers end in the middle: what was asked was done, and nobody knows of it."""
     for _ in range(3):
-        frontier.wire.do(lambda wire: setattr(wire, "truncated_responses", 5))
+        frontier.wire.apply(lambda wire: setattr(wire, "truncated_responses", 5))
         await crawl.until_asked(more=2)
-    frontier.wire.heal()
+    frontier.wire.reset_faults()
 
 
 def _jumped(by_ms: int) -> Fault:

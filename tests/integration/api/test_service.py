@@ -27,8 +27,8 @@ from strider.runtime.ports import TopicPartition
 from strider.runtime.tables import TableReader
 from strider.runtime.topics import apply_topics
 from strider.storage.postgres import Postgres
-from strider.testing.faulty_tcp_proxy import wire_to
-from strider.testing.stack import Stack
+from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
+from strider.testing.stack import ServerStack
 from tests.integration.examples.processes import SHARDS, Running
 from tests.integration.examples.test_telemetry import closed_port
 from tests.unit.indexer.events import FETCHED_AT_MS, a_decision, a_page, key
@@ -40,7 +40,7 @@ Start = Callable[..., Running]
 
 
 @pytest.fixture
-async def topics(stack: Stack) -> str:
+async def topics(stack: ServerStack) -> str:
     """Apply the topics; gives the broker's address."""
     connection = KafkaConnection((stack.kafka.address,))
     await apply_topics(connection, [TOPICS["seeds-submitted"], SCHEMAS], shards=SHARDS)
@@ -156,7 +156,9 @@ async def _all_of(client: httpx.AsyncClient, params: dict[str, str]) -> list[dic
     return items
 
 
-async def test_before_the_broker_answers_pages_are_served(stack: Stack, start: Start, database: str) -> None:
+async def test_before_the_broker_answers_pages_are_served(
+    stack: ServerStack, start: Start, database: str
+) -> None:
     """S3.19.32: people see what there is, whatever else is down; 503 says when to come again."""
     lonely = start(f"127.0.0.1:{closed_port()}", database)
     async with httpx.AsyncClient(base_url=await url_of(lonely), trust_env=False, timeout=30) as client:
@@ -170,7 +172,7 @@ async def test_before_the_broker_answers_pages_are_served(stack: Stack, start: S
 
 
 async def test_a_broker_that_falls_silent_costs_no_promise(
-    stack: Stack, topics: str, start: Start, database: str
+    stack: ServerStack, topics: str, start: Start, database: str
 ) -> None:
     """No 202 without its acknowledgement, and it goes on by itself."""
     if not stack.kafka.is_ours:
@@ -196,7 +198,7 @@ async def _is_accepted(client: httpx.AsyncClient, seed: dict[str, str]) -> bool:
 async def test_a_database_that_is_away_costs_no_seed(topics: str, start: Start, database: str) -> None:
     """Pages wait, seeds go on."""
     address = urlsplit(database)
-    async with wire_to(address.hostname or "", address.port or 5432) as (wire, port):
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 5432) as (wire, port):
         near = urlunsplit(address._replace(netloc=address.netloc.replace(str(address.port), str(port))))
         process = start(topics, near)
         async with await ready(process) as client:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.testing.stack import Stack
+from strider.testing.stack import ServerStack
 
 from .processes import Requests, Running, wait_for
 from .test_telemetry import closed_port
@@ -21,7 +21,7 @@ Start = Callable[..., Running]
 
 
 @pytest.fixture
-def requests(stack: Stack) -> Requests:
+def requests(stack: ServerStack) -> Requests:
     """Requests for hosts that no other test knows."""
     name = uuid.uuid4().hex[:8]
     requests = Requests(stack.kafka.address, [f"h{number}-{name}.test" for number in range(24)])
@@ -44,7 +44,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.mark.req("S1.2.1", "S1.3.9")
-def test_the_pair_counts_drains_and_goes_on(stack: Stack, requests: Requests, start: Start) -> None:
+def test_the_pair_counts_drains_and_goes_on(stack: ServerStack, requests: Requests, start: Start) -> None:
     """What is asked while it stops is counted after it came back; nothing is counted twice."""
     bootstrap = stack.kafka.address
     echo, tally = start("echo", bootstrap), start("tally", bootstrap)
@@ -68,7 +68,7 @@ def test_the_pair_counts_drains_and_goes_on(stack: Stack, requests: Requests, st
 
 
 def test_a_tally_killed_in_the_middle_counts_exactly(
-    stack: Stack, requests: Requests, start: Start, capsys: pytest.CaptureFixture[str]
+    stack: ServerStack, requests: Requests, start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Kill -9, again and again, with echoes half counted: each echo in the log is counted once."""
     bootstrap, portion, kills = stack.kafka.address, 1500, 2
@@ -93,7 +93,7 @@ def test_a_tally_killed_in_the_middle_counts_exactly(
 
 
 def test_two_tallies_share_the_shards_and_one_death_costs_nothing(
-    stack: Stack, requests: Requests, start: Start
+    stack: ServerStack, requests: Requests, start: Start
 ) -> None:
     bootstrap = stack.kafka.address
     start("echo", bootstrap)
@@ -158,7 +158,7 @@ def test_wrong_credentials_are_one_line_and_no_start() -> None:
     )
 
 
-def test_a_wrong_shard_count_refuses_the_start(stack: Stack, requests: Requests, start: Start) -> None:
+def test_a_wrong_shard_count_refuses_the_start(stack: ServerStack, requests: Requests, start: Start) -> None:
     """Keys would lead to wrong shards, and nobody would notice for weeks."""
     process = start("tally", stack.kafka.address, STRIDER_SHARDS="6")
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from strider.fetcher.adapters.names import NameOptions
-from strider.testing.hostile import answer, running, says
+from strider.testing.hostile import http_response, sends, serve_hostile
 from tests.integration.fetcher.asking import asking, lookup_of, request
 
 CERTIFICATES = Path(__file__).parent / "certificates"
@@ -97,7 +97,7 @@ async def test_a_name_that_moves_inwards_is_refused_when_it_has_moved() -> None:
     answers = iter([("127.0.0.1",), ("169.254.169.254",)])
     names = NameOptions(keep_seconds=0.01)
     async with (
-        running({"/": says(answer(), then_close=True)}) as server,
+        serve_hostile({"/": sends(http_response(), then_close=True)}) as server,
         asking(lookup=lambda _host: next(answers), names=names) as asker,
     ):
         first = (await asker.ask(request(server.url("/", host="moving.test")))).completed
@@ -114,7 +114,10 @@ async def test_a_name_that_moves_inwards_is_refused_when_it_has_moved() -> None:
 async def test_the_socket_itself_refuses_what_a_resolver_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last look is at the address that is connected to, whoever has found it."""
     lookup = lookup_of(fooled_test=("127.0.0.1",))
-    async with running({"/": says(answer())}) as server, asking(allow_private=False, lookup=lookup) as asker:
+    async with (
+        serve_hostile({"/": sends(http_response())}) as server,
+        asking(allow_private=False, lookup=lookup) as asker,
+    ):
         monkeypatch.setattr("strider.fetcher.adapters.names.Names._judge", lambda *_: None)
         completed = (await asker.ask(request(server.url("/", host="fooled.test")))).completed
 
@@ -125,7 +128,7 @@ async def test_the_socket_itself_refuses_what_a_resolver_let_pass(monkeypatch: p
 async def test_ports_and_networks_are_opened_by_lists() -> None:
     """On the way to a port that is closed nothing is resolved and nobody connected to."""
     loopback = (ip_network("127.0.0.0/8"),)
-    async with running({"/": says(answer())}) as server:
+    async with serve_hostile({"/": sends(http_response())}) as server:
         open_ports = frozenset({80, server.port})
         async with asking(allow_private=False, networks=loopback, ports=open_ports) as asker:
             fetched = (await asker.ask(request(server.url("/")))).completed
@@ -151,7 +154,7 @@ async def test_ports_and_networks_are_opened_by_lists() -> None:
 async def test_certificates_are_verified(certificate: str, host: str, trusted: bool, error: str) -> None:
     ca_file = str(CERTIFICATES / "authority.pem") if trusted else ""
     async with (
-        running({"/": says(answer())}, tls=_tls(certificate)) as server,
+        serve_hostile({"/": sends(http_response())}, tls=_tls(certificate)) as server,
         asking(ca_file=ca_file) as asker,
     ):
         completed = (await asker.ask(request(server.url("/", host=host, scheme="https")))).completed
@@ -178,7 +181,7 @@ async def test_old_versions_of_tls_are_not_spoken(version: ssl.TLSVersion, error
     context = _tls("good.pem")
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.minimum_version, context.maximum_version = version, version
-    async with running({"/": says(answer())}, tls=context) as server, asking() as asker:
+    async with serve_hostile({"/": sends(http_response())}, tls=context) as server, asking() as asker:
         url = server.url("/", host="good.localhost", scheme="https")
         completed = (await asker.ask(request(url, insecure_tls=True))).completed
 
@@ -186,7 +189,7 @@ async def test_old_versions_of_tls_are_not_spoken(version: ssl.TLSVersion, error
 
 
 async def test_a_server_that_speaks_no_tls_fails_the_handshake() -> None:
-    async with running({"/": says(answer())}) as server, asking() as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, asking() as asker:
         completed = (await asker.ask(request(server.url("/", scheme="https"), deadline_ms=1_000))).completed
 
     assert completed.outcome in {"network_failed", "timed_out"}
@@ -201,7 +204,7 @@ def _serve_late(listening: socket.socket, asked: list[bytes]) -> None:
     with _tls("good.pem").wrap_socket(connection, server_side=True) as secure:
         while head := secure.recv(65_536):
             asked.append(head)
-            secure.sendall(answer())
+            secure.sendall(http_response())
 
 
 async def test_a_connection_that_came_too_late_serves_the_next_try() -> None:
@@ -229,7 +232,7 @@ async def test_a_site_that_has_moved_is_found_with_the_next_request() -> None:
         asked.append(host)
         return ("127.0.0.2",) if len(asked) == 1 else ("127.0.0.1",)
 
-    async with running({"/": says(answer())}) as server, asking(lookup=look) as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, asking(lookup=look) as asker:
         wanted = request(server.url("/", host="moved.test"))
         ends = [(await asker.ask(wanted)).completed for _ in range(3)]
 

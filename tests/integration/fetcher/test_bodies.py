@@ -10,7 +10,7 @@ import pytest
 from strider.fetcher.adapters import RequestOptions
 from strider.fetcher.adapters.course import UNREAD_BYTES
 from strider.fetcher.adapters.engine import LEAST_RECEIVED, MOST_RECEIVED, receive_bytes
-from strider.testing.hostile import Reader, Writer, answer, running, says
+from strider.testing.hostile import Reader, Writer, http_response, sends, serve_hostile
 from strider.testing.hostile.server import CHUNKED, chunked
 from tests.integration.fetcher.asking import asking, request
 
@@ -30,8 +30,8 @@ PAGE = b"".join(b"%07d\n" % number for number in range(125_000))
 async def test_chunks_of_honest_sizes_come_whole(size_bytes: int, length: int) -> None:
     """Also where there is so much that its sender has to wait now and then."""
     body = PAGE[:length]
-    plays = {"/": says(CHUNKED + chunked(body, size=size_bytes))}
-    async with running(plays) as server, asking() as asker:
+    plays = {"/": sends(CHUNKED + chunked(body, size=size_bytes))}
+    async with serve_hostile(plays) as server, asking() as asker:
         for _ in range(2):
             meaning = await asker.ask(request(server.url("/"), deadline_ms=20_000))
 
@@ -45,21 +45,21 @@ async def test_who_waits_for_others_is_not_called_slow() -> None:
     holds = asyncio.Event()
 
     async def slow_end(_reader: Reader, writer: Writer) -> None:
-        writer.write(answer(b"x" * 50_000, length=50_001))
+        writer.write(http_response(b"x" * 50_000, length=50_001))
         await holds.wait()
         writer.write(b"x")
         await writer.drain()
 
     options = RequestOptions(slow_grace_seconds=0.3, min_bytes_per_second=1_000)
-    plays = {"/first": slow_end, "/second": says(answer(b"y" * 100))}
-    async with running(plays) as server, asking(budget_bytes=40_000, options=options) as asker:
+    plays = {"/first": slow_end, "/second": sends(http_response(b"y" * 100))}
+    async with serve_hostile(plays) as server, asking(budget_bytes=40_000, options=options) as asker:
         patient = request(server.url("/first", host="a.localhost"), deadline_ms=20_000)
         first = asyncio.create_task(asker.ask(patient))
         async with asyncio.timeout(20):
             while asker.budget.held_bytes < 50_000:
                 await asyncio.sleep(0.01)
             second = asyncio.create_task(asker.ask(request(server.url("/second"), deadline_ms=20_000)))
-            while "/second" not in server.asked:
+            while "/second" not in server.requested_paths:
                 await asyncio.sleep(0.01)
             done, _ = await asyncio.wait((second,), timeout=0.5)
             assert not done, "it is not its turn"
@@ -77,13 +77,13 @@ async def test_what_of_a_large_body_is_here_unread_is_counted_with_it(come: int,
     holds = asyncio.Event()
 
     async def slow_end(_reader: Reader, writer: Writer) -> None:
-        writer.write(answer(b"x" * come, length=come + 1))
+        writer.write(http_response(b"x" * come, length=come + 1))
         await holds.wait()
         writer.write(b"x")
         await writer.drain()
 
     options = RequestOptions(slow_grace_seconds=20)
-    async with running({"/": slow_end}) as server, asking(options=options) as asker:
+    async with serve_hostile({"/": slow_end}) as server, asking(options=options) as asker:
         asked = asyncio.create_task(asker.ask(request(server.url("/"), deadline_ms=20_000)))
         async with asyncio.timeout(20):
             while asker.budget.held_bytes < come + unread:
@@ -98,8 +98,8 @@ async def test_what_of_a_large_body_is_here_unread_is_counted_with_it(come: int,
 
 async def test_the_system_keeps_little_of_what_nobody_has_read() -> None:
     """Left to itself it keeps more and more for who reads quickly, up to what the machine has for all."""
-    page = says(answer(b"x" * 9_000_000))
-    async with running({"/": page}) as server, asking() as asker:
+    page = sends(http_response(b"x" * 9_000_000))
+    async with serve_hostile({"/": page}) as server, asking() as asker:
         meaning = await asker.ask(request(server.url("/"), deadline_ms=20_000))
         assert meaning.completed.outcome == "fetched"
         (made,) = asker.transport._engine._sockets

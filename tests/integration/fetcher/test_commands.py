@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from strider.fetcher.core import MOST_FAILURES
-from strider.testing.hostile import FAILING, FINE, PAGE, answer, redirect, running, says
+from strider.testing.hostile import (
+    ACCEPTED_CASES,
+    FAILING_CASES,
+    PAGE,
+    http_response,
+    redirect_response,
+    sends,
+    serve_hostile,
+)
 
 
 async def _strider(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
@@ -24,11 +32,11 @@ async def _strider(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
 
 
 async def test_a_fetch_tells_its_way_and_what_it_found() -> None:
-    plays = {"/a": says(redirect("/b")), "/b": says(answer(headers=('ETag: "x"',)))}
-    async with running(plays) as server:
+    plays = {"/a": sends(redirect_response("/b")), "/b": sends(http_response(headers=('ETag: "x"',)))}
+    async with serve_hostile(plays) as server:
         code, (told,), said = await _strider("fetch", server.url("/a"), "--allow-private", "--delay", "0")
 
-    assert (code, said, server.asked) == (0, "", ["/a", "/b"])
+    assert (code, said, server.requested_paths) == (0, "", ["/a", "/b"])
     assert [hop["status"] for hop in told["chain"]] == [302, 200]
     assert told["outcome"] == "fetched"
     assert (told["final_url"], told["status"], told["etag"]) == (server.url("/b"), 200, '"x"')
@@ -38,8 +46,8 @@ async def test_a_fetch_tells_its_way_and_what_it_found() -> None:
 
 
 async def test_a_fetch_names_the_limit_that_bit() -> None:
-    plays = {path: row.play for path, row in (FAILING | FINE).items()}
-    async with running(plays) as server:
+    plays = {path: row.script for path, row in (FAILING_CASES | ACCEPTED_CASES).items()}
+    async with serve_hostile(plays) as server:
         urls = [server.url(path) for path in ("/huge-header", "/gzip-bomb", "/slow-head")]
         code, told, _ = await _strider(
             "fetch", *urls, "http://169.254.169.254/", "--allow-private", "--delay", "0", "--timeout", "0.5"
@@ -57,20 +65,20 @@ async def test_a_fetch_names_the_limit_that_bit() -> None:
 
 
 async def test_redirects_end_where_their_target_may_not_be_asked() -> None:
-    async with running({"/": says(redirect("http://169.254.169.254/latest"))}) as server:
+    async with serve_hostile({"/": sends(redirect_response("http://169.254.169.254/latest"))}) as server:
         code, (told,), _ = await _strider("fetch", server.url("/"), "--allow-private")
 
     assert (code, told["outcome"], told["reason"]) == (1, "redirected", "policy_blocked")
-    assert server.asked == ["/"]
+    assert server.requested_paths == ["/"]
 
 
 async def test_robots_are_asked_as_the_crawler_asks_them() -> None:
     """What cannot be reached denies, what is not there allows."""
     rules = b"User-agent: *\nDisallow: /x\n"
     async with (
-        running({"/robots.txt": says(answer(rules))}) as there,
-        running({}) as absent,
-        running({"/robots.txt": says(answer(b"", status="500 Oops"))}) as broken,
+        serve_hostile({"/robots.txt": sends(http_response(rules))}) as there,
+        serve_hostile({}) as absent,
+        serve_hostile({"/robots.txt": sends(http_response(b"", status="500 Oops"))}) as broken,
     ):
         urls = (there.url("/x"), there.url("/y"), absent.url("/x"), broken.url("/x"))
         code, told, _ = await _strider("robots", "check", *urls, "--allow-private")
@@ -82,14 +90,14 @@ async def test_robots_are_asked_as_the_crawler_asks_them() -> None:
         (True, "absent", 0),
         (False, "unreachable", 0),
     ]
-    assert (there.asked, broken.asked) == (["/robots.txt"], ["/robots.txt"])
+    assert (there.requested_paths, broken.requested_paths) == (["/robots.txt"], ["/robots.txt"])
 
 
 async def test_half_a_rule_is_none() -> None:
     """What the limit cuts in two would deny another place; the scheduler leaves it out as well."""
     first = b"User-agent: *\n"
     rules = first + b"#" * (512_000 - len(first) - 13) + b"\nDisallow: /private/and/more\n"
-    async with running({"/robots.txt": says(answer(rules))}) as server:
+    async with serve_hostile({"/robots.txt": sends(http_response(rules))}) as server:
         code, (told,), _ = await _strider("robots", "check", server.url("/x"), "--allow-private")
 
     assert (code, told["allowed"], told["truncated"]) == (0, True, True)
@@ -109,10 +117,10 @@ async def test_half_a_rule_is_none() -> None:
 async def test_what_cannot_be_meant_is_told_before_anything_is_asked(
     arguments: tuple[str, ...], why: str
 ) -> None:
-    async with running({"/": says(answer())}) as server:
+    async with serve_hostile({"/": sends(http_response())}) as server:
         code, told, said = await _strider("fetch", server.url("/"), "--allow-private", *arguments)
 
-    assert (code, told, server.asked) == (2, [], [])
+    assert (code, told, server.requested_paths) == (2, [], [])
     assert why in said
 
 

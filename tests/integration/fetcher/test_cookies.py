@@ -12,7 +12,7 @@ from strider.fetcher.adapters.redisjars import RedisJars
 from strider.runtime.clocks import SystemClock
 from strider.storage.keys import COOKIES
 from strider.storage.redis import RedisOptions, connect
-from strider.testing.hostile import answer, running, says
+from strider.testing.hostile import http_response, sends, serve_hostile
 from tests.unit.fetcher.values import answer as an_answer
 from tests.unit.fetcher.values import request as a_request
 
@@ -23,8 +23,8 @@ from .test_embedded import house
 async def test_a_run_with_a_jar_keeps_its_session_and_others_know_nothing_of_it() -> None:
     """Off by default; and what one host set no other host gets."""
     headers = ("Set-Cookie: s=1; Path=/", "Set-Cookie: t=2; Path=/")
-    plays = {"/in": says(answer(headers=headers)), "/next": says(answer())}
-    async with running(plays) as server, house(max_in_flight=9) as one:
+    plays = {"/in": sends(http_response(headers=headers)), "/next": sends(http_response())}
+    async with serve_hostile(plays) as server, house(max_in_flight=9) as one:
         steps = [("/in", "a", "run"), ("/next", "a", "run"), ("/next", "b", "run"), ("/next", "a", "")]
         urls = [
             server.url(f"{path}?{n}", host=f"{name}.localhost") for n, (path, name, _) in enumerate(steps)
@@ -34,7 +34,7 @@ async def test_a_run_with_a_jar_keeps_its_session_and_others_know_nothing_of_it(
             one.write(replace(leased[urls[number]], cookie_jar=jar))
             await one.until(lambda count=number: len(one.ends) == count + 1)
 
-    sent = [head.partition("Cookie: ")[2].partition("\r\n")[0] for head in server.heads]
+    sent = [head.partition("Cookie: ")[2].partition("\r\n")[0] for head in server.request_heads]
     assert sent == ["", "s=1; t=2", "", ""]
     assert sorted((end.url[-1], end.cookies_changed) for end in one.ends) == [
         ("0", True),

@@ -27,7 +27,14 @@ from strider.runtime.ports import GroupSpec, Outgoing
 from strider.runtime.settings import CrawlSettings
 from strider.runtime.speaking import Speaker
 from strider.storage.objects import ObjectOptions, ObjectStore, open_object_store
-from strider.testing.hostile import PAGE, answer, resets_after, running, says, silent
+from strider.testing.hostile import (
+    PAGE,
+    http_response,
+    sends,
+    sends_nothing,
+    sends_then_resets,
+    serve_hostile,
+)
 
 from .leasing import SHARDS, Leasing
 
@@ -119,14 +126,17 @@ async def house(*, max_in_flight: int = 1, **set_so: Any) -> AsyncIterator[House
 
 @pytest.mark.req("S3.7.3", "S3.7.4", "S4.14.1")
 async def test_each_request_is_made_once_and_answered_once() -> None:
-    async with running({"/a": says(answer()), "/b": says(answer(b"x" * 600_000))}) as server, house() as one:
+    async with (
+        serve_hostile({"/a": sends(http_response()), "/b": sends(http_response(b"x" * 600_000))}) as server,
+        house() as one,
+    ):
         urls = [server.url(path, host=f"h{n}.localhost") for n in range(15) for path in ("/a", "/b")]
         urls = [url for n, url in enumerate(urls) if n % 2 == (n // 2) % 2]
         wanted = await one.leasing.lease(*urls)
         one.write(*wanted)
         await one.drained()
 
-        assert len(wanted) == 15 == len(server.asked)
+        assert len(wanted) == 15 == len(server.requested_paths)
         assert sorted(end.lease_id for end in one.ends) == sorted(each.lease_id for each in wanted)
         assert {end.outcome for end in one.ends} == {"fetched"}
         assert {page.url for page in one.pages} == set(urls)
@@ -137,43 +147,46 @@ async def test_each_request_is_made_once_and_answered_once() -> None:
 
 async def test_a_message_that_comes_again_is_not_fetched_again() -> None:
     """At-least-once delivery must cost no site a request."""
-    async with running({"/": says(answer())}) as server, house() as one:
+    async with serve_hostile({"/": sends(http_response())}) as server, house() as one:
         wanted = await one.leasing.lease(server.url("/", host="a.localhost"))
         one.write(*wanted)
         await one.drained()
         one.write(*wanted, *wanted)
         await one.drained()
 
-        assert (len(server.asked), len(one.ends), len(one.pages)) == (1, 1, 1)
+        assert (len(server.requested_paths), len(one.ends), len(one.pages)) == (1, 1, 1)
 
 
 async def test_a_lease_that_has_run_out_is_dropped() -> None:
-    async with running({"/": says(answer())}) as server, house() as one:
+    async with serve_hostile({"/": sends(http_response())}) as server, house() as one:
         wanted = await one.leasing.lease(server.url("/", host="a.localhost"), lease_ms=1)
         await asyncio.sleep(0.05)
         one.write(*wanted)
         await one.drained()
 
-        assert (server.asked, one.ends) == ([], [])
+        assert (server.requested_paths, one.ends) == ([], [])
 
 
 async def test_a_group_may_have_several_requests_at_a_time() -> None:
     """Their leases say how many; messages of one key would else wait for each other."""
-    async with running({"/1": silent, "/2": silent, "/3": silent}) as server, house(max_in_flight=3) as one:
+    async with (
+        serve_hostile({"/1": sends_nothing, "/2": sends_nothing, "/3": sends_nothing}) as server,
+        house(max_in_flight=3) as one,
+    ):
         one.write(*await one.leasing.lease(*(server.url(f"/{n}", host="a.localhost") for n in (1, 2, 3))))
 
-        await one.until(lambda: len(server.asked) == 3)
+        await one.until(lambda: len(server.requested_paths) == 3)
 
 
 async def test_a_stop_leaves_an_outcome_of_everything_that_was_begun() -> None:
-    async with running({"/slow": silent, "/soon": says(answer())}) as server:
+    async with serve_hostile({"/slow": sends_nothing, "/soon": sends(http_response())}) as server:
         async with house() as one:
             wanted = await one.leasing.lease(
                 *(server.url("/slow", host=f"h{n}.localhost") for n in range(5)),
                 server.url("/soon", host="s.localhost"),
             )
             one.write(*wanted)
-            await one.until(lambda: len(server.asked) == 6)
+            await one.until(lambda: len(server.requested_paths) == 6)
 
         assert sorted(end.outcome for end in one.ends) == ["fetched", *["interrupted"] * 5]
         assert sum(one.broker.lag(GROUP).values()) == 0
@@ -184,9 +197,9 @@ async def test_without_a_network_nothing_is_asked_until_it_is_back() -> None:
     """Our own outage must not cost sites their tries: it is told as ours, and waited out."""
     endpoint = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
     place = f"127.0.0.1:{endpoint.sockets[0].getsockname()[1]}"
-    plays = {"/": says(answer()), "/gone": resets_after(b"")}
+    plays = {"/": sends(http_response()), "/gone": sends_then_resets(b"")}
     async with (
-        running(plays) as server,
+        serve_hostile(plays) as server,
         house(network_checks=(place,), network_look_seconds=0.05) as one,
     ):
         hosts = (f"h{n}.localhost" for n in range(9))
@@ -198,7 +211,7 @@ async def test_without_a_network_nothing_is_asked_until_it_is_back() -> None:
         await one.until(lambda: len(one.ends) == 2)
         one.write(*await one.leasing.lease(*(server.url("/", host=host) for host in hosts)))
         await one.until(lambda: "network" in one.loop.paused_reasons)
-        asked_offline = len(server.asked)
+        asked_offline = len(server.requested_paths)
         back = await asyncio.start_server(lambda _, writer: writer.close(), *place.split(":"))
         await one.drained()
         back.close()

@@ -22,9 +22,9 @@ import pytest
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
 from strider.contracts.generated.topics import FETCH_REQUESTS
 from strider.fetcher.adapters.course import START_SECONDS
-from strider.testing.faulty_tcp_proxy import Wire, wire_to
-from strider.testing.hostile import Hostile, Reader, Writer, answer, running, says
-from strider.testing.stack import Stack
+from strider.testing.faulty_tcp_proxy import FaultyTcpProxy, faulty_tcp_proxy
+from strider.testing.hostile import HostileServer, Reader, Writer, http_response, sends, serve_hostile
+from strider.testing.stack import ServerStack
 from tests.faults.broker import Broker
 from tests.faults.services import Service
 from tests.faults.waiting import until
@@ -43,14 +43,14 @@ LATE_SECONDS = 0.25
 
 
 @pytest.fixture
-def fetchers(stack: Stack, redis_url: str, tmp_path: Path) -> Iterator[Fetchers]:
+def fetchers(stack: ServerStack, redis_url: str, tmp_path: Path) -> Iterator[Fetchers]:
     fetchers = Fetchers(tmp_path, kafka=stack.kafka.address, redis=redis_url)
     yield fetchers
     fetchers.close()
 
 
 @pytest.fixture
-async def ring(stack: Stack, redis_url: str) -> AsyncIterator[Ring]:
+async def ring(stack: ServerStack, redis_url: str) -> AsyncIterator[Ring]:
     ring = Ring(kafka=stack.kafka.address, redis=redis_url)
     yield ring
     await ring.close()
@@ -60,7 +60,7 @@ async def ring(stack: Stack, redis_url: str) -> AsyncIterator[Ring]:
 class Site:
     """A site that takes a while to answer, and notes when it was asked what."""
 
-    server: Hostile
+    server: HostileServer
     asked_at: dict[str, float] = field(default_factory=dict)
 
     def urls(self, count: int) -> list[str]:
@@ -69,17 +69,17 @@ class Site:
         return [self.server.url(f"/lingers?{mark}-{n}", host=f"{mark}-{n}.localhost") for n in range(count)]
 
     async def lingers(self, _reader: Reader, writer: Writer) -> None:
-        self.asked_at[self.server.asked[-1]] = time.time()
+        self.asked_at[self.server.requested_paths[-1]] = time.time()
         await asyncio.sleep(LINGER_SECONDS)
-        writer.write(answer())
+        writer.write(http_response())
         await writer.drain()
 
 
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
-    async with running({"/ok": says(answer())}) as server:
+    async with serve_hostile({"/ok": sends(http_response())}) as server:
         site = Site(server)
-        server.plays["/lingers"] = site.lingers
+        server.scripts["/lingers"] = site.lingers
         yield site
 
 
@@ -108,7 +108,7 @@ async def _fine(ring: Ring, site: Site, service: Service) -> None:
     assert (await _completed(ring, wanted, service)).outcome == "fetched"
 
 
-async def _with_held_mark(ring: Ring, site: Site, wire: Wire) -> list[FetchRequested]:
+async def _with_held_mark(ring: Ring, site: Site, wire: FaultyTcpProxy) -> list[FetchRequested]:
     """Ask for a page, and come back when its mark is made and the answer to that is kept from the fetcher."""
     wanted = await ring.lease(*site.urls(1))
     wire.hold()
@@ -116,7 +116,7 @@ async def _with_held_mark(ring: Ring, site: Site, wire: Wire) -> list[FetchReque
     await ring.write(*wanted)
 
     async def is_marked() -> bool:
-        return await ring.scripts_run() > before and wire.held.is_set()
+        return await ring.scripts_run() > before and wire.response_held.is_set()
 
     await until(is_marked, what="the mark is made, its answer is held")
     return wanted
@@ -145,7 +145,7 @@ async def test_frozen_between_its_mark_and_the_connection(
 ) -> None:
     """More than two seconds after the mark nothing is begun; it is told as interrupted."""
     address = urlsplit(redis_url)
-    async with wire_to(address.hostname or "", address.port or 0) as (wire, port):
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         service = fetchers.start(REDIS_URL=f"redis://127.0.0.1:{port}/0")
         await service.until_ready()
         await _fine(ring, site, service)
@@ -169,8 +169,8 @@ async def test_frozen_between_the_connection_and_the_head(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATES / "good.pem")
     async with (
-        running({"/ok": says(answer())}, tls=context) as server,
-        wire_to("127.0.0.1", server.port) as (
+        serve_hostile({"/ok": sends(http_response())}, tls=context) as server,
+        faulty_tcp_proxy("127.0.0.1", server.port) as (
             wire,
             port,
         ),
@@ -179,14 +179,14 @@ async def test_frozen_between_the_connection_and_the_head(
         await service.until_ready()
         wire.hold()
         wanted = await ring.request(f"https://good.localhost:{port}/ok")
-        await asyncio.wait_for(wire.held.wait(), 60)
+        await asyncio.wait_for(wire.response_held.wait(), 60)
         service.freeze()
         wire.release()
         await _frozen(service)
 
         told = await _completed(ring, wanted, service)
         assert (told.outcome, told.error_class, told.started_at_us) == ("timed_out", "tls_timeout", 0)
-        assert server.asked == []
+        assert server.requested_paths == []
 
 
 async def test_frozen_behind_the_head(ring: Ring, site: Site, fetchers: Fetchers) -> None:
@@ -198,7 +198,7 @@ async def test_frozen_behind_the_head(ring: Ring, site: Site, fetchers: Fetchers
     await _frozen(service)
 
     assert (await _completed(ring, wanted, service)).outcome == "fetched"
-    assert len(site.server.asked) == 1
+    assert len(site.server.requested_paths) == 1
 
 
 async def test_frozen_until_its_partitions_are_anothers(
@@ -206,7 +206,7 @@ async def test_frozen_until_its_partitions_are_anothers(
 ) -> None:
     """The heir reads the request again and may not make it; the frozen one may not any more."""
     address = urlsplit(redis_url)
-    async with wire_to(address.hostname or "", address.port or 0) as (wire, port):
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         service = fetchers.start(REDIS_URL=f"redis://127.0.0.1:{port}/0", KAFKA_SESSION_TIMEOUT="3s")
         await service.until_ready()
         await _fine(ring, site, service)
@@ -250,13 +250,15 @@ async def test_frozen_anywhere_under_load(ring: Ring, site: Site, fetchers: Fetc
     marked_at = {f"{url.path}?{url.query}": each.marked_at_us / 1e6 for url, each in told.items()}
     late = {path: at - marked_at[path] for path, at in site.asked_at.items()}
     assert max(late.values()) <= START_SECONDS + LATE_SECONDS
-    assert set(Counter(site.server.asked).values()) == {1}
+    assert set(Counter(site.server.requested_paths).values()) == {1}
     assert {each.outcome for each in told.values()} <= {"fetched", "interrupted"}
     asked = {each.url for each in told.values() if not each.before_connect}
     assert len(asked) == len(site.asked_at), "what was asked says so, and only that"
 
 
-async def test_a_rebalance_costs_no_request(ring: Ring, site: Site, fetchers: Fetchers, stack: Stack) -> None:
+async def test_a_rebalance_costs_no_request(
+    ring: Ring, site: Site, fetchers: Fetchers, stack: ServerStack
+) -> None:
     """Partitions come and go under load, three times: each page is asked for once, and none is left."""
     witness, few = Broker(stack.kafka.address, shards=SHARDS), {"FETCHER_CONCURRENCY": "4"}
     await witness.open(FETCH_REQUESTS)
@@ -284,6 +286,6 @@ async def test_a_rebalance_costs_no_request(ring: Ring, site: Site, fetchers: Fe
     await second.until(is_drained, what="has committed everything, with the third")
     told = await ring.completed(wanted)
     assert Counter(each.outcome for each in told) == {"fetched": REBALANCED}
-    assert set(Counter(site.server.asked).values()) == {1}
-    assert len(site.server.asked) == REBALANCED
+    assert set(Counter(site.server.requested_paths).values()) == {1}
+    assert len(site.server.requested_paths) == REBALANCED
     await witness.close()

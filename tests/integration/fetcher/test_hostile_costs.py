@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from strider.testing.hostile import DEADLINE_MS, FAILING, FINE
+from strider.testing.hostile import ACCEPTED_CASES, DEADLINE_MS, FAILING_CASES
 from tests.bench.hostile import TOGETHER, measure
 
 MOST_MIB = 32.0
@@ -25,8 +25,8 @@ async def test_no_row_costs_more_than_its_deadline_and_a_bounded_memory() -> Non
     costs = {cost.path: cost for cost in await measure()}
 
     told = {path: (cost.outcome, cost.error) for path, cost in costs.items()}
-    rows = {path: (row.outcome, row.error) for path, row in FAILING.items()}
-    expected = rows | dict.fromkeys(FINE, ("fetched", ""))
+    rows = {path: (row.outcome, row.error) for path, row in FAILING_CASES.items()}
+    expected = rows | dict.fromkeys(ACCEPTED_CASES, ("fetched", ""))
     assert told.keys() == expected.keys()
     # A busy machine may come to the deadline before the point; alone each row comes to it (`test_hostile`).
     odd = {path: found for path, found in told.items() if found not in {expected[path], OVERDUE}}

@@ -7,18 +7,27 @@ import asyncio
 import pytest
 
 from strider.fetcher.adapters.exchange import Exchange
-from strider.testing.hostile import PAGE, Play, Reader, Writer, answer, reset, running, says
+from strider.testing.hostile import (
+    PAGE,
+    Reader,
+    ResponseScript,
+    Writer,
+    http_response,
+    reset_connection,
+    sends,
+    serve_hostile,
+)
 from tests.integration.fetcher.asking import asking, request
 
-POISON = answer(b"<html>poison</html>")
+POISON = http_response(b"<html>poison</html>")
 
 
-def says_unasked(more: bytes) -> tuple[Play, asyncio.Event, asyncio.Event]:
+def says_unasked(more: bytes) -> tuple[ResponseScript, asyncio.Event, asyncio.Event]:
     """Make a server's part that says more once its answer is known to be taken; and tells when it has."""
     taken, said = asyncio.Event(), asyncio.Event()
 
     async def play(_reader: Reader, writer: Writer) -> None:
-        writer.write(answer())
+        writer.write(http_response())
         if said.is_set():
             return
         await taken.wait()
@@ -33,7 +42,7 @@ def says_unasked(more: bytes) -> tuple[Play, asyncio.Event, asyncio.Event]:
     "unasked",
     [
         pytest.param(POISON, id="an answer"),
-        pytest.param(answer(b"", status="408 Request Timeout"), id="that it was tired of waiting"),
+        pytest.param(http_response(b"", status="408 Request Timeout"), id="that it was tired of waiting"),
         pytest.param(POISON[:30], id="a part of a head"),
         pytest.param(b"\x00\x00", id="noise"),
         pytest.param(b"\r\n", id="a line end"),
@@ -43,12 +52,12 @@ def says_unasked(more: bytes) -> tuple[Play, asyncio.Event, asyncio.Event]:
 async def test_what_comes_between_two_requests_answers_none(unasked: bytes, is_heard: bool) -> None:
     """It is thrown away with its connection, whether the loop has heard it already or the system alone."""
     play, taken, said = says_unasked(unasked)
-    async with running({"/a": play, "/b": says(answer())}) as server, asking() as asker:
+    async with serve_hostile({"/a": play, "/b": sends(http_response())}) as server, asking() as asker:
         await asker.ask(request(server.url("/a")))
         taken.set()
         await said.wait()
         async with asyncio.timeout(5):
-            while is_heard and not server.hung_up:
+            while is_heard and not server.closed_connections:
                 await asyncio.sleep(0)
         found = await asker.ask(request(server.url("/b")))
 
@@ -62,11 +71,11 @@ async def test_a_server_that_is_tired_of_waiting_has_not_answered() -> None:
 
     async def play(_reader: Reader, writer: Writer) -> None:
         status, *headers = next(says_next)
-        writer.write(answer(status=status, headers=tuple(headers)))
+        writer.write(http_response(status=status, headers=tuple(headers)))
 
     tired = ("408 Request Timeout", "Connection: close")
     says_next = iter((("200 OK",), tired, tired))
-    async with running({"/": play}) as server, asking() as asker:
+    async with serve_hostile({"/": play}) as server, asking() as asker:
         ends = [(await asker.ask(request(server.url("/")))).completed for _ in range(3)]
 
     assert [(end.outcome, end.connection_reused) for end in ends] == [
@@ -79,9 +88,9 @@ async def test_a_server_that_is_tired_of_waiting_has_not_answered() -> None:
 @pytest.mark.parametrize("more", [POISON, POISON[:30]], ids=["an answer", "a part of a head"])
 async def test_what_comes_in_one_packet_with_an_end_answers_nothing(more: bytes) -> None:
     """The connection is given back in the middle of that packet."""
-    whole = answer()
-    play = says(whole[:-5], whole[-5:] + more, every_seconds=0.05)
-    async with running({"/a": play, "/b": says(answer())}) as server, asking() as asker:
+    whole = http_response()
+    play = sends(whole[:-5], whole[-5:] + more, every_seconds=0.05)
+    async with serve_hostile({"/a": play, "/b": sends(http_response())}) as server, asking() as asker:
         first = await asker.ask(request(server.url("/a")))
         found = await asker.ask(request(server.url("/b")))
 
@@ -97,11 +106,11 @@ async def test_a_reset_behind_a_whole_body_takes_nothing_of_it() -> None:
         for part in (whole[:-5], whole[-5:]):
             writer.write(part)
             await asyncio.sleep(0.05)
-        reset(writer)
+        reset_connection(writer)
 
     body = b"x" * 40_000
-    whole = answer(body)
-    async with running({"/": play}) as server, asking() as asker:
+    whole = http_response(body)
+    async with serve_hostile({"/": play}) as server, asking() as asker:
         exchange = Exchange(asyncio.get_running_loop().time)
         answered = await asker.transport.ask(server.url("/"), [], exchange=exchange)
         wire = answered.body._wire  # only the connection knows when it has ended
@@ -118,8 +127,8 @@ async def test_a_reset_behind_a_whole_body_takes_nothing_of_it() -> None:
 )
 async def test_a_server_says_when_it_closes_what_it_kept(keep_alive: str, is_kept: bool) -> None:
     """What is said just then is lost, and costs its page a try: with a delay of five seconds, each time."""
-    play = says(answer(headers=(f"Keep-Alive: {keep_alive}",)))
-    async with running({"/": play}) as server, asking() as asker:
+    play = sends(http_response(headers=(f"Keep-Alive: {keep_alive}",)))
+    async with serve_hostile({"/": play}) as server, asking() as asker:
         found = [(await asker.ask(request(server.url("/")))).completed for _ in range(2)]
 
     assert [each.outcome for each in found] == ["fetched"] * 2
@@ -130,8 +139,8 @@ async def test_a_server_says_when_it_closes_what_it_kept(keep_alive: str, is_kep
 async def test_a_body_where_there_is_none_spoils_no_answer(status: str) -> None:
     """Whether it comes in one packet with the head or behind it must make no difference."""
     head = f"HTTP/1.1 {status}\r\nETag: x\r\nContent-Length: 5\r\n\r\n".encode()
-    plays = {"/one": says(head + b"hello"), "/two": says(head, b"hello", every_seconds=0.02)}
-    async with running(plays) as server, asking() as asker:
+    plays = {"/one": sends(head + b"hello"), "/two": sends(head, b"hello", every_seconds=0.02)}
+    async with serve_hostile(plays) as server, asking() as asker:
         found = [(await asker.ask(request(server.url(path), etag="x"))).completed for path in plays]
 
     assert [each.status for each in found] == [int(status[:3])] * 2
@@ -142,10 +151,10 @@ async def test_a_chunk_that_is_wrong_takes_no_head_with_it() -> None:
     """What the head said holds, in however many packets it all comes."""
     head = b"HTTP/1.1 200 OK\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n"
     plays = {
-        "/one": says(head + b"-5\r\n"),
-        "/two": says(head[:-2], head[-2:] + b"-5\r\n", every_seconds=0.02),
+        "/one": sends(head + b"-5\r\n"),
+        "/two": sends(head[:-2], head[-2:] + b"-5\r\n", every_seconds=0.02),
     }
-    async with running(plays) as server, asking() as asker:
+    async with serve_hostile(plays) as server, asking() as asker:
         found = [(await asker.ask(request(server.url(path)))).completed for path in plays]
 
     told = [(each.error_class, each.status, each.retry_after_seconds) for each in found]

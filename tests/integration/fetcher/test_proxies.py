@@ -11,8 +11,8 @@ import pytest
 import uvloop
 
 from strider.fetcher.core import Standing, proxy_of
-from strider.testing.hostile import PAGE, answer, running, says
-from strider.testing.proxy_server import TestProxy, proxying
+from strider.testing.hostile import PAGE, http_response, sends, serve_hostile
+from strider.testing.proxy_server import TestProxy, serve_proxy
 
 from .asking import asking, lookup_of, request
 from .test_embedded import house
@@ -33,7 +33,7 @@ def _tls() -> ssl.SSLContext:
 async def test_a_plain_page_comes_by_way_of_a_proxy(protocol: str, account: str) -> None:
     """The account is for the proxy: the site must never see it."""
     proxy = TestProxy(protocol, account)
-    async with running({"/a": says(answer())}) as server, proxying(proxy), asking() as asker:
+    async with serve_hostile({"/a": sends(http_response())}) as server, serve_proxy(proxy), asking() as asker:
         wanted = request(server.url("/a", host="site.localhost"))
         first = await asker.ask(wanted, via=proxy.url)
         again = await asker.ask(wanted, via=proxy.url)
@@ -43,16 +43,18 @@ async def test_a_plain_page_comes_by_way_of_a_proxy(protocol: str, account: str)
     assert first.completed.proxy == first.page.proxy
     assert first.completed.remote_address == f"127.0.0.1:{proxy.port}"
     assert again.completed.connection_reused
-    assert server.heads[0].startswith(f"GET /a HTTP/1.1\r\nHost: site.localhost:{server.port}\r\n")
-    assert ["Proxy" in head for head in server.heads] == [False, False]
-    assert proxy.targets == [f"127.0.0.1:{server.port}"], "the address that was judged, and it alone"
+    assert server.request_heads[0].startswith(f"GET /a HTTP/1.1\r\nHost: site.localhost:{server.port}\r\n")
+    assert ["Proxy" in head for head in server.request_heads] == [False, False]
+    assert proxy.requested_targets == [f"127.0.0.1:{server.port}"], (
+        "the address that was judged, and it alone"
+    )
 
 
 @pytest.mark.req("S0.3.1", "S0.3.4")
 async def test_a_proxy_without_tunnels_is_given_the_url_of_a_plain_page() -> None:
     """It is asked for a tunnel once, not for each page; the account is for it alone."""
-    proxy = TestProxy("http", "me:my-word", tunnels=False)
-    async with running({"/": says(answer())}) as server, proxying(proxy), asking() as asker:
+    proxy = TestProxy("http", "me:my-word", supports_connect=False)
+    async with serve_hostile({"/": sends(http_response())}) as server, serve_proxy(proxy), asking() as asker:
         ends = [
             await asker.ask(request(server.url("/", host=f"{name}.localhost")), via=proxy.url)
             for name in ("one", "one", "two")
@@ -62,20 +64,24 @@ async def test_a_proxy_without_tunnels_is_given_the_url_of_a_plain_page() -> Non
     assert [end.completed.connection_reused for end in ends] == [False, True, False]
     place = f"127.0.0.1:{server.port}"
     urls = [f"http://{name}.localhost:{server.port}/" for name in ("one", "two")]
-    assert proxy.targets == [place, *urls]
-    assert all(b"Proxy-Authorization: Basic" in head for head in proxy.heads)
-    assert ["Proxy" in head for head in server.heads] == [False] * 3
+    assert proxy.requested_targets == [place, *urls]
+    assert all(b"Proxy-Authorization: Basic" in head for head in proxy.request_heads)
+    assert ["Proxy" in head for head in server.request_heads] == [False] * 3
 
 
 async def test_who_leaves_no_name_to_proxies_gives_none_a_url() -> None:
     """The proxy would resolve the name itself, perhaps to another address than the one that was judged."""
-    proxy = TestProxy("http", tunnels=False)
-    async with running({"/": says(answer())}) as server, proxying(proxy), asking(must_tunnel=True) as asker:
+    proxy = TestProxy("http", supports_connect=False)
+    async with (
+        serve_hostile({"/": sends(http_response())}) as server,
+        serve_proxy(proxy),
+        asking(must_tunnel=True) as asker,
+    ):
         meaning = await asker.ask(request(server.url("/", host="site.localhost")), via=proxy.url)
 
     assert (meaning.completed.error_class, meaning.completed.outcome) == ("proxy_refused", "proxy_failed")
-    assert proxy.targets == [f"127.0.0.1:{server.port}"]
-    assert server.asked == []
+    assert proxy.requested_targets == [f"127.0.0.1:{server.port}"]
+    assert server.requested_paths == []
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,7 @@ async def test_who_leaves_no_name_to_proxies_gives_none_a_url() -> None:
         pytest.param(b"", id="nothing"),
         pytest.param(b"\x00noise\r\n\r\n", id="noise"),
         pytest.param(b"HTTP/1.1 2 OK\r\n\r\n", id="no status"),
-        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n" + answer(b"lie"), id="a page before it was asked"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n" + http_response(b"lie"), id="a page before it was asked"),
     ],
 )
 async def test_a_proxy_that_talks_nonsense_is_at_fault_for_plain_pages_too(said: bytes) -> None:
@@ -97,7 +103,7 @@ async def test_a_proxy_that_talks_nonsense_is_at_fault_for_plain_pages_too(said:
 
     heads: list[bytes] = []
     proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with running({"/": says(answer())}) as server, proxy, asking() as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, proxy, asking() as asker:
         via = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
         meaning = await asker.ask(request(server.url("/")), via=via)
 
@@ -107,12 +113,12 @@ async def test_a_proxy_that_talks_nonsense_is_at_fault_for_plain_pages_too(said:
 
 async def test_a_site_that_is_down_is_no_refusal_of_tunnels() -> None:
     """After a 502 the proxy must not be given the URL: it has tried the judged address."""
-    proxy = TestProxy("http", refuses=502)
-    async with proxying(proxy), asking() as asker:
+    proxy = TestProxy("http", refusal_status=502)
+    async with serve_proxy(proxy), asking() as asker:
         meaning = await asker.ask(request("http://site.localhost/"), via=proxy.url)
 
     assert meaning.completed.error_class == "connect_unreachable"
-    assert [target.startswith("http") for target in proxy.targets] == [False]
+    assert [target.startswith("http") for target in proxy.requested_targets] == [False]
 
 
 @pytest.mark.req("S0.3.7")
@@ -122,8 +128,8 @@ async def test_encryption_is_between_us_and_the_site(protocol: str) -> None:
     proxy = TestProxy(protocol)
     outer = _tls() if protocol == "https" else None
     async with (
-        running({"/": says(answer())}, tls=_tls()) as server,
-        proxying(proxy, tls=outer),
+        serve_hostile({"/": sends(http_response())}, tls=_tls()) as server,
+        serve_proxy(proxy, tls=outer),
         asking(ca_file=AUTHORITY, lookup=lookup_of(good_localhost=["127.0.0.1"])) as asker,
     ):
         via = proxy.url.replace("127.0.0.1", "good.localhost")
@@ -136,7 +142,7 @@ async def test_encryption_is_between_us_and_the_site(protocol: str) -> None:
     # asyncio loses the reason where TLS runs within TLS; that there is no page is what counts.
     lost = {"connection_closed"} if protocol == "https" else set()
     assert other.completed.error_class in {"tls_wrong_name", *lost}
-    assert proxy.targets == [f"127.0.0.1:{server.port}"] * 2
+    assert proxy.requested_targets == [f"127.0.0.1:{server.port}"] * 2
 
 
 @pytest.mark.parametrize(
@@ -154,8 +160,8 @@ async def test_a_proxy_that_refuses_is_told_apart_from_a_site_that_is_down(
     protocol: str, refuses: int, error: str, outcome: str
 ) -> None:
     """What is the proxy's fault must not be held against the site, nor the other way round."""
-    proxy = TestProxy(protocol, refuses=refuses)
-    async with proxying(proxy), asking() as asker:
+    proxy = TestProxy(protocol, refusal_status=refuses)
+    async with serve_proxy(proxy), asking() as asker:
         meaning = await asker.ask(request("https://site.localhost/"), via=proxy.url)
 
     assert (meaning.completed.error_class, meaning.completed.outcome) == (error, outcome)
@@ -165,7 +171,7 @@ async def test_a_proxy_that_refuses_is_told_apart_from_a_site_that_is_down(
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_a_wrong_account_is_the_proxys_matter(protocol: str, scheme: str) -> None:
     proxy = TestProxy(protocol, "me:right")
-    async with proxying(proxy), asking() as asker:
+    async with serve_proxy(proxy), asking() as asker:
         wrong = proxy.url.replace("right", "wrong")
         meaning = await asker.ask(request(f"{scheme}://site.localhost/"), via=wrong)
 
@@ -176,7 +182,7 @@ async def test_a_wrong_account_is_the_proxys_matter(protocol: str, scheme: str) 
 
 @pytest.mark.parametrize("protocol", ["http", "https", "socks5"])
 async def test_a_proxy_that_is_not_there_is_not_the_sites_fault(protocol: str) -> None:
-    async with proxying(TestProxy(protocol)) as proxy:
+    async with serve_proxy(TestProxy(protocol)) as proxy:
         pass
     async with asking() as asker:
         meaning = await asker.ask(request("http://site.localhost/"), via=proxy.url)
@@ -190,28 +196,32 @@ async def test_no_proxy_is_asked_for_what_we_may_not_ask(protocol: str, scheme: 
     """A proxy inside of a network must not become a way into it."""
     proxy = TestProxy(protocol)
     lookup = lookup_of(inside_test=["10.0.0.7"])
-    async with proxying(proxy), asking(allow_private=False, lookup=lookup) as asker:
+    async with serve_proxy(proxy), asking(allow_private=False, lookup=lookup) as asker:
         meaning = await asker.ask(request(f"{scheme}://inside.test/"), via=proxy.url)
 
-    assert (meaning.completed.error_class, proxy.targets, proxy.heads) == ("refused_address", [], [])
+    assert (meaning.completed.error_class, proxy.requested_targets, proxy.request_heads) == (
+        "refused_address",
+        [],
+        [],
+    )
 
 
 @pytest.mark.req("S0.3.2", "S0.3.3", "S0.3.5", "S0.3.8", "S1.14.6", "S1.15.8", "S4.14.4")
 async def test_requests_are_spread_evenly_and_a_dead_proxy_costs_no_page() -> None:
     """What one proxy failed at is asked again, by way of another."""
     async with (
-        running({"/": says(answer())}) as server,
-        proxying(TestProxy("http")) as one,
-        proxying(TestProxy("socks5", "me:too")) as two,
-        proxying(TestProxy("http")) as three,
+        serve_hostile({"/": sends(http_response())}) as server,
+        serve_proxy(TestProxy("http")) as one,
+        serve_proxy(TestProxy("socks5", "me:too")) as two,
+        serve_proxy(TestProxy("http")) as three,
         house(
             proxies_enabled=True, proxy_urls=(one.url, two.url, three.url), proxy_requests_per_second=0
         ) as ring,
     ):
         ring.write(*await ring.leasing.lease(*(server.url("/", host=f"h{n}.localhost") for n in range(12))))
         await ring.drained()
-        counts = [len(proxy.targets) for proxy in (one, two, three)]
-        two.refuses = 1
+        counts = [len(proxy.requested_targets) for proxy in (one, two, three)]
+        two.refusal_status = 1
         ring.write(*await ring.leasing.lease(*(server.url("/", host=f"g{n}.localhost") for n in range(3))))
         await ring.drained()
 
@@ -229,9 +239,9 @@ def test_the_loop_of_the_services_tunnels_too(protocol: str) -> None:
         proxy = TestProxy(protocol)
         outer = _tls() if protocol == "https" else None
         async with (
-            running({"/": says(answer())}) as plain,
-            running({"/": says(answer())}, tls=_tls()) as secure,
-            proxying(proxy, tls=outer),
+            serve_hostile({"/": sends(http_response())}) as plain,
+            serve_hostile({"/": sends(http_response())}, tls=_tls()) as secure,
+            serve_proxy(proxy, tls=outer),
             asking(ca_file=AUTHORITY) as asker,
         ):
             via = proxy.url.replace("127.0.0.1", "good.localhost")
@@ -247,9 +257,9 @@ def test_the_loop_of_the_services_tunnels_too(protocol: str) -> None:
 @pytest.mark.req("S0.3.9")
 async def test_what_one_proxy_failed_at_is_tried_by_way_of_another() -> None:
     async with (
-        running({"/": says(answer())}) as server,
-        proxying(TestProxy("socks5", refuses=2)) as ill,
-        proxying(TestProxy("socks5")) as well,
+        serve_hostile({"/": sends(http_response())}) as server,
+        serve_proxy(TestProxy("socks5", refusal_status=2)) as ill,
+        serve_proxy(TestProxy("socks5")) as well,
         house(max_in_flight=2, proxies_enabled=True, proxy_urls=(ill.url, well.url)) as ring,
     ):
         first, second = await ring.leasing.lease(
@@ -265,12 +275,12 @@ async def test_what_one_proxy_failed_at_is_tried_by_way_of_another() -> None:
 
 async def test_without_a_proxy_in_use_nothing_is_asked() -> None:
     """Who asks by way of proxies does not want to be seen: a request never goes without one."""
-    async with running({"/": says(answer())}) as server, house(proxies_enabled=True) as ring:
+    async with serve_hostile({"/": sends(http_response())}) as server, house(proxies_enabled=True) as ring:
         ring.write(*await ring.leasing.lease(server.url("/", host="a.localhost")))
         await ring.until(lambda: "proxies" in ring.loop.paused_reasons)
 
-        assert server.asked == []
-        async with proxying(TestProxy()) as proxy:
+        assert server.requested_paths == []
+        async with serve_proxy(TestProxy()) as proxy:
             rotation = ring.asker.proxies
             assert rotation is not None
             rotation.set([(proxy_of(proxy.url), Standing())])

@@ -20,8 +20,8 @@ from strider.runtime.clocks import SystemClock
 from strider.storage.encryption import SecretCipher, generate_key
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.proxy_table import ProxyTable
-from strider.testing.hostile import answer, running, says
-from strider.testing.proxy_server import TestProxy, proxying
+from strider.testing.hostile import http_response, sends, serve_hostile
+from strider.testing.proxy_server import TestProxy, serve_proxy
 
 KEY = generate_key()
 DEAD = Failed(ErrorClass.PROXY_UNREACHABLE)
@@ -98,9 +98,9 @@ async def test_a_proxy_whose_password_cannot_be_opened_is_left_out(database: str
 
 async def test_every_proxy_can_be_tried_with_a_page(database: str) -> None:
     async with (
-        running({"/": says(answer())}) as server,
-        proxying(TestProxy("socks5", "me:right")) as good,
-        proxying(TestProxy("http", "me:right")) as bad,
+        serve_hostile({"/": sends(http_response())}) as server,
+        serve_proxy(TestProxy("socks5", "me:right")) as good,
+        serve_proxy(TestProxy("http", "me:right")) as bad,
     ):
         await _strider(database, "add", good.url, replace(bad, account="me:wrong").url)
         code, told, shown = await _strider(database, "test", server.url("/"), "--json")

@@ -20,12 +20,12 @@ from strider.testing.hostile import (
     PAGE,
     Reader,
     Writer,
-    answer,
-    for_ever,
-    redirect,
-    running,
-    says,
-    silent,
+    http_response,
+    redirect_response,
+    sends,
+    sends_forever,
+    sends_nothing,
+    serve_hostile,
 )
 from tests.integration.fetcher.asking import MARKED_AT_US, asking, request
 
@@ -35,7 +35,7 @@ A_READ = 256 * 1024
 
 async def test_what_is_sent_says_who_we_are() -> None:
     """A site's owner must be able to see who asks, and to write to them."""
-    async with running({"/": says(answer())}) as server, asking() as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, asking() as asker:
         wanted = request(
             server.url("/a|b?q='x'", host="site.localhost"),
             header_names=("Accept-Language", "Host", "Connection", "X-Bad"),
@@ -49,12 +49,12 @@ async def test_what_is_sent_says_who_we_are() -> None:
         "Accept: text/html,application/xhtml+xml,*/*;q=0.5\r\nAccept-Encoding: gzip, deflate\r\n"
         "Accept-Language: de\r\n\r\n"
     )
-    assert server.heads == [wanted_head]
+    assert server.request_heads == [wanted_head]
 
 
 async def test_a_page_tells_how_it_was_fetched() -> None:
-    play = says(answer(headers=('ETag: "v1"', "Last-Modified: yesterday", "Set-Cookie: a=b")))
-    async with running({"/": play}) as server, asking() as asker:
+    play = sends(http_response(headers=('ETag: "v1"', "Last-Modified: yesterday", "Set-Cookie: a=b")))
+    async with serve_hostile({"/": play}) as server, asking() as asker:
         first = await asker.ask(request(server.url("/", host="a.localhost"), lease_id="1-1-1"))
         second = await asker.ask(request(server.url("/", host="a.localhost"), lease_id="1-1-2"))
 
@@ -69,7 +69,7 @@ async def test_a_page_tells_how_it_was_fetched() -> None:
     assert completed.completed_at_ms >= completed.started_at_us // 1000
     assert (completed.connection_reused, second.completed.connection_reused) == (False, True)
     assert (second.completed.connect_us, second.completed.dns_us, server.connections) == (0, 0, 1)
-    assert "Cookie" not in server.heads[1], "cookies are off"
+    assert "Cookie" not in server.request_heads[1], "cookies are off"
 
 
 @pytest.mark.req("S3.7.1")
@@ -104,7 +104,7 @@ async def test_a_page_tells_how_it_was_fetched() -> None:
 )
 async def test_a_redirect_is_an_outcome_with_its_target(location: str, target: str, refused: str) -> None:
     """What a redirect leads to is a request of its own: robots, delay and addresses are looked at again."""
-    async with running({"/start": says(redirect(location))}) as server, asking() as asker:
+    async with serve_hostile({"/start": sends(redirect_response(location))}) as server, asking() as asker:
         wanted = request(server.url("/start", host="a.localhost"))
         seen = server.url("/seen", host="a.localhost")
         completed = (await asker.ask(replace(wanted, redirect_chain=(seen,), hop=1))).completed
@@ -112,7 +112,7 @@ async def test_a_redirect_is_an_outcome_with_its_target(location: str, target: s
     told = (completed.outcome, completed.redirect_target, completed.redirect_refused, completed.has_page)
     assert told == ("redirected", target.format(port=server.port), refused, False)
     assert bool(completed.redirect_target_key) == bool(target)
-    assert server.asked == ["/start"]
+    assert server.requested_paths == ["/start"]
 
 
 @pytest.mark.req("S1.14.9", "S1.14.10", "S3.7.5")
@@ -125,7 +125,7 @@ async def test_a_redirect_is_an_outcome_with_its_target(location: str, target: s
     ],
 )
 async def test_redirects_have_an_end(hop: int, max_hops: int, refused: str) -> None:
-    async with running({"/": says(redirect("/next"))}) as server, asking() as asker:
+    async with serve_hostile({"/": sends(redirect_response("/next"))}) as server, asking() as asker:
         asker.rules = RedirectRules(Places(allow_private=True), max_hops=max_hops)
         completed = (await asker.ask(request(server.url("/"), hop=hop))).completed
 
@@ -151,8 +151,8 @@ async def test_each_status_has_its_outcome(
     status: str, headers: Sequence[str], outcome: str, error: str
 ) -> None:
     """Bodies of such answers are no pages, and are read for the connection's sake only."""
-    play = says(answer(b"x" * 1000, status=status, headers=tuple(headers)))
-    async with running({"/": play, "/ok": says(answer())}) as server, asking() as asker:
+    play = sends(http_response(b"x" * 1000, status=status, headers=tuple(headers)))
+    async with serve_hostile({"/": play, "/ok": sends(http_response())}) as server, asking() as asker:
         completed = (await asker.ask(request(server.url("/")))).completed
         after = (await asker.ask(request(server.url("/ok")))).completed
 
@@ -163,8 +163,8 @@ async def test_each_status_has_its_outcome(
 
 
 async def test_a_long_body_that_nobody_wants_is_not_read_to_its_end() -> None:
-    play = says(answer(b"x" * 300_000, status="404 Not Found"))
-    async with running({"/": play}) as server, asking() as asker:
+    play = sends(http_response(b"x" * 300_000, status="404 Not Found"))
+    async with serve_hostile({"/": play}) as server, asking() as asker:
         completed = (await asker.ask(request(server.url("/")))).completed
 
     assert completed.outcome == "not_found"
@@ -172,8 +172,8 @@ async def test_a_long_body_that_nobody_wants_is_not_read_to_its_end() -> None:
 
 
 async def test_a_slow_body_that_nobody_wants_is_given_up_soon() -> None:
-    play = for_ever(CHUNKED.replace(b"200 OK", b"500 Oh"), b"1\r\nx\r\n", every_seconds=0.05)
-    async with running({"/": play}) as server, asking() as asker:
+    play = sends_forever(CHUNKED.replace(b"200 OK", b"500 Oh"), b"1\r\nx\r\n", every_seconds=0.05)
+    async with serve_hostile({"/": play}) as server, asking() as asker:
         began = time.monotonic()
         completed = (await asker.ask(request(server.url("/"), deadline_ms=5_000))).completed
 
@@ -190,12 +190,12 @@ async def test_a_slow_body_that_nobody_wants_is_given_up_soon() -> None:
 )
 async def test_not_modified_is_an_answer_to_a_validator_only(etag: str, outcome: str, has_page: bool) -> None:
     """A 304 that nobody asked for says nothing about the page."""
-    async with running({"/": says(b"HTTP/1.1 304 Not Modified\r\n\r\n")}) as server, asking() as asker:
+    async with serve_hostile({"/": sends(b"HTTP/1.1 304 Not Modified\r\n\r\n")}) as server, asking() as asker:
         meaning = await asker.ask(request(server.url("/"), etag=etag))
 
     assert (meaning.completed.outcome, meaning.completed.has_page) == (outcome, has_page)
     assert (meaning.page is not None and meaning.page.not_modified) == has_page
-    assert (f"If-None-Match: {etag}" in server.heads[0]) == bool(etag)
+    assert (f"If-None-Match: {etag}" in server.request_heads[0]) == bool(etag)
 
 
 @pytest.mark.parametrize("with_reset", [False, True])
@@ -208,7 +208,7 @@ async def test_a_kept_connection_that_was_closed_costs_nothing(with_reset: bool)
         place, _ = listener.accept()
         kept.append(place)
         heard.append(place.recv(65_536))
-        place.sendall(answer())
+        place.sendall(http_response())
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
@@ -228,13 +228,13 @@ async def test_what_was_said_on_a_kept_connection_is_not_said_again() -> None:
     """A server that hears it and hangs up has counted it: the delay to the next one is the scheduler's."""
 
     async def once(reader: Reader, writer: Writer) -> None:
-        writer.write(answer())
+        writer.write(http_response())
         await writer.drain()
         heard.append(await reader.readuntil(b"\r\n\r\n"))
         writer.close()
 
     heard: list[bytes] = []
-    async with running({"/": once}) as server, asking() as asker:
+    async with serve_hostile({"/": once}) as server, asking() as asker:
         await asker.ask(request(server.url("/")))
         completed = (await asker.ask(request(server.url("/")))).completed
 
@@ -244,7 +244,7 @@ async def test_what_was_said_on_a_kept_connection_is_not_said_again() -> None:
 
 async def test_a_fresh_connection_that_is_closed_is_not_tried_again() -> None:
     """What a server closes after it was asked, it may have counted: trying again is the scheduler's."""
-    async with running({"/": says(then_close=True)}) as server, asking() as asker:
+    async with serve_hostile({"/": sends(then_close=True)}) as server, asking() as asker:
         completed = (await asker.ask(request(server.url("/")))).completed
 
     assert (completed.outcome, completed.error_class, server.connections) == (
@@ -256,7 +256,7 @@ async def test_a_fresh_connection_that_is_closed_is_not_tried_again() -> None:
 
 async def test_nobody_listening_is_known_before_anything_is_sent() -> None:
     """Nothing was asked of the host, so its delay is not used up."""
-    async with running({}) as server:
+    async with serve_hostile({}) as server:
         gone = server.url("/")
     async with asking() as asker:
         completed = (await asker.ask(request(gone))).completed
@@ -267,7 +267,7 @@ async def test_nobody_listening_is_known_before_anything_is_sent() -> None:
 
 async def test_a_request_that_stood_still_is_not_made() -> None:
     """Its lease may have ended meanwhile; whoever stopped the process for a while must not cost a request."""
-    async with running({"/": says(answer())}) as server, asking() as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, asking() as asker:
         completed = (await asker.ask(request(server.url("/")), marked_seconds_ago=2.5)).completed
 
     told = (completed.outcome, completed.error_class, completed.before_connect, completed.started_at_us)
@@ -288,7 +288,7 @@ async def test_a_request_is_told_to_begin_when_it_was_sent_at_the_latest(
         ends.append(time.monotonic())
 
     monkeypatch.setattr(Asked, "write", write_in_a_long_turn)
-    async with running({"/": says(answer())}) as server, asking() as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, asking() as asker:
         began = time.monotonic()
         fetched = await asker.ask(request(server.url("/")))
 
@@ -298,7 +298,7 @@ async def test_a_request_is_told_to_begin_when_it_was_sent_at_the_latest(
 
 
 async def test_a_kept_connection_does_not_carry_what_stood_still_either() -> None:
-    async with running({"/": says(answer())}) as server, asking() as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, asking() as asker:
         await asker.ask(request(server.url("/")))
         completed = (
             await asker.ask(request(server.url("/"), deadline_ms=9_000), marked_seconds_ago=3)
@@ -306,17 +306,17 @@ async def test_a_kept_connection_does_not_carry_what_stood_still_either() -> Non
         after = (await asker.ask(request(server.url("/")))).completed
 
     assert (completed.outcome, completed.before_connect) == ("interrupted", True)
-    assert (after.connection_reused, server.asked) == (True, ["/", "/"])
+    assert (after.connection_reused, server.requested_paths) == (True, ["/", "/"])
 
 
 async def test_a_stop_ends_what_takes_long_and_lets_the_rest_finish() -> None:
     """Nothing that was marked ends without an outcome, not even at the end of the process."""
-    plays = {"/slow": silent, "/soon": says(b"", answer(), every_seconds=0.1)}
-    async with running(plays) as server, asking() as asker:
+    plays = {"/slow": sends_nothing, "/soon": sends(b"", http_response(), every_seconds=0.1)}
+    async with serve_hostile(plays) as server, asking() as asker:
         slow = asyncio.create_task(asker.ask(request(server.url("/slow"), deadline_ms=30_000)))
         soon = asyncio.create_task(asker.ask(request(server.url("/soon"), deadline_ms=30_000)))
         async with asyncio.timeout(30):
-            while len(server.asked) < 2:
+            while len(server.requested_paths) < 2:
                 await asyncio.sleep(0.01)
         asker.requests.finish_within(0.4)
         completed = [(await task).completed for task in (slow, soon)]
@@ -333,7 +333,10 @@ async def test_a_stop_ends_what_takes_long_and_lets_the_rest_finish() -> None:
 async def test_bodies_beyond_the_budget_wait_for_each_other() -> None:
     """Memory is bounded by what may be in hand, not by what servers send at the same time."""
     body = b"x" * 2_000_000
-    async with running({"/": says(answer(body))}) as server, asking(budget_bytes=500_000) as asker:
+    async with (
+        serve_hostile({"/": sends(http_response(body))}) as server,
+        asking(budget_bytes=500_000) as asker,
+    ):
         most = 0
 
         async def watch() -> None:
@@ -355,18 +358,21 @@ async def test_bodies_beyond_the_budget_wait_for_each_other() -> None:
 
 async def test_idle_connections_have_a_limit() -> None:
     """A crawl meets many hosts once: what is kept for each of them would use up the system's files."""
-    async with running({"/": says(answer())}) as server, asking(max_idle=3) as asker:
+    async with serve_hostile({"/": sends(http_response())}) as server, asking(max_idle=3) as asker:
         for number in range(8):
             await asker.ask(request(server.url("/", host=f"h{number}.localhost")))
 
-    assert sum("Connection: close" in head for head in server.heads) >= 3
+    assert sum("Connection: close" in head for head in server.request_heads) >= 3
 
 
 async def test_a_cancelled_request_leaves_nothing_behind() -> None:
-    async with running({"/slow": silent, "/ok": says(answer())}) as server, asking() as asker:
+    async with (
+        serve_hostile({"/slow": sends_nothing, "/ok": sends(http_response())}) as server,
+        asking() as asker,
+    ):
         task = asyncio.create_task(asker.ask(request(server.url("/slow"))))
         async with asyncio.timeout(30):
-            while not server.asked:
+            while not server.requested_paths:
                 await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -379,7 +385,7 @@ async def test_a_cancelled_request_leaves_nothing_behind() -> None:
 
 async def test_a_run_may_not_ask_for_more_time_than_is_allowed() -> None:
     options = RequestOptions(max_deadline_seconds=0.2)
-    async with running({"/": silent}) as server, asking(options=options) as asker:
+    async with serve_hostile({"/": sends_nothing}) as server, asking(options=options) as asker:
         completed = (await asker.ask(request(server.url("/"), deadline_ms=60_000))).completed
 
     assert (completed.outcome, completed.total_us < 1_000_000) == ("timed_out", True)

@@ -8,20 +8,28 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
-from strider.testing.hostile import CHUNKED, Hostile, answer, for_ever, redirect, running, says
+from strider.testing.hostile import (
+    CHUNKED,
+    HostileServer,
+    http_response,
+    redirect_response,
+    sends,
+    sends_forever,
+    serve_hostile,
+)
 from tests.integration.fetcher.asking import asking, request
 
 RULES = b"User-agent: *\nDisallow: /a\n"
 
 
-def _robots(server: Hostile, path: str = "/robots.txt", **more: Any) -> FetchRequested:
+def _robots(server: HostileServer, path: str = "/robots.txt", **more: Any) -> FetchRequested:
     return request(server.url(path, host="a.localhost"), kind="robots", deadline_ms=4_000, **more)
 
 
 async def _ask(
     server_plays: dict[str, Any], *, allow_private: bool = True, **more: Any
-) -> tuple[FetchCompleted, Hostile]:
-    async with running(server_plays) as server, asking(allow_private=allow_private) as asker:
+) -> tuple[FetchCompleted, HostileServer]:
+    async with serve_hostile(server_plays) as server, asking(allow_private=allow_private) as asker:
         meaning = await asker.ask(_robots(server, **more))
         assert meaning.page is None
         return meaning.completed, server
@@ -29,7 +37,7 @@ async def _ask(
 
 async def test_rules_come_with_the_end_of_the_request() -> None:
     told, server = await _ask(
-        {"/robots.txt": says(answer(gzip.compress(RULES), headers=("Content-Encoding: gzip",)))}
+        {"/robots.txt": sends(http_response(gzip.compress(RULES), headers=("Content-Encoding: gzip",)))}
     )
 
     assert (told.outcome, told.robots_text, told.robots_hops, told.has_page) == (
@@ -42,13 +50,13 @@ async def test_rules_come_with_the_end_of_the_request() -> None:
 
 
 async def test_five_redirects_are_followed_and_count_as_one_request() -> None:
-    plays = {f"/{n}": says(redirect(f"/{n + 1}")) for n in range(1, 5)}
-    plays |= {"/robots.txt": says(redirect("/1")), "/5": says(answer(RULES))}
+    plays = {f"/{n}": sends(redirect_response(f"/{n + 1}")) for n in range(1, 5)}
+    plays |= {"/robots.txt": sends(redirect_response("/1")), "/5": sends(http_response(RULES))}
 
     told, server = await _ask(plays)
 
     assert (told.outcome, told.robots_text, told.robots_hops) == ("fetched", RULES.decode(), 5)
-    assert server.asked == ["/robots.txt", "/1", "/2", "/3", "/4", "/5"]
+    assert server.requested_paths == ["/robots.txt", "/1", "/2", "/3", "/4", "/5"]
     assert told.robots_url == server.url("/5", host="a.localhost")
 
 
@@ -63,8 +71,11 @@ async def test_five_redirects_are_followed_and_count_as_one_request() -> None:
     ],
 )
 async def test_where_no_hop_may_lead_is_an_outcome(location: str, refused: str) -> None:
-    plays = {f"/{n}": says(redirect(f"/{n + 1}")) for n in range(1, 9)}
-    plays |= {"/robots.txt": says(redirect(location)), "/on": says(redirect("/robots.txt"))}
+    plays = {f"/{n}": sends(redirect_response(f"/{n + 1}")) for n in range(1, 9)}
+    plays |= {
+        "/robots.txt": sends(redirect_response(location)),
+        "/on": sends(redirect_response("/robots.txt")),
+    }
 
     told, _ = await _ask(plays)
 
@@ -80,7 +91,7 @@ async def test_where_no_hop_may_lead_is_an_outcome(location: str, refused: str) 
 )
 async def test_a_failure_behind_a_redirect_says_that_it_is_behind_one(target: str, outcome: str) -> None:
     """A site whose robots.txt leads to a dead host is not dead itself; what it says counts as unreachable."""
-    plays = {"/robots.txt": says(redirect(target)), "/stuck": says(b"nonsense\r\n\r\n")}
+    plays = {"/robots.txt": sends(redirect_response(target)), "/stuck": sends(b"nonsense\r\n\r\n")}
 
     told, _ = await _ask(plays)
 
@@ -88,9 +99,9 @@ async def test_a_failure_behind_a_redirect_says_that_it_is_behind_one(target: st
 
 
 async def test_another_host_is_asked_once_for_all_who_point_to_it() -> None:
-    async with running({"/shared": says(answer(RULES))}) as shared, asking() as asker:
+    async with serve_hostile({"/shared": sends(http_response(RULES))}) as shared, asking() as asker:
         there = shared.url("/shared", host="shared.localhost")
-        async with running({"/robots.txt": says(redirect(there))}) as server:
+        async with serve_hostile({"/robots.txt": sends(redirect_response(there))}) as server:
             wanted = [
                 request(
                     server.url("/robots.txt", host=f"h{n}.localhost"),
@@ -104,13 +115,13 @@ async def test_another_host_is_asked_once_for_all_who_point_to_it() -> None:
 
     assert [each.robots_text for each in told] == [RULES.decode()] * 4
     assert {each.robots_url for each in told} == {there}
-    assert shared.asked == ["/shared"]
-    assert "secret" in server.heads[0]
-    assert "secret" not in shared.heads[0]
+    assert shared.requested_paths == ["/shared"]
+    assert "secret" in server.request_heads[0]
+    assert "secret" not in shared.request_heads[0]
 
 
 async def test_five_hundred_kibibytes_are_read_and_no_more() -> None:
-    told, _ = await _ask({"/robots.txt": for_ever(CHUNKED, b"100\r\n" + b"# " * 128 + b"\r\n")})
+    told, _ = await _ask({"/robots.txt": sends_forever(CHUNKED, b"100\r\n" + b"# " * 128 + b"\r\n")})
 
     assert (told.outcome, len(told.robots_text), told.robots_truncated) == ("fetched", 512_000, True)
     assert told.body_bytes < 700_000
@@ -118,7 +129,7 @@ async def test_five_hundred_kibibytes_are_read_and_no_more() -> None:
 
 @pytest.mark.parametrize(("status", "outcome"), [("404 Not Found", "not_found"), ("503 Later", "overloaded")])
 async def test_a_robots_txt_that_is_not_there_is_told_by_its_status(status: str, outcome: str) -> None:
-    told, _ = await _ask({"/robots.txt": says(answer(b"<html>", status=status))})
+    told, _ = await _ask({"/robots.txt": sends(http_response(b"<html>", status=status))})
 
     assert (told.outcome, told.status, told.robots_text) == (outcome, int(status[:3]), "")
 

@@ -16,9 +16,17 @@ from strider.fetcher.topology import loop_settings
 from strider.storage.encryption import SecretCipher, generate_key
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.proxy_table import ProxyRow, ProxyTable
-from strider.testing.hostile import Hostile, Reader, Writer, answer, running, says, silent
-from strider.testing.proxy_server import TestProxy, proxying
-from strider.testing.stack import Stack
+from strider.testing.hostile import (
+    HostileServer,
+    Reader,
+    Writer,
+    http_response,
+    sends,
+    sends_nothing,
+    serve_hostile,
+)
+from strider.testing.proxy_server import TestProxy, serve_proxy
+from strider.testing.stack import ServerStack
 from tests.faults.broker import Broker
 from tests.faults.services import Service
 
@@ -27,13 +35,13 @@ from .serving import Fetchers, Ring
 
 
 @pytest.fixture
-def start(stack: Stack, redis_url: str, tmp_path: Path) -> Iterator[Callable[..., Service]]:
+def start(stack: ServerStack, redis_url: str, tmp_path: Path) -> Iterator[Callable[..., Service]]:
     fetchers = Fetchers(tmp_path, kafka=stack.kafka.address, redis=redis_url)
     yield fetchers.start
     fetchers.close()
 
 
-def _ring(stack: Stack) -> Ring:
+def _ring(stack: ServerStack) -> Ring:
     return Ring(kafka=stack.kafka.address, redis=stack.redis.address)
 
 
@@ -42,17 +50,23 @@ async def _stopped(service: Service) -> int:
     return await service.until_ended()
 
 
-async def _serve(act: Callable[[Hostile], Coroutine[Any, Any, None]]) -> None:
-    plays = {"/ok": says(answer()), "/large": says(answer(b"x" * 600_000)), "/slow": silent}
-    async with running(plays) as server:
+async def _serve(act: Callable[[HostileServer], Coroutine[Any, Any, None]]) -> None:
+    plays = {
+        "/ok": sends(http_response()),
+        "/large": sends(http_response(b"x" * 600_000)),
+        "/slow": sends_nothing,
+    }
+    async with serve_hostile(plays) as server:
         await act(server)
 
 
 @pytest.mark.req("S1.2.24", "S3.7.3", "S3.7.4")
-def test_pages_come_and_a_stop_leaves_nothing_unsaid(stack: Stack, start: Callable[..., Service]) -> None:
+def test_pages_come_and_a_stop_leaves_nothing_unsaid(
+    stack: ServerStack, start: Callable[..., Service]
+) -> None:
     """What was begun has its outcome when the process is gone, and its successor asks for nothing again."""
 
-    async def act(server: Hostile) -> None:
+    async def act(server: HostileServer) -> None:
         mark = uuid.uuid4().hex[:6]
         ring, service = _ring(stack), start()
         fine = await ring.request(
@@ -67,7 +81,7 @@ def test_pages_come_and_a_stop_leaves_nothing_unsaid(stack: Stack, start: Callab
         slow = await ring.request(*(server.url("/slow", host=f"s{n}-{mark}.localhost") for n in range(3)))
 
         async def all_asked() -> bool:
-            return server.asked.count("/slow") == 3
+            return server.requested_paths.count("/slow") == 3
 
         await service.until(all_asked, what="asks for everything")
         code = await _stopped(service)
@@ -84,18 +98,20 @@ def test_pages_come_and_a_stop_leaves_nothing_unsaid(stack: Stack, start: Callab
         assert set((await ring.ends(fine)).values()) == {"fetched"}
         assert await ring.pages(fine) == {each.url for each in fine}
         assert await _stopped(successor) == 0
-        assert (len(server.asked), server.asked.count("/slow")) == (25, 3)
+        assert (len(server.requested_paths), server.requested_paths.count("/slow")) == (25, 3)
         await ring.close()
 
     asyncio.run(_serve(act))
 
 
-def test_proxies_of_the_table_are_used(stack: Stack, start: Callable[..., Service], database: str) -> None:
+def test_proxies_of_the_table_are_used(
+    stack: ServerStack, start: Callable[..., Service], database: str
+) -> None:
     """The process as it is deployed reads the list, opens the passwords, and tells what became of them."""
 
-    async def act(server: Hostile) -> None:
+    async def act(server: HostileServer) -> None:
         postgres, key = Postgres(PostgresOptions(database)), generate_key()
-        async with proxying(TestProxy("socks5", "me:right")) as proxy:
+        async with serve_proxy(TestProxy("socks5", "me:right")) as proxy:
             sealed = SecretCipher(key).encrypt("right")
             await ProxyTable(postgres).add(ProxyRow("socks5", "127.0.0.1", proxy.port, "me", sealed))
             service = start(CRAWLER_PROXIES_ENABLED="true", CRAWLER_PROXY_KEY=key, POSTGRES_DSN=database)
@@ -111,7 +127,7 @@ def test_proxies_of_the_table_are_used(stack: Stack, start: Callable[..., Servic
             assert await _stopped(service) == 0
             (row,) = await ProxyTable(postgres).load()
             assert row.success_count == fetched > 0, "on a busy machine some connect too late"
-            assert set(proxy.targets) == {f"127.0.0.1:{server.port}"}
+            assert set(proxy.requested_targets) == {f"127.0.0.1:{server.port}"}
             assert "right" not in service.last_words(10_000)
         await ring.close()
         await postgres.close()
@@ -127,7 +143,7 @@ IN_FLIGHT = loop_settings(concurrency=AT_A_TIME, max_deadline_seconds=120).windo
 async def _lingers(_reader: Reader, writer: Writer) -> None:
     """Answer after a while, so that there is always something in hand."""
     await asyncio.sleep(0.2)
-    writer.write(answer())
+    writer.write(http_response())
     await writer.drain()
 
 
@@ -136,12 +152,12 @@ async def _lingers(_reader: Reader, writer: Writer) -> None:
     "kills", [pytest.param(1, id="once"), pytest.param(4, id="often", marks=pytest.mark.slow)]
 )
 def test_a_kill_under_load_costs_what_was_in_hand_and_nothing_is_asked_twice(
-    stack: Stack, start: Callable[..., Service], kills: int
+    stack: ServerStack, start: Callable[..., Service], kills: int
 ) -> None:
     """By the site's own log: kill -9, again and again, and a successor that reads everything once more."""
 
-    async def act(server: Hostile) -> None:
-        server.plays["/lingers"] = _lingers
+    async def act(server: HostileServer) -> None:
+        server.scripts["/lingers"] = _lingers
         mark, ring = uuid.uuid4().hex[:6], _ring(stack)
         witness = Broker(stack.kafka.address, shards=SHARDS)
         await witness.open(FETCH_REQUESTS)
@@ -149,15 +165,15 @@ def test_a_kill_under_load_costs_what_was_in_hand_and_nothing_is_asked_twice(
         wanted = await ring.request(*urls)
         in_hand: list[int] = []
         for kill in range(kills):
-            before, service = len(server.asked), start(FETCHER_CONCURRENCY=str(AT_A_TIME))
+            before, service = len(server.requested_paths), start(FETCHER_CONCURRENCY=str(AT_A_TIME))
 
             async def is_busy(before: int = before) -> bool:
-                return len(server.asked) >= before + 3 * AT_A_TIME
+                return len(server.requested_paths) >= before + 3 * AT_A_TIME
 
             await service.until(is_busy, what="is busy")
             service.kill()
             ends = await ring.ends(wanted)
-            in_hand.append(len(server.asked) - len(ends) - sum(in_hand[:kill]))
+            in_hand.append(len(server.requested_paths) - len(ends) - sum(in_hand[:kill]))
         last = start(FETCHER_CONCURRENCY=str(AT_A_TIME))
 
         async def is_drained() -> bool:
@@ -166,7 +182,7 @@ def test_a_kill_under_load_costs_what_was_in_hand_and_nothing_is_asked_twice(
         await last.until(is_drained, what="has committed everything")
         ends, pages = await ring.ends(wanted), await ring.pages(wanted)
         left = [each.url for each in wanted if each.lease_id not in ends]
-        asked = Counter(server.asked)
+        asked = Counter(server.requested_paths)
         assert await _stopped(last) == 0
         assert set(asked.values()) == {1}, "nothing is fetched again for a redelivery"
         assert set(ends.values()) == {"fetched"}

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from strider.contracts.generated.events import FetchRequested
-from strider.testing.hostile import answer, running, says
-from strider.testing.stack import RunningPart, Stack, start_valkey
+from strider.testing.hostile import http_response, sends, serve_hostile
+from strider.testing.stack import RunningServer, ServerStack, start_valkey
 from tests.faults.services import Service
 
 from .serving import Fetchers, Ring
 
 
 @pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RunningPart]:
+def redis(tmp_path: Path) -> Iterator[RunningServer]:
     """Give a store of one's own, which a test may freeze."""
     part = start_valkey(tmp_path / "redis")
     yield part
@@ -27,7 +27,7 @@ def redis(tmp_path: Path) -> Iterator[RunningPart]:
 
 
 @pytest.fixture
-def start(stack: Stack, redis: RunningPart, tmp_path: Path) -> Iterator[Callable[..., Service]]:
+def start(stack: ServerStack, redis: RunningServer, tmp_path: Path) -> Iterator[Callable[..., Service]]:
     fetchers = Fetchers(tmp_path, kafka=stack.kafka.address, redis=redis.address)
     yield fetchers.start
     fetchers.close()
@@ -46,15 +46,18 @@ async def is_up(service: Service, value: float) -> bool:
 
 @pytest.mark.req("S0.1.3", "S0.1.10")
 def test_a_session_goes_on_in_another_process(
-    stack: Stack, redis: RunningPart, start: Callable[..., Service]
+    stack: ServerStack, redis: RunningServer, start: Callable[..., Service]
 ) -> None:
     """The jar is where requests are made, whichever process makes them."""
 
     async def act() -> None:
         host = f"shop-{uuid.uuid4().hex[:6]}.localhost"
-        plays = {"/in": says(answer(headers=("Set-Cookie: s=1; Path=/",))), "/next": says(answer())}
+        plays = {
+            "/in": sends(http_response(headers=("Set-Cookie: s=1; Path=/",))),
+            "/next": sends(http_response()),
+        }
         ring = Ring(kafka=stack.kafka.address, redis=redis.address, max_in_flight=2)
-        async with running(plays) as server:
+        async with serve_hostile(plays) as server:
             leased = await ring.lease(server.url("/in", host=host), server.url("/next", host=host))
             by_path = {each.url.rpartition("/")[2]: replace(each, cookie_jar="run") for each in leased}
             for path in ("in", "next"):
@@ -63,7 +66,7 @@ def test_a_session_goes_on_in_another_process(
                 await _until_ended(service, ring, [by_path[path]])
                 service.ask_to_stop()
                 assert await service.until_ended() == 0
-            sent = [head.partition("Cookie: ")[2].partition("\r\n")[0] for head in server.heads]
+            sent = [head.partition("Cookie: ")[2].partition("\r\n")[0] for head in server.request_heads]
         await ring.close()
 
         assert sent == ["", "s=1"]
@@ -73,14 +76,14 @@ def test_a_session_goes_on_in_another_process(
 
 @pytest.mark.req("S1.15.7")
 def test_a_store_that_does_not_answer_is_told_and_nothing_goes_on_from_memory(
-    stack: Stack, redis: RunningPart, start: Callable[..., Service]
+    stack: ServerStack, redis: RunningServer, start: Callable[..., Service]
 ) -> None:
     """By readiness, by metric and by log; and once it answers, pages come again."""
 
     async def act() -> None:
         mark = uuid.uuid4().hex[:6]
         ring = Ring(kafka=stack.kafka.address, redis=redis.address)
-        async with running({"/": says(answer())}) as server:
+        async with serve_hostile({"/": sends(http_response())}) as server:
             service = start()
             await service.until_ready()
             wanted = await ring.lease(*(server.url("/", host=f"h{n}-{mark}.localhost") for n in range(5)))
@@ -89,7 +92,7 @@ def test_a_store_that_does_not_answer_is_told_and_nothing_goes_on_from_memory(
             await service.until_red("redis")
             await service.until(lambda: is_up(service, 0.0), what="counts it as down")
             assert any("redis" in str(event) for event in service.events() if event["level"] == "warning")
-            assert server.asked == []
+            assert server.requested_paths == []
             redis.thaw()
             await service.until(lambda: is_up(service, 1.0), what="counts it as up")
             more = await ring.request(server.url("/", host=f"last-{mark}.localhost"))
@@ -98,7 +101,7 @@ def test_a_store_that_does_not_answer_is_told_and_nothing_goes_on_from_memory(
             # A mark that was answered after its time is no permission: that request is tried again later.
             assert set(outcomes.values()) <= {"fetched", "interrupted"}
             assert outcomes[more[0].lease_id] == "fetched"
-            assert len(server.asked) == list(outcomes.values()).count("fetched")
+            assert len(server.requested_paths) == list(outcomes.values()).count("fetched")
         await ring.close()
 
     asyncio.run(act())

@@ -11,7 +11,7 @@ from strider.runtime.errors import StartRefused, Unavailable
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis, RedisOptions, connect
 from strider.testing.stack import start_valkey
-from strider.testing.temp_dirs import own_directory
+from strider.testing.temp_dirs import temp_server_directory
 
 from .shards import EPOCH, SHARD, accepted, opened
 
@@ -20,7 +20,7 @@ EVICTING = ["allkeys-lru", "allkeys-random", "volatile-ttl"]
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with own_directory() as place:
+    with temp_server_directory() as place:
         server = start_valkey(place / "redis")
         yield server.address
         server.close()

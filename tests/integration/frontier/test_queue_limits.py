@@ -29,7 +29,7 @@ from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.runtime.errors import Unavailable
 from strider.storage.keys import FRONTIER_HEADER, KEY_FAMILIES
 from strider.storage.redis import Redis
-from strider.testing.stack import Stack
+from strider.testing.stack import ServerStack
 
 from .shards import EPOCH, LEASE_MS, SHARD, accepted, opened, question, remembered
 
@@ -46,7 +46,7 @@ LOSSES = [
 
 
 async def test_a_full_server_accepts_nothing_and_goes_on_with_the_rest(
-    frontier: RedisWorkingSet, redis: Redis, stack: Stack
+    frontier: RedisWorkingSet, redis: Redis, stack: ServerStack
 ) -> None:
     """Settling and releasing give room back."""
     if not stack.redis.is_ours:
@@ -85,7 +85,7 @@ async def filled(redis: Redis, percent: int) -> AsyncIterator[None]:
 
 
 async def test_on_a_nearly_full_server_entries_are_accepted_into_the_log_only(
-    redis: Redis, stack: Stack
+    redis: Redis, stack: ServerStack
 ) -> None:
     """The crawl goes on discovering, while what is queued is worked off; then they are queued."""
     if not stack.redis.is_ours:
@@ -115,7 +115,7 @@ async def test_on_a_nearly_full_server_entries_are_accepted_into_the_log_only(
 
 
 async def test_on_a_server_that_goes_on_filling_up_what_is_queued_last_is_parked(
-    redis: Redis, stack: Stack
+    redis: Redis, stack: ServerStack
 ) -> None:
     """What is parked takes room too: without this it would fill the server, and nothing more be accepted."""
     if not stack.redis.is_ours:
@@ -142,7 +142,7 @@ async def test_on_a_server_that_goes_on_filling_up_what_is_queued_last_is_parked
     assert (counts["news-1"].open, counts["news-1"].accepted) == (16, 16)
 
 
-async def test_what_an_outcome_may_still_come_for_is_not_parked(redis: Redis, stack: Stack) -> None:
+async def test_what_an_outcome_may_still_come_for_is_not_parked(redis: Redis, stack: ServerStack) -> None:
     """An outcome whose lease is gone counts where its entry is queued: it would be fetched once more."""
     if not stack.redis.is_ours:
         pytest.skip("somebody else's server is not filled up")
@@ -165,7 +165,7 @@ async def test_what_an_outcome_may_still_come_for_is_not_parked(redis: Redis, st
 
 
 async def test_on_a_full_server_the_older_memory_of_what_was_seen_goes_first(
-    redis: Redis, stack: Stack
+    redis: Redis, stack: ServerStack
 ) -> None:
     """A known link that counts as new costs a fetch; a frontier that stands costs the crawl."""
     if not stack.redis.is_ours:

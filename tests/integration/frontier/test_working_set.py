@@ -161,7 +161,7 @@ CALLS: list[Any] = [
     pytest.param(lambda ws: ws.swap(SHARD, EPOCH, [], lease_ms=9), id="swap"),
     pytest.param(lambda ws: ws.free(SHARD, EPOCH, []), id="free"),
     pytest.param(lambda ws: ws.conclude(SHARD, EPOCH, []), id="conclude"),
-    pytest.param(lambda ws: ws.set_groups(SHARD, EPOCH, []), id="set-groups"),
+    pytest.param(lambda ws: ws.set_host_groups(SHARD, EPOCH, []), id="set-groups"),
     pytest.param(lambda ws: ws.counts(SHARD, EPOCH), id="counts"),
     pytest.param(lambda ws: ws.figures(SHARD, EPOCH), id="figures"),
 ]

@@ -30,8 +30,8 @@ from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.speaking import Speaker
 from strider.runtime.topics import apply_topics
 from strider.storage.postgres import Postgres
-from strider.testing.faulty_tcp_proxy import wire_to
-from strider.testing.stack import Stack
+from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
+from strider.testing.stack import ServerStack
 from tests.integration.examples.processes import SHARDS, Running
 from tests.unit.indexer.events import (
     a_completion,
@@ -51,7 +51,7 @@ Start = Callable[..., Running]
 
 
 @pytest.fixture
-async def topics(stack: Stack) -> str:
+async def topics(stack: ServerStack) -> str:
     """Apply the topics, and the first offsets of their groups; gives the broker's address."""
     connection = KafkaConnection((stack.kafka.address,))
     core = [topic for topic in TOPICS.values() if topic.profile == "core"]
@@ -175,7 +175,7 @@ async def test_a_database_that_is_away_is_waited_for(
 ) -> None:
     """Readiness red, nothing given up, and it goes on by itself."""
     address = urlsplit(database)
-    async with wire_to(address.hostname or "", address.port or 5432) as (wire, port):
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 5432) as (wire, port):
         near = urlunsplit(address._replace(netloc=address.netloc.replace(str(address.port), str(port))))
         process = start(topics, near)
         await asyncio.to_thread(process.until_said, "Running")

@@ -26,7 +26,7 @@ from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import Outgoing
 from strider.runtime.topics import apply_topics
 from strider.storage.postgres import Postgres
-from strider.testing.stack import Stack
+from strider.testing.stack import ServerStack
 from tests.integration.examples.processes import SHARDS
 from tests.integration.examples.test_telemetry import closed_port
 from tests.unit.indexer.events import FETCHED_AT_MS, a_completion, a_decision, a_letter, a_page, key
@@ -37,7 +37,7 @@ Ask = Callable[..., Awaitable["subprocess.CompletedProcess[str]"]]
 
 
 @pytest.fixture
-async def bootstrap(stack: Stack) -> str:
+async def bootstrap(stack: ServerStack) -> str:
     address = stack.kafka.address
     await apply_topics(
         KafkaConnection((address,)), [FRONTIER, HOSTS, SCHEMAS, LINK_INGESTION_DLQ], shards=SHARDS
@@ -180,7 +180,7 @@ async def test_half_a_story_is_better_than_none(why: Ask, postgres: Postgres) ->
     assert "the tables could not be asked: postgres is unavailable" in nobody.stderr
 
 
-async def test_tables_that_are_not_migrated_are_named(why: Ask, stack: Stack) -> None:
+async def test_tables_that_are_not_migrated_are_named(why: Ask, stack: ServerStack) -> None:
     told = await why("https://a.test/", POSTGRES_DSN=stack.postgres.address)
 
     assert told.returncode == 1

@@ -11,17 +11,17 @@ import pytest
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED, SCHEMAS
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.topics import apply_topics
-from strider.testing.stack import RunningPart, start_kafka
-from strider.testing.temp_dirs import own_directory
+from strider.testing.stack import RunningServer, start_kafka
+from strider.testing.temp_dirs import temp_server_directory
 from tests.faults.services import Yard
 
 SHARDS = 4
 
 
 @pytest.fixture(scope="package")
-def broker() -> Iterator[RunningPart]:
+def broker() -> Iterator[RunningServer]:
     """One of our own: the group and the topic of the table have fixed names, and a test stops the broker."""
-    with own_directory() as directory:
+    with temp_server_directory() as directory:
         running = start_kafka(directory)
         try:
             connection = KafkaConnection((running.address,))
@@ -32,7 +32,7 @@ def broker() -> Iterator[RunningPart]:
 
 
 @pytest.fixture
-def yard(broker: RunningPart, tmp_path: Path) -> Iterator[Yard]:
+def yard(broker: RunningServer, tmp_path: Path) -> Iterator[Yard]:
     started = Yard(broker.address, tmp_path, shards=SHARDS)
     yield started
     started.close()

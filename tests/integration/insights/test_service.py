@@ -25,7 +25,7 @@ from strider.runtime.ports import TopicPartition
 from strider.runtime.speaking import Speaker
 from strider.runtime.tables import TableReader
 from strider.runtime.topics.broker import BrokerTopics
-from strider.testing.stack import RunningPart
+from strider.testing.stack import RunningServer
 from tests.faults.services import GRACE_SECONDS, Service, Yard
 from tests.faults.waiting import until
 from tests.unit.insights.events import a_fetch, a_settlement
@@ -92,7 +92,7 @@ class Ring:
 
 
 @pytest.fixture
-async def ring(broker: RunningPart) -> AsyncIterator[Ring]:
+async def ring(broker: RunningServer) -> AsyncIterator[Ring]:
     opened = Ring(broker.address)
     yield opened
     await opened.close()
@@ -193,7 +193,7 @@ async def test_what_retention_took_leaves_a_hole_and_no_stop(ring: Ring, yard: Y
 
 
 async def test_it_ends_in_time_although_the_broker_does_not_answer(
-    broker: RunningPart, ring: Ring, yard: Yard
+    broker: RunningServer, ring: Ring, yard: Yard
 ) -> None:
     """Faust waits for its threads on our event loop, and they for the broker."""
     service = yard.start(INSIGHTS)

@@ -10,7 +10,7 @@ import pytest
 
 from strider.runtime.kafka import KafkaConnection
 from strider.runtime.topics import apply_topics, choose_topics
-from strider.testing.stack import own_directory, start_kafka
+from strider.testing.stack import start_kafka, temp_server_directory
 
 from .service import SHARDS, Service
 
@@ -18,7 +18,7 @@ from .service import SHARDS, Service
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
     """A broker for a module, with all topics and the first offsets of all groups."""
-    with own_directory() as directory:
+    with temp_server_directory() as directory:
         running = start_kafka(directory)
         try:
             connection = KafkaConnection((running.address,))

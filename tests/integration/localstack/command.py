@@ -13,8 +13,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from strider.localstack.commands import take_down
-from strider.localstack.directories import Home, find_home, is_held
+from strider.localstack.commands import stop_stack
+from strider.localstack.directories import StackDirectory, find_stack_directory, is_locked
 from strider.localstack.plan.endpoints import VARIABLES
 from strider.localstack.process.identity import ProcessIdentity, is_alive
 from strider.localstack.stack_state import READY, ProcessStatus, StackState, read_state
@@ -78,7 +78,7 @@ class Command:
         return found
 
     def is_ready(self) -> bool:
-        return self.state().state == READY and is_held(self.home.supervisor_lock)
+        return self.state().state == READY and is_locked(self.home.supervisor_lock)
 
     def pids(self) -> dict[str, int]:
         return {each.name: each.pid for each in self.state().processes if each.pid}
@@ -93,8 +93,8 @@ class Command:
         return found
 
     @property
-    def home(self) -> Home:
-        return find_home(self.variables(), self.directory)
+    def home(self) -> StackDirectory:
+        return find_stack_directory(self.variables(), self.directory)
 
     def logs(self) -> str:
         folder = self.directory / ".strider" / "logs"
@@ -114,7 +114,7 @@ def a_stack(directory: Path, *words: str, **environment: str) -> Iterator[Comman
         yield command
     finally:
         # What the command does, without a process of its own: that it works is shown where it is meant.
-        take_down(command.home, wipe=True)
+        stop_stack(command.home, wipe=True)
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float = 90) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from strider.testing.temp_dirs import own_directory
+from strider.testing.temp_dirs import temp_server_directory
 
 from .command import SMALL, Command, a_stack
 
@@ -14,7 +14,7 @@ from .command import SMALL, Command, a_stack
 @pytest.fixture(scope="module")
 def whole() -> Iterator[Command]:
     """In a path with a blank, an umlaut and a comma, which shells, Java and Kafka all stumble over."""
-    with own_directory() as place:
+    with temp_server_directory() as place:
         directory = place / "my päge, two"
         directory.mkdir()
         with a_stack(directory, *SMALL) as command:

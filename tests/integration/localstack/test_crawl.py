@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.plan.services import find_services
-from strider.testing.site import Shape, serve_site
-from strider.testing.temp_dirs import own_directory
+from strider.testing.site import SiteShape, serve_site
+from strider.testing.temp_dirs import temp_server_directory
 
 from .command import Command, a_stack, wait_for
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(300)
 @pytest.fixture(scope="module")
 def ring() -> Iterator[Command]:
     settings = {"STRIDER_ALLOW_PRIVATE": "true", "STRIDER_HOST_DELAY": "0.1"}
-    with own_directory() as place, a_stack(place, **settings) as command:
+    with temp_server_directory() as place, a_stack(place, **settings) as command:
         yield command
 
 
@@ -40,7 +40,7 @@ def test_every_service_is_up_and_shown(ring: Command) -> None:
 @pytest.mark.req("S3.22.1", "S3.4.2")
 def test_a_seed_from_the_command_line_comes_out_of_the_api(ring: Command, tmp_path: Path) -> None:
     """What the stack was started with reaches the services: without it a loopback page would be refused."""
-    shape = Shape(hosts=1, pages_per_host=1, is_plain=True)
+    shape = SiteShape(hosts=1, pages_per_host=1, is_plain=True)
     with serve_site(1, shape, log=tmp_path / "access.log", name="stack") as site:
         (url,) = site.plan.seeds
         ring.must("seeds", "add", url)

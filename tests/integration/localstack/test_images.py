@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from strider.localstack.servers.ports import choose_ports
-from strider.testing.stack import Stack, create_database, drop_database
+from strider.testing.stack import ServerStack, create_database, drop_database
 
 from .command import wait_for
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(300)
 SAYS_RUNNING = '"event": "Running"'
 
 
-def _environment(name: str, stack: Stack, dsn: str, place: Path) -> dict[str, str]:
+def _environment(name: str, stack: ServerStack, dsn: str, place: Path) -> dict[str, str]:
     """The block's own variables, with the test's servers in the place of the containers."""
     said = COMPOSE["services"][name]["environment"]
     here = {
@@ -59,7 +59,9 @@ def _entrypoint() -> list[str]:
     return [sys.executable, *words[1:]]
 
 
-def test_topics_and_tables_are_made_and_every_service_becomes_healthy(stack: Stack, tmp_path: Path) -> None:
+def test_topics_and_tables_are_made_and_every_service_becomes_healthy(
+    stack: ServerStack, tmp_path: Path
+) -> None:
     dsn = create_database(stack.postgres.address)
     try:
         for name in ("topics", "migrations"):
@@ -78,7 +80,7 @@ def test_topics_and_tables_are_made_and_every_service_becomes_healthy(stack: Sta
         drop_database(dsn)
 
 
-def _run_until_healthy(name: str, stack: Stack, dsn: str, place: Path) -> None:
+def _run_until_healthy(name: str, stack: ServerStack, dsn: str, place: Path) -> None:
     place.mkdir()
     environment = _environment(name, stack, dsn, place)
     block = COMPOSE["services"][name]

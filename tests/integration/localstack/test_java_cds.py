@@ -11,11 +11,11 @@ import pytest
 from strider.localstack.servers.binaries import find_java
 from strider.localstack.servers.cache import cache_directory
 from strider.localstack.servers.java_cds import ARCHIVE, find_archive
-from strider.testing.stack import Stack
+from strider.testing.stack import ServerStack
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which files a process has mapped")
-def test_java_takes_the_archive(stack: Stack) -> None:
+def test_java_takes_the_archive(stack: ServerStack) -> None:
     """What it does not like of one it leaves aside without a word, and starts at three times the cost."""
     if not stack.kafka.is_ours:
         pytest.skip("the environment names another broker")

@@ -14,13 +14,13 @@ from threading import Thread
 import pytest
 
 from strider.localstack.errors import SetupFailure
-from strider.localstack.servers.kafka_jars import Jar, ensure_jars
+from strider.localstack.servers.kafka_jars import KafkaJar, ensure_jars
 
 from .command import Command
 
 CONTENT = b"not much of a jar" * 1000
 JARS = [
-    Jar("a.b", name, "1.0", sha256=hashlib.sha256(CONTENT).hexdigest(), size_bytes=len(CONTENT))
+    KafkaJar("a.b", name, "1.0", sha256=hashlib.sha256(CONTENT).hexdigest(), size_bytes=len(CONTENT))
     for name in ("c", "d", "e")
 ]
 WITHOUT = "`strider crawl` needs none of this."
@@ -96,7 +96,7 @@ def test_missing_jars_are_fetched_and_broken_ones_replaced(
     (tmp_path / "kafka-4.3.1" / "c-1.0.jar").write_bytes(CONTENT[:-1])
     said: list[str] = []
 
-    place = ensure_jars(tmp_path, environment=mirror(_right), jars=JARS, say=said.append)
+    place = ensure_jars(tmp_path, environment=mirror(_right), jars=JARS, report=said.append)
 
     assert {(place / jar.file_name).read_bytes() for jar in JARS} == {CONTENT}
     assert _names(tmp_path) == [".lock", "c-1.0.jar", "d-1.0.jar", "e-1.0.jar"]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.errors import NotReady, SetupFailure
-from strider.localstack.process.child import Child, Launch, start
-from strider.localstack.process.monitor import Keeper
+from strider.localstack.errors import SetupFailure, StackNotReady
+from strider.localstack.process.child import ChildProcess, LaunchSpec, start_process
+from strider.localstack.process.monitor import ProcessMonitor
 from strider.localstack.stack_state import READY
 
 HERE_WHEN_IT_SAYS_SO = "touch up; exec sleep 60"
@@ -34,31 +34,33 @@ class ShellUnit:
         if self.wrong:
             raise SetupFailure(self.wrong, remedy="mend it")
 
-    def launch(self, *, log: Path, number: Path) -> Launch:
-        return Launch("one", ("/bin/sh", "-c", self.script), self.directory, log, number, grace_seconds=2)
+    def launch(self, *, log: Path, number: Path) -> LaunchSpec:
+        return LaunchSpec(
+            "one", ("/bin/sh", "-c", self.script), self.directory, log, number, stop_timeout_seconds=2
+        )
 
     async def probe(self) -> None:
         if not (self.directory / "up").exists():
-            raise NotReady("one", "no file yet")
+            raise StackNotReady("one", "no file yet")
 
 
-Keep = Callable[..., Awaitable[tuple[Keeper, list[str]]]]
+Keep = Callable[..., Awaitable[tuple[ProcessMonitor, list[str]]]]
 
 
 @pytest.fixture
 async def keep(tmp_path: Path) -> AsyncIterator[Keep]:
-    running: list[tuple[Keeper, asyncio.Task[None]]] = []
+    running: list[tuple[ProcessMonitor, asyncio.Task[None]]] = []
 
     async def begin(
-        script: str, *, kind: str = "service", wrong: str = "", adopted: Child | None = None
-    ) -> tuple[Keeper, list[str]]:
+        script: str, *, kind: str = "service", wrong: str = "", adopted: ChildProcess | None = None
+    ) -> tuple[ProcessMonitor, list[str]]:
         states: list[str] = []
-        keeper = Keeper(
+        keeper = ProcessMonitor(
             ShellUnit(tmp_path, script, wrong=wrong),
             kind=kind,
             log=tmp_path / "one.log",
-            number=tmp_path / "one.pid",
-            changed=lambda: states.append(keeper.status.state),
+            pid_file=tmp_path / "one.pid",
+            on_change=lambda: states.append(keeper.status.state),
             adopted=adopted,
         )
         running.append((keeper, asyncio.create_task(keeper.run())))
@@ -94,7 +96,7 @@ async def test_a_killed_process_is_started_again_and_counted(keep: Keep) -> None
     first = keeper.status
 
     assert first.identity is not None
-    Child(first.identity).signal(signal.SIGKILL)
+    ChildProcess(first.identity).signal(signal.SIGKILL)
 
     await _until(lambda: keeper.status.restarts == 1 and keeper.status.state == READY)
     assert keeper.status.pid != first.pid
@@ -116,7 +118,7 @@ async def test_a_service_that_only_a_person_can_help_waits_for_that_person(keep:
     await _until(lambda: keeper.status.state == "refused")
     assert keeper.status.restarts == 1
 
-    keeper.try_again()
+    keeper.retry_now()
 
     await _until(lambda: keeper.status.restarts == 2 and keeper.status.state == "refused")
     assert "restarting" not in states
@@ -139,9 +141,9 @@ async def test_what_cannot_be_prepared_is_said_and_waited_for(keep: Keep) -> Non
 
 async def test_a_process_of_another_starter_is_taken_over_as_it_runs(keep: Keep, tmp_path: Path) -> None:
     unit = ShellUnit(tmp_path, HERE_WHEN_IT_SAYS_SO)
-    child = start(unit.launch(log=tmp_path / "one.log", number=tmp_path / "one.pid"))
+    child = start_process(unit.launch(log=tmp_path / "one.log", number=tmp_path / "one.pid"))
 
-    keeper, _ = await keep(HERE_WHEN_IT_SAYS_SO, adopted=Child(child.identity))
+    keeper, _ = await keep(HERE_WHEN_IT_SAYS_SO, adopted=ChildProcess(child.identity))
     await keeper.is_ready.wait()
 
     assert keeper.status.identity == child.identity
@@ -153,12 +155,12 @@ async def test_a_process_of_another_starter_is_taken_over_as_it_runs(keep: Keep,
 async def test_a_stop_in_the_middle_of_a_start_leaves_nothing(tmp_path: Path) -> None:
     """The start goes on in its thread; what it brings up must be ended as well."""
     states: list[str] = []
-    keeper = Keeper(
+    keeper = ProcessMonitor(
         ShellUnit(tmp_path, "exec sleep 60"),
         kind="service",
         log=tmp_path / "one.log",
-        number=tmp_path / "one.pid",
-        changed=lambda: states.append(keeper.status.state),
+        pid_file=tmp_path / "one.pid",
+        on_change=lambda: states.append(keeper.status.state),
     )
     task = asyncio.create_task(keeper.run())
     await _until(lambda: "starting" in states)

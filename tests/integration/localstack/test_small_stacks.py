@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.process.identity import is_alive
-from strider.localstack.process.os_user import can_reach, choose_account, give
-from strider.testing.stack import Stack
-from strider.testing.temp_dirs import own_directory
+from strider.localstack.process.os_user import can_access, choose_os_user, give_directory
+from strider.testing.stack import ServerStack
+from strider.testing.temp_dirs import temp_server_directory
 
 from .command import Command, a_stack, wait_for
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    with own_directory() as directory:
+    with temp_server_directory() as directory:
         yield directory
 
 
@@ -55,8 +55,8 @@ def test_down_does_not_touch_who_has_the_number_now(place: Path) -> None:
             told = json.loads(command.home.state.read_text())
             told["processes"][0]["pid"] = told["supervisor"]["pid"] = stranger.pid
             command.home.state.write_text(json.dumps(told))
-            command.home.number("redis").write_text(f"{stranger.pid}\n")
-            os.utime(command.home.number("redis"), (1_000_000_000, 1_000_000_000))
+            command.home.pid_file("redis").write_text(f"{stranger.pid}\n")
+            os.utime(command.home.pid_file("redis"), (1_000_000_000, 1_000_000_000))
 
             assert command.must("down") == "nothing is running\n"
 
@@ -209,7 +209,7 @@ def test_what_cannot_be_is_one_line(
     assert done.stderr.count("\n") == 1
 
 
-def test_what_the_environment_names_is_used_and_left_alone(place: Path, stack: Stack) -> None:
+def test_what_the_environment_names_is_used_and_left_alone(place: Path, stack: ServerStack) -> None:
     running = stack.redis
     with a_stack(place, "--only", "redis", REDIS_URL=running.address) as command:
         told = command.process("redis")
@@ -234,13 +234,13 @@ def test_down_and_status_of_nothing(place: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="these tests run as an ordinary user already")
 def test_an_ordinary_user_needs_no_more(place: Path) -> None:
     """Without root nothing is given away, and nothing is needed outside of one's own directory."""
-    account = choose_account()
+    account = choose_os_user()
     assert account is not None
-    python = next((each for each in _pythons() if can_reach(account, Path(each).resolve())), None)
+    python = next((each for each in _pythons() if can_access(account, Path(each).resolve())), None)
     setpriv = shutil.which("setpriv")
     if python is None or setpriv is None:
         pytest.skip("no Python here that another user may run")
-    give(place / "theirs", account)
+    give_directory(place / "theirs", account)
     (place / "theirs").chmod(0o755)
     become = (setpriv, f"--reuid={account.uid}", f"--regid={account.gid}", "--clear-groups", python)
     environment = {

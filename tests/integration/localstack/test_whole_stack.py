@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.process.identity import is_alive
-from strider.localstack.servers.probes import run_now
+from strider.localstack.servers.probes import run_sync
 from strider.localstack.stack_state import READY
 from strider.storage.redis import RedisOptions, connect
 
@@ -116,13 +116,13 @@ def test_what_was_acknowledged_is_there_after_kill_9_of_valkey(whole: Command) -
 
     found: list[bytes] = []
     url = str(whole.state().endpoints["redis"])
-    run_now(write(url))
+    run_sync(write(url))
     old = whole.process("redis")
     os.kill(whole.pids()["redis"], signal.SIGKILL)
     assert wait_for(lambda: whole.process("redis").restarts > old.restarts)
     assert wait_for(lambda: whole.process("redis").state == READY)
 
-    run_now(read(url))
+    run_sync(read(url))
 
     assert found == [b"yes"]
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from strider.cli.words import app
-from strider.testing.site import Shape, serve_site
+from strider.testing.site import SiteShape, serve_site
 
 PAGE = "<html><head><title>T</title></head><body><p>One.</p><a href='/b'>B</a></body></html>"
 
@@ -111,7 +111,7 @@ def test_wrong_usage_is_one_line(words: tuple[str, ...]) -> None:
 
 
 def test_a_page_of_a_site_is_fetched_by_the_rules_and_told(tmp_path: Path) -> None:
-    with serve_site(11, Shape(hosts=1, pages_per_host=2), log=tmp_path / "access.log") as site:
+    with serve_site(11, SiteShape(hosts=1, pages_per_host=2), log=tmp_path / "access.log") as site:
         url = site.plan.seeds[0]
 
         told = run(url, "--json", "--allow-private")
@@ -120,7 +120,7 @@ def test_a_page_of_a_site_is_fetched_by_the_rules_and_told(tmp_path: Path) -> No
         page = json.loads(told.stdout)
         assert (told.exit_code, page["outcome"]) == (0, "parsed")
         assert page["links"]
-        assert site.access()[0].path == "/robots.txt"
+        assert site.access_log()[0].path == "/robots.txt"
     assert refused.exit_code == 1
     assert refused.stdout.startswith(
         f"failed: {url}: refused, policy_blocked; private addresses are asked only"

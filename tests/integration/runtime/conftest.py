@@ -11,7 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.structs import TopicPartition as LibraryPartition
 
 from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.testing.stack import RunningPart, own_directory, start_kafka
+from strider.testing.stack import RunningServer, start_kafka, temp_server_directory
 
 CreateTopic = Callable[..., Awaitable[str]]
 
@@ -47,9 +47,9 @@ async def bus(kafka_bootstrap: str) -> AsyncIterator[KafkaBus]:
 
 
 @pytest.fixture
-def own_kafka() -> Iterator[RunningPart]:
+def own_kafka() -> Iterator[RunningServer]:
     """Start a broker that this test may kill: nobody else's tests hang on it."""
-    with own_directory() as directory:
+    with temp_server_directory() as directory:
         running = start_kafka(directory)
         try:
             yield running

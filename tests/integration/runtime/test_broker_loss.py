@@ -14,7 +14,7 @@ from strider.runtime.errors import RuntimeFailure, Unavailable
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import GroupSpec, Outgoing, RawRecord, TopicPartition
 from strider.runtime.tables import TableReader
-from strider.testing.stack import RunningPart
+from strider.testing.stack import RunningServer
 
 from .conftest import create_topic, start_group
 from .processes import until
@@ -23,7 +23,7 @@ MESSAGES = 3000
 
 
 @pytest.fixture
-async def bus(own_kafka: RunningPart) -> AsyncIterator[KafkaBus]:
+async def bus(own_kafka: RunningServer) -> AsyncIterator[KafkaBus]:
     settings = KafkaConnection((own_kafka.address,), request_timeout_seconds=5, close_timeout_seconds=3)
     made = KafkaBus(settings)
     yield made
@@ -44,7 +44,7 @@ async def values_of(bus: KafkaBus, topic: str) -> Counter[bytes | None]:
 
 
 async def test_a_kill_in_the_middle_of_sends_loses_and_repeats_nothing(
-    own_kafka: RunningPart, bus: KafkaBus
+    own_kafka: RunningServer, bus: KafkaBus
 ) -> None:
     topic = await create_topic(own_kafka.address, 3)
     producer = await bus.producer()
@@ -61,7 +61,7 @@ async def test_a_kill_in_the_middle_of_sends_loses_and_repeats_nothing(
     assert await values_of(bus, topic) == {b"%d" % n: 1 for n in range(MESSAGES)}
 
 
-async def test_a_member_goes_on_after_the_broker_was_killed(own_kafka: RunningPart, bus: KafkaBus) -> None:
+async def test_a_member_goes_on_after_the_broker_was_killed(own_kafka: RunningServer, bus: KafkaBus) -> None:
     """And while the broker is away its silence can be seen, by a watchdog, without asking anybody."""
     topic = await create_topic(own_kafka.address, 2)
     await start_group(own_kafka.address, "group", [topic], 2)
@@ -103,7 +103,7 @@ async def test_a_member_goes_on_after_the_broker_was_killed(own_kafka: RunningPa
 
 
 async def test_a_shards_writer_goes_on_after_the_broker_was_killed(
-    own_kafka: RunningPart, bus: KafkaBus
+    own_kafka: RunningServer, bus: KafkaBus
 ) -> None:
     topic = await create_topic(own_kafka.address, 1)
     writer = await bus.take_shard("shards", 0, commit_interval_seconds=0.01)
@@ -120,7 +120,7 @@ async def test_a_shards_writer_goes_on_after_the_broker_was_killed(
     assert found[b"during"] in {0, 100}
 
 
-async def test_without_a_broker_everything_says_so_and_nothing_stays_behind(own_kafka: RunningPart) -> None:
+async def test_without_a_broker_everything_says_so_and_nothing_stays_behind(own_kafka: RunningServer) -> None:
     own_kafka.kill()
     bus = KafkaBus(KafkaConnection((own_kafka.address,), request_timeout_seconds=2))
     attempts = [
@@ -142,7 +142,7 @@ async def test_without_a_broker_everything_says_so_and_nothing_stays_behind(own_
 
 @pytest.mark.parametrize("is_frozen", [pytest.param(True, id="frozen"), pytest.param(False, id="killed")])
 async def test_closing_takes_a_bounded_time_whatever_the_broker_does(
-    own_kafka: RunningPart, *, is_frozen: bool
+    own_kafka: RunningServer, *, is_frozen: bool
 ) -> None:
     """A process that stops during an outage must stop within its grace."""
     bus = KafkaBus(KafkaConnection((own_kafka.address,), close_timeout_seconds=1))

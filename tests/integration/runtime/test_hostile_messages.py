@@ -23,7 +23,7 @@ from strider.contracts.generated.topics import ECHO_DLQ, ECHO_REQUESTS, ECHOES, 
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import TopicPartition
 from strider.runtime.topics import apply_topics
-from strider.testing.stack import Stack
+from strider.testing.stack import ServerStack
 from tests.integration.examples.processes import SHARDS, Running
 
 from .conftest import create_topic
@@ -49,13 +49,13 @@ async def stranger(kafka_bootstrap: str) -> AsyncIterator[Any]:
 
 
 @pytest.fixture
-async def topics(stack: Stack) -> None:
+async def topics(stack: ServerStack) -> None:
     wanted: list[Topic[Any]] = [t for t in TOPICS.values() if t.profile == "example" or t.name == "schemas"]
     await apply_topics(KafkaConnection((stack.kafka.address,)), wanted, shards=SHARDS)
 
 
 @pytest.fixture
-def start(tmp_path: Path, stack: Stack) -> Iterator[Start]:
+def start(tmp_path: Path, stack: ServerStack) -> Iterator[Start]:
     running: list[Running] = []
 
     def launch(name: str, **environ: str) -> Running:

@@ -23,7 +23,7 @@ from strider.localstack.servers.ports import LOOPBACK, choose_ports
 from strider.runtime.errors import Unavailable
 from strider.runtime.kafka import KafkaBus, KafkaConnection
 from strider.runtime.ports import Outgoing, RawRecord, TopicPartition
-from strider.testing.stack import RunningPart, own_directory
+from strider.testing.stack import RunningServer, temp_server_directory
 
 from .conftest import create_topic
 
@@ -94,7 +94,7 @@ def create_scram_user(address: str) -> None:
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[GuardedBroker]:
-    with own_directory() as directory:
+    with temp_server_directory() as directory:
         certificate = make_certificate(directory / "keys", "broker")
         foreign = make_certificate(directory / "keys", "foreign")
         ports = choose_ports(PORTS, directory, remembered={})
@@ -106,7 +106,7 @@ def guarded() -> Iterator[GuardedBroker]:
             fast_start=True,
             extra=extra,
         )
-        running = RunningPart.of(part)
+        running = RunningServer.from_server(part)
         try:
             running.start()
             create_scram_user(part.address)

@@ -17,7 +17,7 @@ from strider.runtime.kafka.insides import close_producer
 from strider.runtime.kafka.transactions import NO_SESSION, open_session
 from strider.runtime.ports import RawRecord, TopicPartition
 from strider.runtime.tables import TableReader
-from strider.testing.stack import RunningPart
+from strider.testing.stack import RunningServer
 
 from .conftest import create_topic
 from .processes import Program, until
@@ -75,7 +75,7 @@ async def test_an_old_session_cannot_be_renewed_and_disturbs_nobody(kafka_bootst
         await close_producer(producer, within_seconds=0)
 
 
-async def test_an_unknown_outcome_renews_the_epoch_and_tears_no_group(own_kafka: RunningPart) -> None:
+async def test_an_unknown_outcome_renews_the_epoch_and_tears_no_group(own_kafka: RunningServer) -> None:
     """The broker hangs in the middle of commits: groups are whole or absent, and writing goes on."""
     bus = KafkaBus(KafkaConnection((own_kafka.address,), commit_timeout_seconds=2, close_timeout_seconds=5))
     topic = await create_topic(own_kafka.address, 1)

@@ -13,8 +13,8 @@ from strider.runtime.errors import StartRefused, Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import Connection, Postgres, PostgresOptions
 from strider.storage.upsert import Upsert
-from strider.testing.faulty_tcp_proxy import wire_to
-from strider.testing.stack import Stack
+from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
+from strider.testing.stack import ServerStack
 
 PAGES = Upsert(
     "pages",
@@ -111,7 +111,7 @@ async def test_the_server_ends_what_takes_too_long(postgres_dsn: str) -> None:
 async def test_a_silent_server_does_not_hold_its_caller(postgres_dsn: str) -> None:
     """A black hole: the connection stands and nothing comes back."""
     parts = urlsplit(postgres_dsn)
-    async with wire_to(parts.hostname or "", parts.port or 5432) as (wire, port):
+    async with faulty_tcp_proxy(parts.hostname or "", parts.port or 5432) as (wire, port):
         dsn = urlunsplit(parts._replace(netloc=f"{parts.username}@127.0.0.1:{port}"))
         postgres = Postgres(PostgresOptions(dsn, statement_timeout_seconds=0.3), ladder=ONCE)
         await postgres.ping()
@@ -129,7 +129,7 @@ async def test_a_silent_server_does_not_hold_its_caller(postgres_dsn: str) -> No
 async def test_a_cut_wire_is_tried_again(postgres_dsn: str) -> None:
     """The next connection does the work."""
     parts = urlsplit(postgres_dsn)
-    async with wire_to(parts.hostname or "", parts.port or 5432) as (wire, port):
+    async with faulty_tcp_proxy(parts.hostname or "", parts.port or 5432) as (wire, port):
         dsn = urlunsplit(parts._replace(netloc=f"{parts.username}@127.0.0.1:{port}"))
         postgres = Postgres(PostgresOptions(dsn))
         await postgres.ping()
@@ -159,7 +159,7 @@ async def test_cancelled_work_leaves_its_connection_usable(postgres_dsn: str) ->
     await postgres.close()
 
 
-async def test_a_restart_is_survived(stack: Stack) -> None:
+async def test_a_restart_is_survived(stack: ServerStack) -> None:
     """F15: kill -9, and the pool finds the server again."""
     if not stack.postgres.is_ours:
         pytest.skip("this server is not ours to kill")

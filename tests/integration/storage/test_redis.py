@@ -12,8 +12,8 @@ from strider.runtime.errors import Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.lua_files import parse_script
 from strider.storage.redis import Redis, RedisOptions, connect
-from strider.testing.faulty_tcp_proxy import wire_to
-from strider.testing.stack import Stack
+from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
+from strider.testing.stack import ServerStack
 
 ECHO = parse_script(
     "echo", "-- keys: KEYS[1] anything\n-- arguments: one\n-- result: both\nreturn {KEYS[1], ARGV[1]}\n"
@@ -67,7 +67,7 @@ async def test_a_server_that_is_not_there_is_unavailable_at_once() -> None:
 async def test_a_silent_server_is_unavailable_after_one_timeout(redis_url: str) -> None:
     """F13: with the library's defaults the same wait took 25 seconds."""
     address = urlsplit(redis_url)
-    async with wire_to(address.hostname or "", address.port or 0) as (wire, port):
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=0.3))
         await redis.ping()
         wire.hold()
@@ -86,7 +86,7 @@ async def test_a_cancelled_command_never_gives_its_answer_to_another(redis_url: 
     """F14: the canary. Old clients handed the late answer to whoever asked next."""
     address = urlsplit(redis_url)
     mismatches = 0
-    async with wire_to(address.hostname or "", address.port or 0) as (wire, port):
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=2, max_connections=2))
         for number in range(25):
             wire.hold()
@@ -95,7 +95,7 @@ async def test_a_cancelled_command_never_gives_its_answer_to_another(redis_url: 
                 if number % 2
                 else redis.command("ECHO", f"cancelled-{number}")
             )
-            await asyncio.wait_for(wire.held.wait(), 5)
+            await asyncio.wait_for(wire.response_held.wait(), 5)
             cancelled.cancel()
             wire.release()
             with pytest.raises(asyncio.CancelledError):
@@ -118,7 +118,7 @@ async def test_a_full_pool_makes_commands_wait_their_turn(redis: Redis, redis_ur
     assert answers == [f"{number}".encode() for number in range(50)]
 
 
-async def test_a_restart_is_survived(stack: Stack) -> None:
+async def test_a_restart_is_survived(stack: ServerStack) -> None:
     """F12: connections from before are dead, and the next command finds a new one."""
     if not stack.redis.is_ours:
         pytest.skip("this server is not ours to restart")

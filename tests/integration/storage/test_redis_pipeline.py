@@ -14,7 +14,7 @@ from strider.runtime.errors import Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.lua_files import parse_script
 from strider.storage.redis import Redis, RedisOptions, connect
-from strider.testing.faulty_tcp_proxy import wire_to
+from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
 
 HEADER = "-- keys: KEYS[1] anything\n-- arguments: one\n-- result: it\n"
 ECHO = parse_script("echo", f"{HEADER}return ARGV[1]\n")
@@ -48,13 +48,13 @@ async def test_a_refusal_among_answers_is_one_callers_alone(redis: Redis) -> Non
 async def test_a_cancelled_script_never_gives_its_answer_to_another(redis_url: str) -> None:
     """F14: the late answer is read in its turn, and nobody gets it."""
     address = urlsplit(redis_url)
-    async with wire_to(address.hostname or "", address.port or 0) as (wire, port):
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=2))
         await redis.run(ECHO, keys=KEYS, args=["warm"])
         for number in range(25):
             wire.hold()
             cancelled = asyncio.create_task(redis.run(ECHO, keys=KEYS, args=["cancelled"]))
-            await asyncio.wait_for(wire.held.wait(), 5)
+            await asyncio.wait_for(wire.response_held.wait(), 5)
             cancelled.cancel()
             wire.release()
             with pytest.raises(asyncio.CancelledError):
@@ -67,7 +67,7 @@ async def test_a_cancelled_script_never_gives_its_answer_to_another(redis_url: s
 async def test_a_silent_server_is_unavailable_to_all_after_one_timeout(redis_url: str) -> None:
     """F13: those who wait behind others wait no longer than they."""
     address = urlsplit(redis_url)
-    async with wire_to(address.hostname or "", address.port or 0) as (wire, port):
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=0.3))
         await redis.run(ECHO, keys=KEYS, args=["warm"])
         wire.hold()
@@ -96,12 +96,12 @@ async def test_a_server_out_of_reach_is_asked_once_for_all_who_wait() -> None:
 
 async def test_what_is_under_way_when_it_is_closed_fails(redis_url: str) -> None:
     address = urlsplit(redis_url)
-    async with wire_to(address.hostname or "", address.port or 0) as (wire, port):
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=5))
         await redis.run(ECHO, keys=KEYS, args=["warm"])
         wire.hold()
         waiting = asyncio.create_task(redis.run(ECHO, keys=KEYS, args=["late"]))
-        await asyncio.wait_for(wire.held.wait(), 5)
+        await asyncio.wait_for(wire.response_held.wait(), 5)
         await redis.close()
 
         with pytest.raises(Unavailable):
@@ -128,7 +128,7 @@ async def _connections(redis: Redis) -> set[str]:
 async def test_answers_that_come_late_fail_only_those_who_waited_too_long(redis_url: str) -> None:
     """The server is slow and not gone: whoever asks next must not lose its answer with the others'."""
     address = urlsplit(redis_url)
-    async with wire_to(address.hostname or "", address.port or 0) as (wire, port):
+    async with faulty_tcp_proxy(address.hostname or "", address.port or 0) as (wire, port):
         redis = connect(RedisOptions(f"redis://127.0.0.1:{port}/0", timeout_seconds=0.6))
         await redis.run(ECHO, keys=KEYS, args=["warm"])
         connections = wire.connections

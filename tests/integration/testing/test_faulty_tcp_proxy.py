@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from strider.testing.faulty_tcp_proxy import FarWire, Wire, wire_beside
+from strider.testing.faulty_tcp_proxy import FaultyTcpProxy, ThreadedFaultyTcpProxy, threaded_faulty_tcp_proxy
 
 ANSWER = b"12345678"
 
@@ -26,12 +26,12 @@ async def server_port() -> AsyncIterator[int]:
 
 
 @pytest.fixture
-def wire(server_port: int) -> Iterator[FarWire]:
-    with wire_beside("127.0.0.1", server_port) as wire:
+def wire(server_port: int) -> Iterator[ThreadedFaultyTcpProxy]:
+    with threaded_faulty_tcp_proxy("127.0.0.1", server_port) as wire:
         yield wire
 
 
-async def ask(wire: FarWire, *, seconds: float = 10.0) -> bytes:
+async def ask(wire: ThreadedFaultyTcpProxy, *, seconds: float = 10.0) -> bytes:
     """Ask on a connection of its own; gives the answer as far as it came, b"" for none in time."""
     reader, writer = await asyncio.open_connection("127.0.0.1", wire.port)
     try:
@@ -46,21 +46,21 @@ async def ask(wire: FarWire, *, seconds: float = 10.0) -> bytes:
         writer.close()
 
 
-async def until_connected(wire: FarWire) -> None:
+async def until_connected(wire: ThreadedFaultyTcpProxy) -> None:
     """Wait until the wire knows of a connection: the client has it as soon as the system does."""
     known: list[int] = []
     async with asyncio.timeout(10):
         while not any(known):
-            wire.do(lambda near: known.append(near.connections))
+            wire.apply(lambda near: known.append(near.connections))
             await asyncio.sleep(0.01)
 
 
-def swallow(wire: Wire) -> None:
-    wire.swallows = True
+def swallow(wire: FaultyTcpProxy) -> None:
+    wire.drops_everything = True
 
 
-def tear_one(wire: Wire) -> None:
-    wire.torn_answers = 1
+def tear_one(wire: FaultyTcpProxy) -> None:
+    wire.truncated_responses = 1
 
 
 @pytest.mark.parametrize(
@@ -72,28 +72,28 @@ def tear_one(wire: Wire) -> None:
     ],
 )
 async def test_answers_come_as_the_wire_has_them_come(
-    wire: FarWire, change: Callable[[Wire], None], answers: list[bytes]
+    wire: ThreadedFaultyTcpProxy, change: Callable[[FaultyTcpProxy], None], answers: list[bytes]
 ) -> None:
-    wire.do(change)
+    wire.apply(change)
 
     assert [await ask(wire, seconds=10.0 if any(answers) else 0.1) for _ in answers] == answers
 
 
-async def test_a_slow_wire_brings_answers_late(wire: FarWire) -> None:
-    wire.do(lambda wire: setattr(wire, "delay_seconds", 0.2))
+async def test_a_slow_wire_brings_answers_late(wire: ThreadedFaultyTcpProxy) -> None:
+    wire.apply(lambda wire: setattr(wire, "delay_seconds", 0.2))
     began = time.monotonic()
 
     assert await ask(wire) == ANSWER
     assert time.monotonic() - began >= 0.2
 
 
-async def test_a_healed_wire_carries_again(wire: FarWire) -> None:
+async def test_a_healed_wire_carries_again(wire: ThreadedFaultyTcpProxy) -> None:
     """What stood open while it swallowed is broken, or its clients would wait for ever."""
-    wire.do(swallow)
+    wire.apply(swallow)
     reader, writer = await asyncio.open_connection("127.0.0.1", wire.port)
     writer.write(b"?")
     await until_connected(wire)
-    await asyncio.to_thread(wire.heal)
+    await asyncio.to_thread(wire.reset_faults)
 
     async with asyncio.timeout(10):
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
@@ -103,7 +103,7 @@ async def test_a_healed_wire_carries_again(wire: FarWire) -> None:
 
 
 async def test_a_server_that_is_down_is_down_behind_the_wire() -> None:
-    with wire_beside("127.0.0.1", 1) as wire:
+    with threaded_faulty_tcp_proxy("127.0.0.1", 1) as wire:
         reader, writer = await asyncio.open_connection("127.0.0.1", wire.port)
         async with asyncio.timeout(10):
             with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):

@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from strider.testing.site import AccessLine, Shape, Site, serve_site
+from strider.testing.site import AccessLogLine, ServedSite, SiteShape, serve_site
 
-SHAPE = Shape(
+SHAPE = SiteShape(
     hosts=2, pages_per_host=3, slow_seconds=0.3, crawl_delay_seconds=2.5, has_busy=True, trap_depth=2
 )
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedSite]:
     with serve_site(1, SHAPE, log=tmp_path_factory.mktemp("site") / "access.log") as served:
         yield served
 
 
 @contextmanager
-def asking(site: Site, host: int = 0) -> Iterator[Asker]:
+def asking(site: ServedSite, host: int = 0) -> Iterator[Asker]:
     connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=10)
     try:
         yield Asker(connection, f"site{host}.localhost:{site.port}")
@@ -49,8 +49,8 @@ class Asker:
         return answer.status, answer.headers, answer.read()
 
 
-def lines_of(site: Site, path: str) -> list[AccessLine]:
-    return [line for line in site.access() if line.path == path]
+def lines_of(site: ServedSite, path: str) -> list[AccessLogLine]:
+    return [line for line in site.access_log() if line.path == path]
 
 
 @pytest.mark.parametrize(
@@ -66,25 +66,25 @@ def lines_of(site: Site, path: str) -> list[AccessLine]:
         pytest.param("/day/3", [200], id="beyond-the-trap"),
     ],
 )
-def test_each_kind_answers_as_planned(site: Site, path: str, statuses: list[int]) -> None:
+def test_each_kind_answers_as_planned(site: ServedSite, path: str, statuses: list[int]) -> None:
     with asking(site) as asker:
         assert [asker.get(path)[0] for _ in statuses] == statuses
 
 
-def test_a_busy_page_says_when_to_come_back(site: Site) -> None:
+def test_a_busy_page_says_when_to_come_back(site: ServedSite) -> None:
     with asking(site, host=1) as asker:
         _, headers, _ = asker.get("/busy")
 
     assert headers["Retry-After"] == "1"
 
 
-def test_a_redirect_names_its_target(site: Site) -> None:
+def test_a_redirect_names_its_target(site: ServedSite) -> None:
     with asking(site) as asker:
         assert asker.get("/chain/0")[1]["Location"] == "/chain/1"
         assert asker.get("/astray")[1]["Location"] == "http://169.254.169.254/"
 
 
-def test_the_rules_name_what_is_forbidden_and_the_delay(site: Site) -> None:
+def test_the_rules_name_what_is_forbidden_and_the_delay(site: ServedSite) -> None:
     with asking(site) as asker:
         _, headers, body = asker.get("/robots.txt")
 
@@ -97,7 +97,7 @@ def test_the_rules_name_what_is_forbidden_and_the_delay(site: Site) -> None:
     ]
 
 
-def test_bodies_are_compressed_for_those_who_can_read_it(site: Site) -> None:
+def test_bodies_are_compressed_for_those_who_can_read_it(site: ServedSite) -> None:
     with asking(site) as asker:
         _, plain_headers, plain = asker.get("/p/1")
         _, headers, body = asker.get("/p/1", **{"Accept-Encoding": "gzip"})
@@ -107,7 +107,7 @@ def test_bodies_are_compressed_for_those_who_can_read_it(site: Site) -> None:
     assert gzip.decompress(body) == plain
 
 
-def test_the_log_knows_who_asked_what_and_when(site: Site) -> None:
+def test_the_log_knows_who_asked_what_and_when(site: ServedSite) -> None:
     began = time.monotonic()
     with asking(site, host=1) as asker:
         asker.get("/slow", **{"User-Agent": "somebody"})
@@ -123,11 +123,11 @@ def test_the_log_knows_who_asked_what_and_when(site: Site) -> None:
     assert began <= slow.started <= slow.ended <= page.started
     assert slow.ended - slow.earliest >= SHAPE.slow_seconds
     assert slow.connection == page.connection
-    assert site.overlaps() == []
-    assert site.least_distances()[slow.host] >= 0
+    assert site.overlapping_requests() == []
+    assert site.shortest_intervals()[slow.host] >= 0
 
 
-def test_the_log_knows_how_late_it_may_be(site: Site) -> None:
+def test_the_log_knows_how_late_it_may_be(site: ServedSite) -> None:
     """Whoever keeps the site from running makes it note late: not as late as it says at the earliest."""
     with asking(site) as asker, ThreadPoolExecutor(1) as beside:
         asker.get("/p/1")
@@ -147,7 +147,7 @@ def test_the_log_knows_how_late_it_may_be(site: Site) -> None:
 
 
 def test_own_addresses_are_told_apart(tmp_path: Path) -> None:
-    shape = Shape(hosts=3, pages_per_host=1, is_plain=True)
+    shape = SiteShape(hosts=3, pages_per_host=1, is_plain=True)
     with serve_site(2, shape, log=tmp_path / "access.log", own_addresses=True) as site:
         for origin in site.plan.origins:
             host, _, port = origin.removeprefix("http://").partition(":")
@@ -156,4 +156,4 @@ def test_own_addresses_are_told_apart(tmp_path: Path) -> None:
             assert connection.getresponse().status == 200
             connection.close()
 
-        assert set(site.asked()) == set(site.plan.pages)
+        assert set(site.request_counts()) == set(site.plan.pages)

@@ -12,13 +12,13 @@ import pytest
 from strider.contracts import Topic
 from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES, TALLIES
 from strider.runtime.kafka import KafkaConnection
-from strider.testing.stack import own_directory, start_kafka
+from strider.testing.stack import start_kafka, temp_server_directory
 
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
     """An empty broker for a module."""
-    with own_directory() as directory:
+    with temp_server_directory() as directory:
         running = start_kafka(directory)
         try:
             yield running.address

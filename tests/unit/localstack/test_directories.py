@@ -5,14 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.directories import Home, find_home, hold, holder, is_held
-from strider.localstack.errors import Busy, SetupFailure
+from strider.localstack.directories import (
+    StackDirectory,
+    find_stack_directory,
+    hold_lock,
+    is_locked,
+    lock_holder,
+)
+from strider.localstack.errors import SetupFailure, StackBusy
 from strider.localstack.process.identity import identify
 from strider.localstack.servers.cache import cache_directory
 
 
 def test_the_named_home_is_taken(tmp_path: Path) -> None:
-    assert find_home({"STRIDER_HOME": str(tmp_path / "x")}, tmp_path) == Home(tmp_path / "x")
+    assert find_stack_directory({"STRIDER_HOME": str(tmp_path / "x")}, tmp_path) == StackDirectory(
+        tmp_path / "x"
+    )
 
 
 def test_a_stack_further_up_is_found_from_a_folder_within_the_project(tmp_path: Path) -> None:
@@ -21,56 +29,56 @@ def test_a_stack_further_up_is_found_from_a_folder_within_the_project(tmp_path: 
     (tmp_path / ".strider" / "stack.json").touch()
     inside = tmp_path / "libs" / "urls"
 
-    assert find_home({}, inside) == Home(tmp_path / ".strider")
+    assert find_stack_directory({}, inside) == StackDirectory(tmp_path / ".strider")
 
 
 def test_without_one_it_is_here(tmp_path: Path) -> None:
-    assert find_home({}, tmp_path) == Home(tmp_path / ".strider")
+    assert find_stack_directory({}, tmp_path) == StackDirectory(tmp_path / ".strider")
 
 
 def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     lock = tmp_path / "run" / "command.lock"
-    assert not is_held(lock)
+    assert not is_locked(lock)
 
-    with hold(lock):
-        assert is_held(lock)
-        with pytest.raises(Busy), hold(lock):
+    with hold_lock(lock):
+        assert is_locked(lock)
+        with pytest.raises(StackBusy), hold_lock(lock):
             pytest.fail("two held it")
 
-    assert not is_held(lock)
-    with hold(lock):
-        assert is_held(lock)
+    assert not is_locked(lock)
+    with hold_lock(lock):
+        assert is_locked(lock)
 
 
 def test_who_holds_a_lock_has_said_so_in_it(tmp_path: Path) -> None:
     """The only way to end a supervisor whose other files are gone."""
     lock = tmp_path / "run" / "supervisor.lock"
-    assert holder(lock) is None
+    assert lock_holder(lock) is None
 
-    with hold(lock):
-        assert holder(lock) == identify(os.getpid())
+    with hold_lock(lock):
+        assert lock_holder(lock) == identify(os.getpid())
 
     lock.write_text(f"{os.getpid()} somebody-before-us\n")
-    assert holder(lock) is None
+    assert lock_holder(lock) is None
     lock.write_text("garbage")
-    assert holder(lock) is None
+    assert lock_holder(lock) is None
 
 
 def test_a_place_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(SetupFailure, match=r"cannot be made \(Not a directory\); .* STRIDER_HOME"):
-        Home(tmp_path / "file" / ".strider").open()
+        StackDirectory(tmp_path / "file" / ".strider").create()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 def test_another_users_home_is_left_alone(tmp_path: Path) -> None:
     """Root writing into it would leave files that its owner cannot remove."""
-    Home(tmp_path / ".strider").open()
+    StackDirectory(tmp_path / ".strider").create()
     os.chown(tmp_path / ".strider", 12345, 12345)
 
     with pytest.raises(SetupFailure, match="belongs to user number 12345, and this is user number 0"):
-        Home(tmp_path / ".strider").open()
+        StackDirectory(tmp_path / ".strider").create()
 
 
 @pytest.mark.parametrize(

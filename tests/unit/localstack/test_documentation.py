@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from strider.localstack.stack_state import STATES
+from strider.localstack.stack_state import PROCESS_STATES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operations" / "local-stack.md").read_text()
 
@@ -11,4 +11,4 @@ PAGE = (Path(__file__).parents[3] / "docs" / "operations" / "local-stack.md").re
 def test_the_page_explains_every_state_in_the_words_of_the_code() -> None:
     rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", PAGE, re.MULTILINE))
 
-    assert rows == dict(STATES)
+    assert rows == dict(PROCESS_STATES)

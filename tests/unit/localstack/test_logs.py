@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.logs import Line, follow, last_lines, readable, rotate
+from strider.localstack.logs import LogFileLine, follow, format_line, last_lines, rotate
 
 
 def test_a_full_file_is_kept_beside_itself_and_cut(tmp_path: Path) -> None:
@@ -47,10 +47,10 @@ def test_the_last_lines_of_each_file_bear_its_name(tmp_path: Path) -> None:
     logs = {"a": tmp_path / "a.log", "b": tmp_path / "b.log", "gone": tmp_path / "gone.log"}
 
     assert list(last_lines(logs, 2)) == [
-        Line("a", "2"),
-        Line("a", "3"),
-        Line("b", "bad \ufffd byte"),
-        Line("b", "half a line"),
+        LogFileLine("a", "2"),
+        LogFileLine("a", "3"),
+        LogFileLine("b", "bad \ufffd byte"),
+        LogFileLine("b", "half a line"),
     ]
     assert list(last_lines(logs, 0)) == []
 
@@ -76,10 +76,10 @@ def test_following_sees_new_files_whole_lines_and_a_cut(tmp_path: Path) -> None:
         return True
 
     assert list(follow(find, is_over=is_over)) == [
-        Line("a", "new"),
-        Line("a", "half"),
-        Line("b", "later"),
-        Line("a", "x"),
+        LogFileLine("a", "new"),
+        LogFileLine("a", "half"),
+        LogFileLine("b", "later"),
+        LogFileLine("a", "x"),
     ]
 
 
@@ -98,4 +98,4 @@ def test_following_sees_new_files_whole_lines_and_a_cut(tmp_path: Path) -> None:
     ],
 )
 def test_a_structured_line_is_made_readable(text: str, expected: str) -> None:
-    assert readable(text) == expected
+    assert format_line(text) == expected

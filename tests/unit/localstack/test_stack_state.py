@@ -6,9 +6,9 @@ import pytest
 
 from strider.localstack.process.identity import ProcessIdentity
 from strider.localstack.stack_state import (
+    PROCESS_STATES,
     READY,
     SETTLED,
-    STATES,
     ProcessStatus,
     StackState,
     read_state,
@@ -26,7 +26,7 @@ STATE = StackState(
             "kafka", "part", READY, "2026-01-01T00:00:00+00:00", pid=8, started="boot:80", restarts=2
         ),
     ),
-    wish=3,
+    desired_number=3,
 )
 
 
@@ -80,4 +80,4 @@ def test_a_line_names_its_process_only_when_number_and_start_are_known() -> None
 
 
 def test_every_word_that_is_waited_for_is_explained() -> None:
-    assert STATES.keys() >= SETTLED
+    assert PROCESS_STATES.keys() >= SETTLED

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.testing.site import AccessLine, Shape, Site, make_plan
+from strider.testing.site import AccessLogLine, ServedSite, SiteShape, make_plan
 from tests.e2e.checks import (
     asked_too_often,
     assert_only_known_urls_were_asked,
@@ -17,18 +17,18 @@ from tests.e2e.checks import (
 )
 
 HOST = "a.localhost:80"
-PLAN = make_plan(1, [f"http://{HOST}"], Shape(hosts=1, pages_per_host=3))
+PLAN = make_plan(1, [f"http://{HOST}"], SiteShape(hosts=1, pages_per_host=3))
 
 
-def a_line(path: str, started: float, *, seconds: float = 0.1, late: float = 0.0) -> AccessLine:
+def a_line(path: str, started: float, *, seconds: float = 0.1, late: float = 0.0) -> AccessLogLine:
     ended = started + seconds
-    return AccessLine(HOST, path, "GET", 200, started, started - late, ended, connection=1, agent="")
+    return AccessLogLine(HOST, path, "GET", 200, started, started - late, ended, connection=1, agent="")
 
 
-def a_site(tmp_path: Path, *lines: AccessLine) -> Site:
+def a_site(tmp_path: Path, *lines: AccessLogLine) -> ServedSite:
     log = tmp_path / "access.log"
     log.write_text("".join(json.dumps(asdict(line)) + "\n" for line in lines))
-    return Site(PLAN, 80, log, pid=0)
+    return ServedSite(PLAN, 80, log, pid=0)
 
 
 def test_a_polite_crawl_passes(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_two_at_a_time_are_seen(tmp_path: Path) -> None:
     """Also where the delay between their starts was kept. Lines come in the order of the answers."""
     site = a_site(tmp_path, a_line("/p/1", 3.0), a_line("/slow", 2.0, seconds=1.5))
 
-    assert [(before.path, after.path) for before, after in site.overlaps()] == [("/slow", "/p/1")]
+    assert [(before.path, after.path) for before, after in site.overlapping_requests()] == [("/slow", "/p/1")]
     with pytest.raises(AssertionError):
         assert_polite(site, delay_seconds=1.0)
 
@@ -74,8 +74,8 @@ def test_what_is_not_answered_yet_is_under_way_and_no_answer(tmp_path: Path) -> 
     begun = [json.dumps({**asdict(each), "ended": None}) for each in (done, waiting)]
     site.log_path.write_text("\n".join((begun[0], json.dumps(asdict(done)), begun[1], "")) + '{"half')
 
-    assert site.under_way() == {waiting.url: 4.0}
-    assert site.access() == [done]
+    assert site.unanswered() == {waiting.url: 4.0}
+    assert site.access_log() == [done]
 
 
 def test_a_page_before_the_rules_is_seen(tmp_path: Path) -> None:

@@ -7,18 +7,18 @@ from urllib.parse import urljoin
 
 import pytest
 
-from strider.testing.site import FORBIDDEN_ADDRESS, Kind, Plan, Shape, make_plan
+from strider.testing.site import FORBIDDEN_ADDRESS, PathKind, SitePlan, SiteShape, make_plan
 
 ORIGINS = ["http://one.localhost:80", "http://two.localhost:80", "http://three.localhost:80"]
 
 
-def walk(plan: Plan) -> set[str]:
+def walk(plan: SitePlan) -> set[str]:
     """Visit like a naive reader: every link, every redirect, no rules."""
     found, left = set(), list(plan.seeds)
     while left:
         url = left.pop().partition("#")[0].partition("?utm_")[0]
         host, slash, path = url.removeprefix("http://").partition("/")
-        answer = plan.answers.get((host, slash + path))
+        answer = plan.responses.get((host, slash + path))
         if url in found or answer is None:
             continue
         found.add(url)
@@ -30,7 +30,7 @@ def walk(plan: Plan) -> set[str]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_everything_that_is_expected_is_linked(seed):
     """A page that nobody links to would be awaited for ever."""
-    plan = make_plan(seed, ORIGINS, Shape(trap_depth=4, has_busy=True, has_excluded=True))
+    plan = make_plan(seed, ORIGINS, SiteShape(trap_depth=4, has_busy=True, has_excluded=True))
 
     known = plan.pages | plan.redirects.keys() | plan.failures.keys() | plan.forbidden | plan.refused.keys()
 
@@ -39,16 +39,16 @@ def test_everything_that_is_expected_is_linked(seed):
 
 def test_nothing_has_two_endings():
     """A URL that were a page and refused at once would fail every crawler."""
-    plan = make_plan(1, ORIGINS, Shape(trap_depth=4))
+    plan = make_plan(1, ORIGINS, SiteShape(trap_depth=4))
 
     kinds = [plan.pages, plan.failures.keys(), plan.redirects.keys(), plan.forbidden, plan.refused.keys()]
 
     assert len(frozenset().union(*kinds)) == sum(map(len, kinds))
-    assert plan.decided.keys() == frozenset().union(*kinds[1:])
+    assert plan.decided_without_page.keys() == frozenset().union(*kinds[1:])
 
 
 def test_what_is_asked_more_often_is_what_fails_at_first():
-    plan = make_plan(1, ORIGINS, Shape(has_busy=True))
+    plan = make_plan(1, ORIGINS, SiteShape(has_busy=True))
 
     often = {url.rpartition("/")[2]: count for url, count in plan.requests.items() if count > 1}
 
@@ -63,6 +63,6 @@ def test_the_same_seed_makes_the_same_site():
 
 def test_a_plain_site_has_nothing_but_pages():
     """Benches compare crawlers on what all of them can do."""
-    plan = make_plan(1, ORIGINS, Shape(is_plain=True))
+    plan = make_plan(1, ORIGINS, SiteShape(is_plain=True))
 
-    assert {answer.kind for answer in plan.answers.values()} == {Kind.PAGE, Kind.ROBOTS}
+    assert {answer.kind for answer in plan.responses.values()} == {PathKind.PAGE, PathKind.ROBOTS}

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from strider.localstack.process.identity import identify
-from strider.testing.temp_dirs import clear_abandoned, own_directory
+from strider.testing.temp_dirs import remove_abandoned, temp_server_directory
 
 A_RUN_THAT_IS_KILLED = """
 import os, signal, sys
@@ -43,7 +43,7 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(tmp_path: Path) -> None:
     with _server_of(left) as server:
         assert identify(server) is not None
 
-        with own_directory(tmp_path) as place:
+        with temp_server_directory(tmp_path) as place:
             assert list(tmp_path.iterdir()) == [place]
             until = time.monotonic() + 5
             while identify(server) is not None and time.monotonic() < until:
@@ -54,8 +54,8 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(tmp_path: Path) -> None:
 
 def test_a_run_that_still_goes_on_is_left_alone(tmp_path: Path) -> None:
     """Two test runs on one machine are the ordinary case."""
-    with own_directory(tmp_path) as place:
-        assert clear_abandoned(tmp_path) == []
+    with temp_server_directory(tmp_path) as place:
+        assert remove_abandoned(tmp_path) == []
         assert place.is_dir()
 
     assert list(tmp_path.iterdir()) == []
@@ -66,11 +66,11 @@ def test_a_directory_that_does_not_name_its_owner_is_left_alone(tmp_path: Path) 
     (tmp_path / "strider-test-torn").mkdir()
     (tmp_path / "strider-test-torn" / "owner.json").write_text(json.dumps({"pid": 1})[:-1])
 
-    assert clear_abandoned(tmp_path) == []
+    assert remove_abandoned(tmp_path) == []
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_other_accounts_can_pass_through(tmp_path: Path) -> None:
     """PostgreSQL runs as one of them when the tests run as root."""
-    with own_directory(tmp_path) as place:
+    with temp_server_directory(tmp_path) as place:
         assert place.stat().st_mode & 0o777 == 0o755

@@ -22,20 +22,20 @@ from rich.table import Table
 from rich.text import Text
 
 from strider.localstack.commands import (
-    LOOK_SECONDS,
-    Asked,
-    Raised,
+    POLL_SECONDS,
+    StackStart,
     StackStopped,
-    bring_up,
-    take_down,
+    StartOptions,
+    start_stack,
+    stop_stack,
     wait_ready,
 )
-from strider.localstack.directories import Home, find_home, is_held
-from strider.localstack.errors import Busy, NotReady, SetupFailure
-from strider.localstack.logs import Line, follow, last_lines, readable
-from strider.localstack.plan.desired_state import PARTS, WrongWish, parse_only, parse_scale
+from strider.localstack.directories import StackDirectory, find_stack_directory, is_locked
+from strider.localstack.errors import SetupFailure, StackBusy, StackNotReady
+from strider.localstack.logs import LogFileLine, follow, format_line, last_lines
+from strider.localstack.plan.desired_state import SERVERS, InvalidDesiredState, parse_only, parse_scale
 from strider.localstack.plan.services import find_services
-from strider.localstack.process.orphans import what_is_found, what_is_left
+from strider.localstack.process.orphans import state_from_pid_files, surviving_state
 from strider.localstack.stack_state import (
     FAILING,
     NOT_READY,
@@ -66,7 +66,7 @@ COLOURS: Final = (
 )
 REWRITING_SECONDS: Final = 3.0
 """More than the turns of a supervisor take."""
-NOWHERE: Final = dict.fromkeys((*PARTS, "api"))
+NOWHERE: Final = dict.fromkeys((*SERVERS, "api"))
 """The endpoints of a stack that does not run."""
 LOUD: Final = {READY: "green", NOT_READY: "yellow", FAILING: "bold red", REFUSED: "bold red"}
 
@@ -90,12 +90,12 @@ def up(  # noqa: PLR0917  # typer reads the options from here
     """Start Kafka, PostgreSQL, Valkey and all services on this machine; safe to repeat."""
     home = _home()
     asked = _asked(only, scale or [], examples=examples)
-    raised = _guarded(lambda: bring_up(home, os.environ, asked=asked, say=_note))
+    raised = _guarded(lambda: start_stack(home, os.environ, options=asked, report=_note))
     if wait or attach:
         _await_ready(home, raised, seconds=timeout)
     else:
         _note("starting; see: strider status")
-    if not raised.has_contact and raised.wish.copies("fetcher", example=False):
+    if not raised.has_contact and raised.desired.copies("fetcher", example=False):
         _note(
             "STRIDER_CONTACT is not set (whom may sites write to?): nothing but loopback is crawled, "
             "and that where STRIDER_ALLOW_PRIVATE=true"
@@ -110,7 +110,7 @@ def down(
 ) -> None:
     """Stop what `strider up` started, and nothing else; data stays."""
     began = time.monotonic()
-    ended = _guarded(lambda: take_down(_home(), wipe=wipe))
+    ended = _guarded(lambda: stop_stack(_home(), wipe=wipe))
     if ended is None:
         _note("nothing is running" + (" (data and logs are removed)" if wipe else ""))
         return
@@ -127,10 +127,10 @@ def status(
 ) -> None:
     """Show where everything is, and how every part and service does."""
     home = _home()
-    running = is_held(home.supervisor_lock)
+    running = is_locked(home.supervisor_lock)
     state = _readable_state(home) if running else read_state(home.state)
     if not running:
-        state = what_is_found(home) if state is None else what_is_left(state)
+        state = state_from_pid_files(home) if state is None else surviving_state(state)
     if as_json:
         print(json.dumps(_as_json(state, running=running), indent=1))
     elif state is None or (not running and not _survivors(state)):
@@ -170,16 +170,16 @@ def logs(
             raise typer.Exit(130) from None
 
 
-def _home() -> Home:
-    return find_home(os.environ, Path.cwd())
+def _home() -> StackDirectory:
+    return find_stack_directory(os.environ, Path.cwd())
 
 
-def _asked(only: str, scale: list[str], *, examples: bool) -> Asked:
+def _asked(only: str, scale: list[str], *, examples: bool) -> StartOptions:
     services = {kind.name for kind in find_services()}
     try:
-        names = parse_only(only, {*PARTS, *services}) if only else None
-        return Asked(only=names, examples=examples, scale=parse_scale(scale, services))
-    except WrongWish as failure:
+        names = parse_only(only, {*SERVERS, *services}) if only else None
+        return StartOptions(only=names, examples=examples, scale=parse_scale(scale, services))
+    except InvalidDesiredState as failure:
         _fail(str(failure), EXIT_USAGE)
 
 
@@ -190,11 +190,11 @@ def _guarded(work: Callable[[], T]) -> T:
         _fail(str(failure), EXIT_USAGE)
     except SetupFailure as failure:
         _fail(str(failure), EXIT_MISSING)
-    except (Busy, NotReady, StackStopped) as failure:
+    except (StackBusy, StackNotReady, StackStopped) as failure:
         _fail(str(failure), EXIT_FAILED)
 
 
-def _await_ready(home: Home, raised: Raised, *, seconds: float) -> None:
+def _await_ready(home: StackDirectory, raised: StackStart, *, seconds: float) -> None:
     began = time.monotonic()
     shown: dict[str, str] = {}
 
@@ -207,18 +207,18 @@ def _await_ready(home: Home, raised: Raised, *, seconds: float) -> None:
     quiet = raised.was_running and not raised.has_changed
     state = _guarded(
         lambda: wait_ready(
-            home, wish=raised.wish, seconds=seconds, changed=(lambda _: None) if quiet else show
+            home, desired=raised.desired, seconds=seconds, on_change=(lambda _: None) if quiet else show
         )
     )
     _print_state(state, running=True)
     _note("already up; nothing changed" if quiet else f"up in {time.monotonic() - began:.1f} s")
 
 
-def _attach(home: Home) -> None:
+def _attach(home: StackDirectory) -> None:
     console = _console()
     find = _finder(home, set())
     try:
-        for line in follow(find, is_over=lambda: not is_held(home.supervisor_lock)):
+        for line in follow(find, is_over=lambda: not is_locked(home.supervisor_lock)):
             _print_line(console, line, raw=False)
     except KeyboardInterrupt:
         _note("stopping …")
@@ -255,11 +255,11 @@ def _as_json(state: StackState | None, *, running: bool) -> dict[str, Any]:
     return {"state": whole, **{name: told[name] for name in keep}}
 
 
-def _readable_state(home: Home) -> StackState | None:
+def _readable_state(home: StackDirectory) -> StackState | None:
     """Read what a living supervisor says; a file that somebody else has spoilt it writes anew in a moment."""
     until = time.monotonic() + REWRITING_SECONDS
     while (state := read_state(home.state)) is None and time.monotonic() < until:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     return state
 
 
@@ -276,17 +276,17 @@ def _age(since: str) -> str:
     return f"{seconds} s"
 
 
-def _log_files(home: Home) -> dict[str, Path]:
+def _log_files(home: StackDirectory) -> dict[str, Path]:
     return {path.stem: path for path in sorted((home.root / "logs").glob("*.log"))}
 
 
-def _finder(home: Home, wanted: set[str]) -> Callable[[], Mapping[str, Path]]:
+def _finder(home: StackDirectory, wanted: set[str]) -> Callable[[], Mapping[str, Path]]:
     return lambda: {name: path for name, path in _log_files(home).items() if not wanted or name in wanted}
 
 
-def _print_line(console: Console, line: Line, *, raw: bool) -> None:
+def _print_line(console: Console, line: LogFileLine, *, raw: bool) -> None:
     colour = COLOURS[sum(line.name.encode()) % len(COLOURS)]
-    text = line.text if raw else readable(line.text)
+    text = line.text if raw else format_line(line.text)
     console.print(Text.assemble((f"{line.name:<12} ", colour), text), soft_wrap=True)
 
 

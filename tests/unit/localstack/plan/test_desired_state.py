@@ -5,37 +5,41 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.plan.desired_state import (
-    Wish,
-    WrongWish,
+    DesiredState,
+    InvalidDesiredState,
     merge,
     parse_only,
     parse_scale,
-    read_wish,
-    write_wish,
+    read_desired_state,
+    write_desired_state,
 )
 
 
 @pytest.mark.parametrize(
     ("wish", "service", "example", "copies"),
     [
-        pytest.param(Wish(), "fetcher", False, 1, id="a-service-runs-once"),
-        pytest.param(Wish(), "echo", True, 0, id="an-example-does-not-run"),
-        pytest.param(Wish(examples=True), "echo", True, 1, id="examples-when-asked-for"),
-        pytest.param(Wish(scale={"echo": 2}), "echo", True, 2, id="an-example-named-by-a-scale"),
-        pytest.param(Wish(scale={"fetcher": 0}), "fetcher", False, 0, id="none-of-it"),
-        pytest.param(Wish(only=("kafka",)), "fetcher", False, 0, id="not-among-the-only-ones"),
-        pytest.param(Wish(only=("kafka", "fetcher")), "fetcher", False, 1, id="among-the-only-ones"),
+        pytest.param(DesiredState(), "fetcher", False, 1, id="a-service-runs-once"),
+        pytest.param(DesiredState(), "echo", True, 0, id="an-example-does-not-run"),
+        pytest.param(DesiredState(examples=True), "echo", True, 1, id="examples-when-asked-for"),
+        pytest.param(DesiredState(scale={"echo": 2}), "echo", True, 2, id="an-example-named-by-a-scale"),
+        pytest.param(DesiredState(scale={"fetcher": 0}), "fetcher", False, 0, id="none-of-it"),
+        pytest.param(DesiredState(only=("kafka",)), "fetcher", False, 0, id="not-among-the-only-ones"),
+        pytest.param(DesiredState(only=("kafka", "fetcher")), "fetcher", False, 1, id="among-the-only-ones"),
         pytest.param(
-            Wish(only=("kafka",), scale={"fetcher": 3}), "fetcher", False, 3, id="scale-wins-over-only"
+            DesiredState(only=("kafka",), scale={"fetcher": 3}),
+            "fetcher",
+            False,
+            3,
+            id="scale-wins-over-only",
         ),
     ],
 )
-def test_how_many_copies_run(wish: Wish, service: str, example: bool, copies: int) -> None:
+def test_how_many_copies_run(wish: DesiredState, service: str, example: bool, copies: int) -> None:
     assert wish.copies(service, example=example) == copies
 
 
 def test_the_same_command_again_changes_nothing() -> None:
-    wish = Wish(number=4, examples=True, scale={"fetcher": 2})
+    wish = DesiredState(number=4, examples=True, scale={"fetcher": 2})
 
     assert merge(wish, only=None, examples=True, scale={"fetcher": 2}) == wish
     assert merge(wish, only=None, examples=False, scale={}) == wish
@@ -50,19 +54,21 @@ def test_the_same_command_again_changes_nothing() -> None:
 )
 def test_up_adds_to_what_runs(only: tuple[str, ...] | None, expected: tuple[str, ...] | None) -> None:
     """Only a scale takes away: `up` in a second terminal must not end what the first one started."""
-    assert merge(Wish(number=1, only=("kafka",)), only=only, examples=False, scale={}) == Wish(
-        2, only=expected
-    )
+    assert merge(
+        DesiredState(number=1, only=("kafka",)), only=only, examples=False, scale={}
+    ) == DesiredState(2, only=expected)
 
 
 def test_a_stack_of_everything_is_not_narrowed_by_a_later_only() -> None:
-    assert merge(Wish(number=1), only=("kafka",), examples=False, scale={}) == Wish(1)
+    assert merge(DesiredState(number=1), only=("kafka",), examples=False, scale={}) == DesiredState(1)
 
 
 def test_a_scale_replaces_the_one_before() -> None:
-    wish = merge(Wish(1, scale={"fetcher": 3, "parser": 2}), only=None, examples=False, scale={"fetcher": 1})
+    wish = merge(
+        DesiredState(1, scale={"fetcher": 3, "parser": 2}), only=None, examples=False, scale={"fetcher": 1}
+    )
 
-    assert wish == Wish(2, scale={"fetcher": 1, "parser": 2})
+    assert wish == DesiredState(2, scale={"fetcher": 1, "parser": 2})
 
 
 def test_names_that_exist_are_taken() -> None:
@@ -81,22 +87,22 @@ def test_names_that_exist_are_taken() -> None:
     ],
 )
 def test_a_wrong_scale_is_said(word: str, message: str) -> None:
-    with pytest.raises(WrongWish) as caught:
+    with pytest.raises(InvalidDesiredState) as caught:
         parse_scale([word], {"fetcher"})
 
     assert str(caught.value) == message
 
 
 def test_a_wish_survives_its_file(tmp_path: Path) -> None:
-    wish = Wish(number=9, only=("kafka", "redis"), examples=True, scale={"fetcher": 2})
+    wish = DesiredState(number=9, only=("kafka", "redis"), examples=True, scale={"fetcher": 2})
 
-    write_wish(tmp_path / "wish.json", wish)
+    write_desired_state(tmp_path / "wish.json", wish)
 
-    assert read_wish(tmp_path / "wish.json") == wish
+    assert read_desired_state(tmp_path / "wish.json") == wish
 
 
 @pytest.mark.parametrize("text", [pytest.param("{", id="torn"), pytest.param('{"x": 1}', id="foreign")])
 def test_a_wish_that_makes_no_sense_counts_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "wish.json").write_text(text)
 
-    assert read_wish(tmp_path / "wish.json") is None
+    assert read_desired_state(tmp_path / "wish.json") is None

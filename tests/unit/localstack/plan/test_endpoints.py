@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from strider.localstack.plan.endpoints import as_variables, named_by_environment, read_endpoints
+from strider.localstack.plan.endpoints import endpoint_variables, external_endpoints, read_endpoints
 from strider.localstack.process.identity import ProcessIdentity, identify
 from strider.localstack.stack_state import READY, STOPPED, ProcessStatus, StackState, write_state
 
@@ -46,7 +46,7 @@ def test_what_has_died_with_its_supervisor_has_no_endpoint(tmp_path: Path) -> No
 def test_search_and_registry_are_passed_through() -> None:
     environment = {"OPENSEARCH_URL": "http://search", "SCHEMA_REGISTRY_URL": "http://registry"}
 
-    named = named_by_environment(environment)
+    named = external_endpoints(environment)
 
     assert named == {"search": "http://search", "registry": "http://registry"}
-    assert as_variables(named).items() >= environment.items()
+    assert endpoint_variables(named).items() >= environment.items()

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.plan.service_process import (
-    ServiceUnit,
+    ServiceProcess,
     copy_name,
-    readable_reason,
+    health_reason,
     service_environment,
 )
 from strider.localstack.plan.services import ServiceKind, find_services
 
 
 def test_a_service_is_started_with_its_endpoints_and_its_own_health_port(tmp_path: Path) -> None:
-    unit = ServiceUnit(
+    unit = ServiceProcess(
         kind=ServiceKind("link-ingestion", "strider.link_ingestion"),
         copy=2,
         health_port=20007,
@@ -24,7 +24,7 @@ def test_a_service_is_started_with_its_endpoints_and_its_own_health_port(tmp_pat
         environment={"REDIS_URL": "redis://127.0.0.1:1/0"},
     )
 
-    launch = unit.launch(log=tmp_path / "log", number=tmp_path / "pid")
+    launch = unit.launch(log=tmp_path / "log", pid_file=tmp_path / "pid")
 
     assert unit.name == "link-ingestion-2"
     assert launch.command == (sys.executable, "-P", "-m", "strider.link_ingestion")
@@ -65,7 +65,7 @@ def test_settings_of_the_stack_are_kept_from_the_services() -> None:
     ],
 )
 def test_the_reason_is_one_short_line(body: bytes, expected: str) -> None:
-    assert readable_reason(body) == expected
+    assert health_reason(body) == expected
 
 
 def test_the_example_pair_is_found_as_examples() -> None:

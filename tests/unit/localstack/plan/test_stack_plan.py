@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.directories import Home
-from strider.localstack.plan.desired_state import Wish
+from strider.localstack.directories import StackDirectory
+from strider.localstack.plan.desired_state import DesiredState
 from strider.localstack.plan.services import find_services
-from strider.localstack.plan.stack_plan import Composition
+from strider.localstack.plan.stack_plan import StackPlan
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,9 @@ def test_a_killed_service_gets_its_partitions_back_soon(
     tmp_path: Path, environment: dict[str, str], session: str | None
 ) -> None:
     """On one machine silence means death; what a broker elsewhere is used to is left alone."""
-    composition = Composition(Home(tmp_path), environment, find_services(), {"health:echo": 1})
+    composition = StackPlan(StackDirectory(tmp_path), environment, find_services(), {"health:echo": 1})
 
-    units = composition.units(Wish(only=("echo",), examples=True))
+    units = composition.service_processes(DesiredState(only=("echo",), examples=True))
 
     assert {unit.environment.get("KAFKA_SESSION_TIMEOUT") for unit in units.values()} == {session}
 
@@ -36,4 +36,4 @@ def test_a_stack_knows_whether_it_crawls_private_addresses(
     tmp_path: Path, said: dict[str, str], allows: bool
 ) -> None:
     """Commands of another shell cannot see what it was started with."""
-    assert Composition(Home(tmp_path), said, (), {}).allows_private is allows
+    assert StackPlan(StackDirectory(tmp_path), said, (), {}).allows_private is allows

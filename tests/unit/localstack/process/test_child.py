@@ -10,21 +10,28 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.errors import SetupFailure
-from strider.localstack.process.child import Child, Launch, read_number, start, stop_all, tail
+from strider.localstack.process.child import (
+    ChildProcess,
+    LaunchSpec,
+    last_log_lines,
+    read_pid_file,
+    start_process,
+    stop_all,
+)
 from strider.localstack.process.identity import identify
 
 STUBBORN = ("/bin/sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.05; done")
 
 
 @pytest.fixture
-def launch(tmp_path: Path) -> Callable[..., Launch]:
-    def make(*command: str, **more: object) -> Launch:
-        return Launch(
+def launch(tmp_path: Path) -> Callable[..., LaunchSpec]:
+    def make(*command: str, **more: object) -> LaunchSpec:
+        return LaunchSpec(
             name="one",
             command=command,
             directory=tmp_path,
             log=tmp_path / "logs" / "one.log",
-            number=tmp_path / "run" / "one.pid",
+            pid_file=tmp_path / "run" / "one.pid",
             environment={"PATH": "/usr/bin:/bin"},
             **more,
         )
@@ -39,51 +46,51 @@ def _wait(condition: Callable[[], bool]) -> bool:
     return condition()
 
 
-def test_a_process_has_left_its_number_before_its_program_runs(launch: Callable[..., Launch]) -> None:
+def test_a_process_has_left_its_number_before_its_program_runs(launch: Callable[..., LaunchSpec]) -> None:
     """Whoever finds it after the death of its starter must not depend on what that one still wrote."""
     plan = launch("/bin/sh", "-c", 'test "$(cat run/one.pid)" = $$ && echo same')
 
-    child = start(plan)
+    child = start_process(plan)
 
     assert child.wait(5)
     assert (child.exit_code, plan.log.read_text()) == (0, "same\n")
 
 
-def test_everything_that_it_says_is_in_its_log(launch: Callable[..., Launch]) -> None:
+def test_everything_that_it_says_is_in_its_log(launch: Callable[..., LaunchSpec]) -> None:
     plan = launch("/bin/sh", "-c", "echo out; echo err >&2")
 
-    start(plan).wait(5)
-    start(plan).wait(5)
+    start_process(plan).wait(5)
+    start_process(plan).wait(5)
 
     assert plan.log.read_text() == "out\nerr\nout\nerr\n"
-    assert plan.number.read_text().strip().isdigit()
+    assert plan.pid_file.read_text().strip().isdigit()
 
 
-def test_words_with_blanks_and_quotes_arrive_as_they_are(launch: Callable[..., Launch]) -> None:
+def test_words_with_blanks_and_quotes_arrive_as_they_are(launch: Callable[..., LaunchSpec]) -> None:
     """The shell that becomes the program must read none of them."""
     word = "a b'c\"d $HOME `x` *"
     plan = launch(sys.executable, "-S", "-c", "import sys; print(sys.argv[1:])", word)
 
-    start(plan).wait(5)
+    start_process(plan).wait(5)
 
     assert plan.log.read_text() == f"{[word]!r}\n"
 
 
-def test_a_process_that_ignores_the_wish_is_ended_after_its_grace(launch: Callable[..., Launch]) -> None:
+def test_a_process_that_ignores_the_wish_is_ended_after_its_grace(launch: Callable[..., LaunchSpec]) -> None:
     plan = launch(*STUBBORN)
-    child = start(plan)
+    child = start_process(plan)
     assert _wait(lambda: plan.log.read_text() == "deaf\n")
 
-    child.stop(signal.SIGTERM, grace_seconds=0.1)
+    child.stop(signal.SIGTERM, timeout_seconds=0.1)
 
     assert not child.is_alive()
     assert child.exit_code == -signal.SIGKILL
 
 
-def test_its_own_children_end_with_it(launch: Callable[..., Launch]) -> None:
+def test_its_own_children_end_with_it(launch: Callable[..., LaunchSpec]) -> None:
     """Killing a parser must not leave its workers behind."""
     plan = launch("/bin/sh", "-c", "sleep 60 & echo $!; wait")
-    child = start(plan)
+    child = start_process(plan)
     assert _wait(lambda: plan.log.read_text().strip().isdigit())
     grandchild = int(plan.log.read_text())
 
@@ -92,15 +99,17 @@ def test_its_own_children_end_with_it(launch: Callable[..., Launch]) -> None:
     assert _wait(lambda: identify(grandchild) is None)
 
 
-def test_a_foreign_starters_child_is_found_by_the_file_that_it_wrote(launch: Callable[..., Launch]) -> None:
+def test_a_foreign_starters_child_is_found_by_the_file_that_it_wrote(
+    launch: Callable[..., LaunchSpec],
+) -> None:
     plan = launch("sleep", "60")
-    child = start(plan)
-    assert _wait(lambda: plan.number.read_text().strip().isdigit())
+    child = start_process(plan)
+    assert _wait(lambda: plan.pid_file.read_text().strip().isdigit())
 
-    assert read_number(plan.number) == child.identity
+    assert read_pid_file(plan.pid_file) == child.identity
 
     child.kill()
-    assert read_number(plan.number) is None
+    assert read_pid_file(plan.pid_file) is None
 
 
 def test_a_number_file_is_not_believed_when_the_process_began_at_another_time(tmp_path: Path) -> None:
@@ -109,7 +118,7 @@ def test_a_number_file_is_not_believed_when_the_process_began_at_another_time(tm
     stale.write_text(f"{os.getppid()}\n")
     os.utime(stale, (time.time() - 86400, time.time() - 86400))
 
-    assert read_number(stale) is None
+    assert read_pid_file(stale) is None
 
 
 @pytest.mark.parametrize("text", [pytest.param("", id="empty"), pytest.param("12x", id="torn")])
@@ -117,13 +126,13 @@ def test_a_torn_number_file_names_nobody(tmp_path: Path, text: str) -> None:
     torn = tmp_path / "one.pid"
     torn.write_text(text)
 
-    assert read_number(torn) is None
+    assert read_pid_file(torn) is None
 
 
-def test_all_are_asked_before_any_is_waited_for(launch: Callable[..., Launch]) -> None:
+def test_all_are_asked_before_any_is_waited_for(launch: Callable[..., LaunchSpec]) -> None:
     """Ten graces one after the other would be minutes."""
     plan = launch(*STUBBORN)
-    children = [start(plan) for _ in range(3)]
+    children = [start_process(plan) for _ in range(3)]
     assert _wait(lambda: plan.log.read_text() == "deaf\n" * 3)
     began = time.monotonic()
 
@@ -133,29 +142,29 @@ def test_all_are_asked_before_any_is_waited_for(launch: Callable[..., Launch]) -
     assert [child.exit_code for child in children] == [-signal.SIGKILL] * 3
 
 
-def test_a_process_taken_over_is_watched_without_being_its_parent(launch: Callable[..., Launch]) -> None:
-    child = start(launch("sleep", "60"))
-    taken_over = Child(child.identity)
+def test_a_process_taken_over_is_watched_without_being_its_parent(launch: Callable[..., LaunchSpec]) -> None:
+    child = start_process(launch("sleep", "60"))
+    taken_over = ChildProcess(child.identity)
 
     assert taken_over.is_alive()
     assert taken_over.exit_code is None
 
-    taken_over.stop(signal.SIGTERM, grace_seconds=5)
+    taken_over.stop(signal.SIGTERM, timeout_seconds=5)
 
     assert not taken_over.is_alive()
     assert child.exit_code == -signal.SIGTERM
 
 
 def test_a_directory_that_is_gone_is_said_in_one_line(tmp_path: Path) -> None:
-    plan = Launch("one", ("true",), tmp_path / "gone", tmp_path / "one.log", tmp_path / "one.pid")
+    plan = LaunchSpec("one", ("true",), tmp_path / "gone", tmp_path / "one.log", tmp_path / "one.pid")
 
     with pytest.raises(SetupFailure, match=r"^one cannot be started \(No such file or directory"):
-        start(plan)
+        start_process(plan)
 
 
 def test_the_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:
     log = tmp_path / "one.log"
     log.write_text("first\nsecond\nthird\n")
 
-    assert tail(log, lines=2) == "second\nthird"
-    assert tail(tmp_path / "none.log") == ""
+    assert last_log_lines(log, lines=2) == "second\nthird"
+    assert last_log_lines(tmp_path / "none.log") == ""

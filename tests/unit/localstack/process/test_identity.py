@@ -9,7 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from strider.localstack.process.identity import ProcessIdentity, identify, is_alive, send, started_seconds
+from strider.localstack.process.identity import (
+    ProcessIdentity,
+    identify,
+    is_alive,
+    send_signal,
+    start_time_seconds,
+)
 
 
 @pytest.fixture
@@ -35,7 +41,7 @@ def test_a_recycled_number_is_never_signalled(sleeper: subprocess.Popen[bytes], 
     stranger = replace(identity, started="some boot:1")
 
     assert not is_alive(stranger)
-    assert not send(stranger, signal.SIGKILL, group=group)
+    assert not send_signal(stranger, signal.SIGKILL, group=group)
     assert sleeper.poll() is None
 
 
@@ -55,7 +61,7 @@ def test_no_process_has_no_identity() -> None:
 
 
 def test_the_moment_of_a_start_is_known(sleeper: subprocess.Popen[bytes]) -> None:
-    began = started_seconds(sleeper.pid)
+    began = start_time_seconds(sleeper.pid)
 
     assert began is not None
     assert abs(time.time() - began) < 2

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.commands import has_ended, take_down
-from strider.localstack.directories import Home
-from strider.localstack.process.child import Child
+from strider.localstack.commands import has_stopped, stop_stack
+from strider.localstack.directories import StackDirectory
+from strider.localstack.process.child import ChildProcess
 from strider.localstack.process.identity import ProcessIdentity, identify
-from strider.localstack.process.orphans import end_orphans, what_is_left
+from strider.localstack.process.orphans import end_orphans, surviving_state
 from strider.localstack.stack_state import (
     DONE,
     EXTERNAL,
@@ -40,7 +40,13 @@ def a_line(name: str, state: str = READY, *, process: ProcessIdentity | None = G
 
 def a_state(*lines: ProcessStatus, **endpoints: str | None) -> StackState:
     return StackState(
-        READY, SINCE, supervisor=GONE, endpoints=endpoints, ports={"kafka": 20001}, processes=lines, wish=3
+        READY,
+        SINCE,
+        supervisor=GONE,
+        endpoints=endpoints,
+        ports={"kafka": 20001},
+        processes=lines,
+        desired_number=3,
     )
 
 
@@ -60,7 +66,7 @@ def test_what_has_ended_is_told_as_stopped_and_as_nowhere() -> None:
         redis="redis://127.0.0.1:20002/0",
     )
 
-    left = what_is_left(state)
+    left = surviving_state(state)
 
     assert left.supervisor is None
     assert left.processes == (
@@ -78,43 +84,43 @@ def test_what_has_ended_is_told_as_stopped_and_as_nowhere() -> None:
 
 
 def test_where_nothing_lives_nothing_has_an_address() -> None:
-    left = what_is_left(a_state(a_line("kafka"), kafka="127.0.0.1:20001", objects="file:///data"))
+    left = surviving_state(a_state(a_line("kafka"), kafka="127.0.0.1:20001", objects="file:///data"))
 
     assert left.endpoints == {"kafka": None, "objects": None}
 
 
 def test_down_writes_what_a_killed_supervisor_could_not(tmp_path: Path) -> None:
     """Else its last word stays, and the next `up` takes up its wish."""
-    home = Home(tmp_path)
+    home = StackDirectory(tmp_path)
     write_state(home.state, a_state(a_line("kafka"), kafka="127.0.0.1:20001"))
 
-    assert take_down(home) is None
+    assert stop_stack(home) is None
 
     state = read_state(home.state)
     assert state is not None
-    assert state == StackState(STOPPED, state.since, ports={"kafka": 20001}, wish=3)
+    assert state == StackState(STOPPED, state.since, ports={"kafka": 20001}, desired_number=3)
     assert state.since > SINCE
-    assert has_ended(state)
+    assert has_stopped(state)
 
 
 def test_down_leaves_the_reason_of_a_start_that_gave_up(tmp_path: Path) -> None:
-    home = Home(tmp_path)
+    home = StackDirectory(tmp_path)
     failed = StackState(FAILED, SINCE, message="no room")
     write_state(home.state, failed)
 
-    take_down(home)
+    stop_stack(home)
 
     assert read_state(home.state) == failed
 
 
 def test_down_names_only_what_it_has_ended(tmp_path: Path) -> None:
-    home = Home(tmp_path)
+    home = StackDirectory(tmp_path)
     with subprocess.Popen(("sleep", "60")) as sleeper:
         try:
             redis = a_line("redis", process=identify(sleeper.pid))
             write_state(home.state, a_state(redis, a_line("kafka")))
 
-            assert take_down(home) == (redis,)
+            assert stop_stack(home) == (redis,)
         finally:
             sleeper.kill()
 
@@ -127,7 +133,7 @@ def test_servers_are_ended_after_the_services(tmp_path: Path, names: tuple[str, 
     try:
         assert _wait_for_files(tmp_path, names)
         orphans = {
-            name: Child(identity)
+            name: ChildProcess(identity)
             for name, each in zip(names, opened, strict=True)
             if (identity := identify(each.pid))
         }

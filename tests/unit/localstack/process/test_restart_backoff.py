@@ -1,22 +1,22 @@
 from __future__ import annotations
 
-from strider.localstack.process.restart_backoff import Falls
+from strider.localstack.process.restart_backoff import RestartBackoff
 
 
 def test_pauses_double_up_to_half_a_minute() -> None:
     """A process that cannot run must not eat the machine, and must be back soon when it can."""
-    falls, pauses = Falls(), []
+    falls, pauses = RestartBackoff(), []
     for _ in range(9):
-        falls = falls.after(ran_seconds=0.1)
+        falls = falls.after_exit(ran_seconds=0.1)
         pauses.append(falls.pause_seconds)
 
     assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
 
 
 def test_several_falls_in_a_row_are_called_failing() -> None:
-    falls, told = Falls(), []
+    falls, told = RestartBackoff(), []
     for _ in range(5):
-        falls = falls.after(ran_seconds=1.0)
+        falls = falls.after_exit(ran_seconds=1.0)
         told.append(falls.is_failing)
 
     assert told == [False, False, False, True, True]
@@ -24,7 +24,7 @@ def test_several_falls_in_a_row_are_called_failing() -> None:
 
 def test_a_steady_run_is_forgiven_everything_before_it() -> None:
     """A process that is killed once a day is not failing."""
-    falls = Falls(7).after(ran_seconds=30.0)
+    falls = RestartBackoff(7).after_exit(ran_seconds=30.0)
 
-    assert falls == Falls(1)
+    assert falls == RestartBackoff(1)
     assert not falls.is_failing

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.servers import KafkaPart
+from strider.localstack.servers import KafkaServer
 from strider.localstack.servers.java_cds import ARCHIVE, FOLDER, OWNER, ensure_archive, find_archive
 
 
@@ -23,8 +23,8 @@ def java(tmp_path: Path) -> Path:
     return program
 
 
-def a_part(java: Path, tmp_path: Path) -> KafkaPart:
-    return KafkaPart(tmp_path / "kafka", 1, 2, java=java, jars=tmp_path)
+def a_part(java: Path, tmp_path: Path) -> KafkaServer:
+    return KafkaServer(tmp_path / "kafka", 1, 2, java=java, jars=tmp_path)
 
 
 def test_a_java_that_makes_none_costs_nothing_but_the_speed(java: Path, tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.errors import SetupFailure
-from strider.localstack.servers.kafka_jars import Jar, ensure_jars, is_intact, read_lock
+from strider.localstack.servers.kafka_jars import KafkaJar, ensure_jars, is_intact, read_lock
 
 CONTENT = b"not much of a jar"
-JAR = Jar("a.b", "c", "1.0", sha256=hashlib.sha256(CONTENT).hexdigest(), size_bytes=len(CONTENT))
+JAR = KafkaJar("a.b", "c", "1.0", sha256=hashlib.sha256(CONTENT).hexdigest(), size_bytes=len(CONTENT))
 NOWHERE = {"STRIDER_JARS_URL": "file:///nowhere"}
 
 
@@ -41,7 +41,7 @@ def test_intact_jars_are_used_without_asking_anybody(tmp_path: Path) -> None:
     path = _cached(tmp_path, CONTENT)
     said: list[str] = []
 
-    assert ensure_jars(tmp_path, environment=NOWHERE, jars=[JAR], say=said.append) == path.parent
+    assert ensure_jars(tmp_path, environment=NOWHERE, jars=[JAR], report=said.append) == path.parent
     assert said == []
 
 

@@ -14,32 +14,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from .directories import Home, hold
-from .errors import Busy, StackFailure
-from .plan.desired_state import Wish, read_wish
+from .directories import StackDirectory, hold_lock
+from .errors import StackBusy, StackFailure
+from .plan.desired_state import DesiredState, read_desired_state
 from .plan.services import find_services
-from .plan.stack_plan import Composition
-from .process.child import Child
-from .process.orphans import end_orphans, find_orphans, forget
+from .plan.stack_plan import StackPlan
+from .process.child import ChildProcess
+from .process.orphans import end_orphans, find_orphans, remove_pid_files
 from .stack_state import FAILED, StackState, read_state, write_state
-from .supervisor import Supervisor
+from .supervisor import StackSupervisor
 
 EXIT_FAILED: Final = 3
 
 
-def supervise(home: Home, environment: Mapping[str, str]) -> int:
+def supervise(home: StackDirectory, environment: Mapping[str, str]) -> int:
     """Live as the supervisor of this stack; returns the exit code."""
-    home.open()
-    with hold(home.supervisor_lock):
+    home.create()
+    with hold_lock(home.supervisor_lock):
         old = read_state(home.state)
-        wish = read_wish(home.wish) or Wish()
-        composition = Composition(home, environment, find_services(), dict(old.ports) if old else {})
+        wish = read_desired_state(home.desired_state) or DesiredState()
+        composition = StackPlan(home, environment, find_services(), dict(old.ports) if old else {})
         orphans = find_orphans(home, old)
-        wanted = composition.wanted_parts(wish)
+        wanted = composition.wanted_servers(wish)
         adopted = {
-            name: child
-            for name, child in orphans.items()
-            if name in wanted and composition.remembers_ports(name)
+            name: child for name, child in orphans.items() if name in wanted and composition.knows_ports(name)
         }
         end_orphans({name: child for name, child in orphans.items() if name not in adopted})
         try:
@@ -47,16 +45,18 @@ def supervise(home: Home, environment: Mapping[str, str]) -> int:
         except StackFailure as failure:
             _say(f"{failure}")
             failed = StackState(
-                FAILED, _moment(), message=str(failure), ports=composition.ports, wish=wish.number
+                FAILED, _moment(), message=str(failure), ports=composition.ports, desired_number=wish.number
             )
             write_state(home.state, failed)
             return EXIT_FAILED
-        forget(home)
+        remove_pid_files(home)
     return 0
 
 
-async def _live(home: Home, composition: Composition, wish: Wish, adopted: Mapping[str, Child]) -> None:
-    await Supervisor(home, composition, wish=wish).run(adopted)
+async def _live(
+    home: StackDirectory, composition: StackPlan, wish: DesiredState, adopted: Mapping[str, ChildProcess]
+) -> None:
+    await StackSupervisor(home, composition, desired=wish).run(adopted)
 
 
 def _say(line: str) -> None:
@@ -73,8 +73,8 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
     try:
-        return supervise(Home(parser.parse_args().home), os.environ)
-    except Busy as failure:
+        return supervise(StackDirectory(parser.parse_args().home), os.environ)
+    except StackBusy as failure:
         _say(f"{failure}")
         return 0
 

@@ -14,7 +14,7 @@ from strider.runtime.topics import apply_topics as apply
 from strider.storage.errors import StoreFailure
 from strider.storage.migrations import upgrade
 
-from .errors import NotReady, Refused
+from .errors import DeclarationConflict, StackNotReady
 from .plan.connections import common_settings, kafka_connection
 
 EXAMPLE: Final = "example"
@@ -27,10 +27,10 @@ async def apply_topics(servers: str, *, examples: bool, environment: Mapping[str
         connection = kafka_connection(servers, environment)
         report = await apply(connection, topics, shards=common_settings(environment).run.shards)
     except RuntimeFailure as failure:
-        raise NotReady("topics", str(failure)) from failure
+        raise StackNotReady("topics", str(failure)) from failure
     if report.plan.refused:
         told = "; ".join(f"{refused.topic} {refused.why}" for refused in report.plan.refused)
-        raise Refused("topics", told)
+        raise DeclarationConflict("topics", told)
 
 
 async def apply_migrations(dsn: str) -> None:
@@ -38,4 +38,4 @@ async def apply_migrations(dsn: str) -> None:
     try:
         await upgrade(dsn)
     except (RuntimeFailure, StoreFailure) as failure:
-        raise NotReady("migrations", str(failure)) from failure
+        raise StackNotReady("migrations", str(failure)) from failure

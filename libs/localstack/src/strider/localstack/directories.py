@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
-from .errors import Busy, SetupFailure
+from .errors import SetupFailure, StackBusy
 from .process.identity import ProcessIdentity, identify, is_alive
 
 FOLDER: Final = ".strider"
@@ -20,7 +20,7 @@ LOOK_AGAIN_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class StackDirectory:
     """The directory of one stack, by the names of what lies in it."""
 
     root: Path
@@ -31,7 +31,7 @@ class Home:
         return self.root / STATE
 
     @property
-    def wish(self) -> Path:
+    def desired_state(self) -> Path:
         """What is to run, as the commands wrote it last."""
         return self.root / "run" / "wish.json"
 
@@ -53,11 +53,11 @@ class Home:
         """Log file of a process."""
         return self.root / "logs" / f"{name}.log"
 
-    def number(self, name: str) -> Path:
+    def pid_file(self, name: str) -> Path:
         """File with the process number of a process."""
         return self.root / "run" / f"{name}.pid"
 
-    def open(self) -> None:
+    def create(self) -> None:
         """Make its directories; SetupFailure when they are somebody else's."""
         try:
             for folder in ("data", "logs", "run"):
@@ -75,18 +75,18 @@ class Home:
             )
 
 
-def find_home(environment: Mapping[str, str], directory: Path) -> Home:
+def find_stack_directory(environment: Mapping[str, str], directory: Path) -> StackDirectory:
     """Find the stack of this directory: STRIDER_HOME, else the nearest one upwards, else a new one here."""
     if named := environment.get("STRIDER_HOME"):
-        return Home(Path(named).expanduser().absolute())
+        return StackDirectory(Path(named).expanduser().absolute())
     for place in (directory, *directory.parents):
         if (place / FOLDER / STATE).is_file():
-            return Home(place / FOLDER)
-    return Home(directory / FOLDER)
+            return StackDirectory(place / FOLDER)
+    return StackDirectory(directory / FOLDER)
 
 
 @contextmanager
-def hold(lock: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
+def hold_lock(lock: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
     """Hold a lock file, with our name in it; Busy when somebody else holds it to the end of the wait."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + wait_seconds
@@ -97,20 +97,20 @@ def hold(lock: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= until:
-                    raise Busy("another strider command is at work on this stack; wait for it") from None
+                    raise StackBusy("another strider command is at work on this stack; wait for it") from None
             time.sleep(LOOK_AGAIN_SECONDS)
-        _sign(file)
+        _write_holder(file)
         yield
 
 
-def _sign(file: TextIO) -> None:
+def _write_holder(file: TextIO) -> None:
     if (ours := identify(os.getpid())) is not None:
         file.truncate(0)
         file.write(f"{ours.pid} {ours.started}\n")
         file.flush()
 
 
-def holder(lock: Path) -> ProcessIdentity | None:
+def lock_holder(lock: Path) -> ProcessIdentity | None:
     """Say which living process signed the lock last; None where it has not said its name (yet)."""
     try:
         pid, _, started = lock.read_text("utf-8").strip().partition(" ")
@@ -120,7 +120,7 @@ def holder(lock: Path) -> ProcessIdentity | None:
     return signed if is_alive(signed) else None
 
 
-def is_held(lock: Path) -> bool:
+def is_locked(lock: Path) -> bool:
     """Whether a living process holds the lock."""
     if not lock.exists():
         return False

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-WITHOUT_SERVERS: Final = "`strider crawl` needs none of this"
+CRAWL_HINT: Final = "`strider crawl` needs none of this"
 """The last words of every refusal: a user who only wants to crawl is not stuck."""
 
 
@@ -25,23 +25,23 @@ class SetupFailure(StackFailure):
     """The stack cannot be started here until somebody does what `remedy` says."""
 
     def __init__(self, missing: str, *, remedy: str) -> None:
-        super().__init__(f"{missing}; {remedy}. {WITHOUT_SERVERS}.")
+        super().__init__(f"{missing}; {remedy}. {CRAWL_HINT}.")
         self.missing = missing
         self.remedy = remedy
 
 
-class NotReady(StackFailure):
+class StackNotReady(StackFailure):
     """The part of that name does not answer as it should."""
 
     def __init__(self, part: str, reason: str) -> None:
         super().__init__(f"{part} is not ready: {reason}")
-        self.part = part
+        self.name = part
         self.reason = reason
 
 
-class Refused(NotReady):
+class DeclarationConflict(StackNotReady):
     """What is there is not what is declared, and only a person can choose between them."""
 
 
-class Busy(StackFailure):
+class StackBusy(StackFailure):
     """A second command was started on the same stack while the first one is at work."""

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-FULL_BYTES: Final = 10_000_000
-KEPT: Final = 3
-LOOK_SECONDS: Final = 0.2
+MAX_LOG_BYTES: Final = 10_000_000
+KEPT_FILES: Final = 3
+FOLLOW_POLL_SECONDS: Final = 0.2
 CHUNK_BYTES: Final = 65536
 
 
-def rotate(log: Path, *, full_bytes: int = FULL_BYTES, kept: int = KEPT) -> bool:
+def rotate(log: Path, *, full_bytes: int = MAX_LOG_BYTES, kept: int = KEPT_FILES) -> bool:
     """Move what is in a full file to `.1`, older ones up, and cut the file; whether it was full."""
     try:
         if log.stat().st_size < full_bytes:
@@ -39,23 +39,23 @@ def rotate(log: Path, *, full_bytes: int = FULL_BYTES, kept: int = KEPT) -> bool
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogFileLine:
     """One line, and whose it is."""
 
     name: str
     text: str
 
 
-def last_lines(logs: Mapping[str, Path], count: int) -> Iterator[Line]:
+def last_lines(logs: Mapping[str, Path], count: int) -> Iterator[LogFileLine]:
     """Read the last lines of each file, one file after the other."""
     for name, log in logs.items():
         for text in _last(log, count):
-            yield Line(name, text)
+            yield LogFileLine(name, text)
 
 
 def follow(
     find: Callable[[], Mapping[str, Path]], *, is_over: Callable[[], bool] = lambda: False
-) -> Iterator[Line]:
+) -> Iterator[LogFileLine]:
     """Lines as they are written, of all files that there are and that come, until `is_over`."""
     positions = {name: _size(log) for name, log in find().items()}
     rests: dict[str, bytes] = {}
@@ -71,16 +71,16 @@ def follow(
                 chunk = _read(log, at, min(size - at, CHUNK_BYTES))
                 positions[name] = at + len(chunk)
                 whole, _, rests[name] = (rests.get(name, b"") + chunk).rpartition(b"\n")
-                yield from (Line(name, _text(line)) for line in whole.splitlines())
+                yield from (LogFileLine(name, _text(line)) for line in whole.splitlines())
             else:
                 positions[name] = at
         if over and not found:
             return
         if not found:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(FOLLOW_POLL_SECONDS)
 
 
-def readable(text: str) -> str:
+def format_line(text: str) -> str:
     """Say a structured line as a person reads it; any other line as it stands."""
     if not text.startswith("{"):
         return text

@@ -29,7 +29,7 @@ STOPPED: Final = "stopped"
 EXTERNAL: Final = "external"
 DONE: Final = "done"
 
-STATES: Final[Mapping[str, str]] = {
+PROCESS_STATES: Final[Mapping[str, str]] = {
     WAITING: "waits for a part that must be there first",
     STARTING: "runs, and has not answered yet",
     READY: "runs and answers",
@@ -94,7 +94,7 @@ class StackState:
     endpoints: Mapping[str, str | None] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
     processes: tuple[ProcessStatus, ...] = ()
-    wish: int = 0
+    desired_number: int = 0
     """Number of the wish that this state answers."""
     allows_private: bool = False
     """Whether its services crawl private addresses, which whoever sends seeds wants to know."""

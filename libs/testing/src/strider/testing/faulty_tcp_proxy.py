@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
 _READ_BYTES: Final = 65536
-_MOST_HELD: Final = 1024
+_MAX_HELD_CHUNKS: Final = 1024
 
 
-class Wire:
+class FaultyTcpProxy:
     """Carries bytes both ways, as long as nobody interferes. To be used in the loop that it lives in."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -26,18 +26,18 @@ class Wire:
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
         self.connections = 0
-        self.held = asyncio.Event()
+        self.response_held = asyncio.Event()
         """Set when an answer waits behind `hold`."""
         self.delay_seconds = 0.0
         """How much later than it came every answer is passed on."""
-        self.swallows = False
+        self.drops_everything = False
         """Whether all that is sent either way vanishes: connections open, and nothing ever comes."""
-        self.torn_answers = 0
+        self.truncated_responses = 0
         """How many of the next answers are passed on by half, and their connections broken then."""
 
     def hold(self) -> None:
         """Keep answers back from now on."""
-        self.held.clear()
+        self.response_held.clear()
         self._open.clear()
 
     def release(self) -> None:
@@ -60,8 +60,8 @@ class Wire:
             return
         self._writers.add(far_writer)
         for task in (
-            self._carry(reader, far_writer, is_answer=False),
-            self._carry(far_reader, writer, is_answer=True),
+            self._forward(reader, far_writer, is_answer=False),
+            self._forward(far_reader, writer, is_answer=True),
         ):
             carrying = asyncio.create_task(task)
             self._tasks.add(carrying)
@@ -75,17 +75,17 @@ class Wire:
         await asyncio.gather(*tasks, return_exceptions=True)
         self.cut()
 
-    async def _carry(
+    async def _forward(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool
     ) -> None:
         with suppress(OSError):
-            async for data, came_at in _arrivals(reader):
-                if self.swallows:
+            async for data, came_at in _timestamped_chunks(reader):
+                if self.drops_everything:
                     continue
                 if is_answer:
-                    await self._dawdle(came_at)
-                    if self.torn_answers > 0:
-                        self.torn_answers -= 1
+                    await self._delay(came_at)
+                    if self.truncated_responses > 0:
+                        self.truncated_responses -= 1
                         writer.write(data[: len(data) // 2])
                         break
                 writer.write(data)
@@ -93,18 +93,18 @@ class Wire:
         self._writers.discard(writer)
         writer.close()
 
-    async def _dawdle(self, came_at: float) -> None:
+    async def _delay(self, came_at: float) -> None:
         if self.delay_seconds > 0:
             await asyncio.sleep(came_at + self.delay_seconds - asyncio.get_running_loop().time())
         if not self._open.is_set():
-            self.held.set()
+            self.response_held.set()
             await self._open.wait()
 
 
-async def _arrivals(reader: asyncio.StreamReader) -> AsyncIterator[tuple[bytes, float]]:
+async def _timestamped_chunks(reader: asyncio.StreamReader) -> AsyncIterator[tuple[bytes, float]]:
     """Give what comes, and when: what comes while something else is held back is not later for that."""
     loop = asyncio.get_running_loop()
-    arrived: asyncio.Queue[tuple[bytes, float]] = asyncio.Queue(_MOST_HELD)
+    arrived: asyncio.Queue[tuple[bytes, float]] = asyncio.Queue(_MAX_HELD_CHUNKS)
 
     async def read() -> None:
         data = b"."
@@ -124,9 +124,9 @@ async def _arrivals(reader: asyncio.StreamReader) -> AsyncIterator[tuple[bytes, 
 
 
 @asynccontextmanager
-async def wire_to(host: str, port: int) -> AsyncIterator[tuple[Wire, int]]:
+async def faulty_tcp_proxy(host: str, port: int) -> AsyncIterator[tuple[FaultyTcpProxy, int]]:
     """Open a wire; gives it and the port to connect to."""
-    wire = Wire(host, port)
+    wire = FaultyTcpProxy(host, port)
     server = await asyncio.start_server(wire.accept, "127.0.0.1", 0)
     try:
         yield wire, server.sockets[0].getsockname()[1]
@@ -135,15 +135,15 @@ async def wire_to(host: str, port: int) -> AsyncIterator[tuple[Wire, int]]:
         await wire.close()
 
 
-class FarWire:
+class ThreadedFaultyTcpProxy:
     """A wire that lives in another thread."""
 
-    def __init__(self, wire: Wire, port: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, wire: FaultyTcpProxy, port: int, loop: asyncio.AbstractEventLoop) -> None:
         self._wire = wire
         self._loop = loop
         self.port = port
 
-    def do(self, change: Callable[[Wire], object]) -> None:
+    def apply(self, change: Callable[[FaultyTcpProxy], object]) -> None:
         """Have a change made to the wire, and wait until it is."""
         done = threading.Event()
 
@@ -154,20 +154,20 @@ class FarWire:
         self._loop.call_soon_threadsafe(make)
         done.wait()
 
-    def heal(self) -> None:
+    def reset_faults(self) -> None:
         """Undo all interference; what was swallowed stays lost, so connections are broken."""
-        self.do(_heal)
+        self.apply(_reset_faults)
 
 
 @contextmanager
-def wire_beside(host: str, port: int) -> Iterator[FarWire]:
+def threaded_faulty_tcp_proxy(host: str, port: int) -> Iterator[ThreadedFaultyTcpProxy]:
     """Open a wire in a thread of its own."""
-    opened: list[FarWire] = []
+    opened: list[ThreadedFaultyTcpProxy] = []
     is_open, may_end = threading.Event(), asyncio.Event()
 
     async def live() -> None:
-        async with wire_to(host, port) as (wire, own_port):
-            opened.append(FarWire(wire, own_port, asyncio.get_running_loop()))
+        async with faulty_tcp_proxy(host, port) as (wire, own_port):
+            opened.append(ThreadedFaultyTcpProxy(wire, own_port, asyncio.get_running_loop()))
             is_open.set()
             await may_end.wait()
 
@@ -177,11 +177,11 @@ def wire_beside(host: str, port: int) -> Iterator[FarWire]:
     try:
         yield opened[0]
     finally:
-        opened[0].do(lambda _: may_end.set())
+        opened[0].apply(lambda _: may_end.set())
         thread.join()
 
 
-def _heal(wire: Wire) -> None:
-    wire.delay_seconds, wire.torn_answers, wire.swallows = 0.0, 0, False
+def _reset_faults(wire: FaultyTcpProxy) -> None:
+    wire.delay_seconds, wire.truncated_responses, wire.drops_everything = 0.0, 0, False
     wire.release()
     wire.cut()

@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from strider.localstack.servers.factory import PORT_NAMES, build_kafka
-from strider.localstack.servers.kafka import new_cluster
+from strider.localstack.servers.kafka import new_cluster_id
 from strider.localstack.servers.ports import LOOPBACK, choose_ports
 
-from .stack import RunningPart
+from .stack import RunningServer
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaCluster:
     """Nodes, each of which a test may kill and start again."""
 
-    nodes: Sequence[RunningPart]
+    nodes: Sequence[RunningServer]
 
     @property
     def address(self) -> str:
@@ -33,12 +33,12 @@ class KafkaCluster:
     def start(self) -> None:
         """Start what does not run; a node is ready when it has found enough of the others."""
         with ThreadPoolExecutor(len(self.nodes)) as threads:
-            list(threads.map(RunningPart.start, self.nodes))
+            list(threads.map(RunningServer.start, self.nodes))
 
     def close(self) -> None:
         """End all of them for good."""
         with ThreadPoolExecutor(len(self.nodes)) as threads:
-            list(threads.map(RunningPart.close, self.nodes))
+            list(threads.map(RunningServer.close, self.nodes))
 
 
 def start_cluster(directory: Path, *, nodes: int = 3) -> KafkaCluster:
@@ -49,7 +49,7 @@ def start_cluster(directory: Path, *, nodes: int = 3) -> KafkaCluster:
     voters = ",".join(
         f"{number}@{LOOPBACK}:{each['kafka-controller']}" for number, each in enumerate(ports, start=1)
     )
-    cluster = new_cluster()
+    cluster = new_cluster_id()
     parts = [
         replace(
             first,
@@ -62,7 +62,7 @@ def start_cluster(directory: Path, *, nodes: int = 3) -> KafkaCluster:
         )
         for number, (home, each) in enumerate(zip(homes, ports, strict=True), start=1)
     ]
-    running = KafkaCluster([RunningPart.of(part) for part in parts])
+    running = KafkaCluster([RunningServer.from_server(part) for part in parts])
     try:
         running.start()
     except BaseException:

@@ -25,22 +25,22 @@ class TestProxy:
     __test__ = False
 
     protocol: str = "http"
-    account: str = ""
+    credentials: str = ""
     """user:password; empty where everybody may use it."""
-    refuses: int = 0
+    refusal_status: int = 0
     """Status, or SOCKS reply, with which it refuses; 0: it does not."""
-    tunnels: bool = True
+    supports_connect: bool = True
     """Whether it knows CONNECT: some take nothing but URLs."""
     port: int = 0
-    targets: list[str] = field(default_factory=list)
+    requested_targets: list[str] = field(default_factory=list)
     """What it was asked for, as it was written."""
-    heads: list[bytes] = field(default_factory=list)
+    request_heads: list[bytes] = field(default_factory=list)
     """What was said to it before."""
 
     @property
     def url(self) -> str:
         """Its URL, account included."""
-        account = f"{self.account}@" if self.account else ""
+        account = f"{self.credentials}@" if self.credentials else ""
         return f"{self.protocol}://{account}127.0.0.1:{self.port}"
 
     async def serve(self, reader: Reader, writer: Writer) -> None:
@@ -51,22 +51,22 @@ class TestProxy:
 
     async def _http(self, reader: Reader, writer: Writer) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
-        self.heads.append(head)
+        self.request_heads.append(head)
         method, target, _ = head.split(b"\r\n", 1)[0].decode().split(" ", 2)
-        self.targets.append(target)
-        wanted = b"Proxy-Authorization: Basic " + base64.b64encode(self.account.encode())
-        if self.account and wanted not in head:
+        self.requested_targets.append(target)
+        wanted = b"Proxy-Authorization: Basic " + base64.b64encode(self.credentials.encode())
+        if self.credentials and wanted not in head:
             writer.write(b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n")
-        elif self.refuses:
-            writer.write(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % self.refuses)
-        elif method == "CONNECT" and not self.tunnels:
+        elif self.refusal_status:
+            writer.write(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % self.refusal_status)
+        elif method == "CONNECT" and not self.supports_connect:
             writer.write(b"HTTP/1.1 405 No tunnels here\r\nContent-Length: 0\r\n\r\n")
         elif method == "CONNECT":
             host, _, port = target.rpartition(":")
-            await self._through(reader, writer, host=host, port=int(port), answer=b"HTTP/1.1 200 Yes\r\n\r\n")
+            await self._relay(reader, writer, host=host, port=int(port), answer=b"HTTP/1.1 200 Yes\r\n\r\n")
         else:
             inner, outer = await asyncio.open_connection("127.0.0.1", urlsplit(target).port or 80)
-            outer.write(_rewritten(head))
+            outer.write(_rewrite_head(head))
             await asyncio.gather(self._more(reader, outer), _pump(inner, writer))
 
     async def _more(self, reader: Reader, outer: Writer) -> None:
@@ -74,8 +74,8 @@ class TestProxy:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                self.heads.append(head)
-                outer.write(_rewritten(head))
+                self.request_heads.append(head)
+                outer.write(_rewrite_head(head))
         except (OSError, asyncio.IncompleteReadError):
             pass
         finally:
@@ -84,33 +84,33 @@ class TestProxy:
     async def _socks(self, reader: Reader, writer: Writer) -> None:
         _, count = await reader.readexactly(2)
         methods = await reader.readexactly(count)
-        self.heads.append(methods)
-        method = 2 if self.account else 0
+        self.request_heads.append(methods)
+        method = 2 if self.credentials else 0
         writer.write(bytes((5, method if method in methods else 255)))
-        if self.account and method in methods:
+        if self.credentials and method in methods:
             name = await reader.readexactly((await reader.readexactly(2))[1])
             word = await reader.readexactly((await reader.readexactly(1))[0])
-            is_known = f"{name.decode()}:{word.decode()}" == self.account
+            is_known = f"{name.decode()}:{word.decode()}" == self.credentials
             writer.write(bytes((1, 0 if is_known else 1)))
         kind = (await reader.readexactly(4))[3]
         size = {1: 4, 4: 16}.get(kind) or (await reader.readexactly(1))[0]
         packed = await reader.readexactly(size)
         host = packed.decode() if kind == 3 else str(ip_address(packed))  # noqa: PLR2004  # SOCKS' number
         port = int.from_bytes(await reader.readexactly(2), "big")
-        self.targets.append(f"{host}:{port}")
-        if self.refuses:
-            writer.write(bytes((5, self.refuses, 0, 1, 0, 0, 0, 0, 0, 0)))
+        self.requested_targets.append(f"{host}:{port}")
+        if self.refusal_status:
+            writer.write(bytes((5, self.refusal_status, 0, 1, 0, 0, 0, 0, 0, 0)))
             return
-        await self._through(reader, writer, host=host, port=port, answer=b"\x05\x00\x00\x01" + bytes(6))
+        await self._relay(reader, writer, host=host, port=port, answer=b"\x05\x00\x00\x01" + bytes(6))
 
-    async def _through(self, reader: Reader, writer: Writer, *, host: str, port: int, answer: bytes) -> None:
+    async def _relay(self, reader: Reader, writer: Writer, *, host: str, port: int, answer: bytes) -> None:
         assert ip_address(host.strip("[]")).is_loopback
         inner, outer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(answer)
         await asyncio.gather(_pump(reader, outer), _pump(inner, writer))
 
 
-def _rewritten(head: bytes) -> bytes:
+def _rewrite_head(head: bytes) -> bytes:
     """Write a request as the site wants it."""
     lines = [line for line in head.split(b"\r\n") if not line.startswith(b"Proxy-")]
     method, target, version = lines[0].split(b" ")
@@ -130,7 +130,7 @@ async def _pump(reader: Reader, writer: Writer) -> None:
 
 
 @contextlib.asynccontextmanager
-async def proxying(proxy: TestProxy, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[TestProxy]:
+async def serve_proxy(proxy: TestProxy, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[TestProxy]:
     """Run a proxy on loopback, on its port or a free one."""
     tasks: set[asyncio.Task[None]] = set()
 

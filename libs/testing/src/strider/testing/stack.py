@@ -18,36 +18,43 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from strider.localstack.errors import NotReady, StackFailure
-from strider.localstack.process.child import Child, start, tail
-from strider.localstack.servers import Part
+from strider.localstack.errors import StackFailure, StackNotReady
+from strider.localstack.process.child import ChildProcess, last_log_lines, start_process
+from strider.localstack.servers import StackServer
 from strider.localstack.servers.factory import PORT_NAMES, build_kafka, build_postgres, build_valkey
 from strider.localstack.servers.ports import choose_ports
-from strider.localstack.servers.probes import Probe, ask_kafka, ask_postgres, ask_redis, run_now, wait_until
+from strider.localstack.servers.probes import (
+    Probe,
+    probe_kafka,
+    probe_postgres,
+    probe_redis,
+    run_sync,
+    wait_until,
+)
 
-from .temp_dirs import own_directory
+from .temp_dirs import temp_server_directory
 
 READY_SECONDS: Final = 60.0
 """Far more than any start takes (Kafka: 3 s), because test machines are busy ones."""
 VARIABLES: Final = {"kafka": "KAFKA_BOOTSTRAP_SERVERS", "postgres": "POSTGRES_DSN", "redis": "REDIS_URL"}
 
 
-class NotOurs(StackFailure):
+class ExternalServer(StackFailure):
     """A test wanted to kill or stop a server that the environment named."""
 
 
-class RunningPart:
+class RunningServer:
     """One server, which a test may kill, stop, freeze and start again at the same address."""
 
-    def __init__(self, name: str, address: str, *, probe: Probe, part: Part | None = None) -> None:
+    def __init__(self, name: str, address: str, *, probe: Probe, part: StackServer | None = None) -> None:
         self.name = name
         self.address = address
         self._probe = probe
         self._part = part
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
 
     @classmethod
-    def of(cls, part: Part) -> Self:
+    def from_server(cls, part: StackServer) -> Self:
         """Make one of a part that is put together and does not run yet."""
         return cls(part.name, part.address, probe=part.probe, part=part)
 
@@ -72,7 +79,7 @@ class RunningPart:
         if self._child is None or not self._child.is_alive():
             part.prepare()
             number = part.directory / "server.pid"
-            self._child = start(part.launch(log=self.log, number=number))
+            self._child = start_process(part.launch(log=self.log, pid_file=number))
         # A test before this one may have frozen it and failed.
         self.thaw()
         self.wait_ready(seconds=seconds)
@@ -80,10 +87,10 @@ class RunningPart:
     def wait_ready(self, *, seconds: float = READY_SECONDS) -> None:
         """Wait until it answers; NotReady with its last words when it does not."""
         try:
-            run_now(wait_until(self._probe, seconds=seconds, gone=self._gone))
-        except NotReady as failure:
-            said = tail(self.log, lines=20) if self.is_ours else ""
-            raise NotReady(self.name, f"{failure.reason}\n{said}".strip()) from None
+            run_sync(wait_until(self._probe, seconds=seconds, exit_reason=self._gone))
+        except StackNotReady as failure:
+            said = last_log_lines(self.log, lines=20) if self.is_ours else ""
+            raise StackNotReady(self.name, f"{failure.reason}\n{said}".strip()) from None
 
     def kill(self) -> None:
         """SIGKILL: no goodbye, no flush. `start` brings it back."""
@@ -91,8 +98,8 @@ class RunningPart:
 
     def stop(self, *, grace_seconds: float = 20.0) -> None:
         """End it as an administrator would."""
-        launch = self._ours().launch(log=self.log, number=self.log)
-        self._process().stop(launch.stop_signal, grace_seconds=grace_seconds)
+        launch = self._ours().launch(log=self.log, pid_file=self.log)
+        self._process().stop(launch.stop_signal, timeout_seconds=grace_seconds)
 
     def restart(self) -> None:
         """Stop it and start it again."""
@@ -113,15 +120,15 @@ class RunningPart:
             self.thaw()
             self.stop()
 
-    def _ours(self) -> Part:
+    def _ours(self) -> StackServer:
         if self._part is None:
-            raise NotOurs(f"{self.name} at {self.address} was named by the environment")
+            raise ExternalServer(f"{self.name} at {self.address} was named by the environment")
         return self._part
 
-    def _process(self) -> Child:
+    def _process(self) -> ChildProcess:
         self._ours()
         if self._child is None:
-            raise NotOurs(f"{self.name} was not started yet")
+            raise ExternalServer(f"{self.name} was not started yet")
         return self._child
 
     def _gone(self) -> str | None:
@@ -136,7 +143,7 @@ def start_kafka(
     environment: Mapping[str, str] | None = None,
     extra: Mapping[str, str] | None = None,
     starts_fast: bool = True,
-) -> RunningPart:
+) -> RunningServer:
     """Start a broker of one's own in that directory; `extra` are broker settings. Close it at the end.
 
     One that starts fast is slower later: it is for tests, the other one for measuring.
@@ -147,40 +154,40 @@ def start_kafka(
     return _started(part)
 
 
-def start_postgres(directory: Path) -> RunningPart:
+def start_postgres(directory: Path) -> RunningServer:
     """Start a PostgreSQL of one's own that trusts everybody and does not wait for disks."""
     ports = choose_ports(PORT_NAMES["postgres"], directory, remembered={})
     return _started(build_postgres(directory, ports=ports, durable=False))
 
 
-def start_valkey(directory: Path) -> RunningPart:
+def start_valkey(directory: Path) -> RunningServer:
     """Start a Valkey of one's own."""
     ports = choose_ports(PORT_NAMES["redis"], directory, remembered={})
     return _started(build_valkey(directory, ports=ports))
 
 
-class Stack:
+class ServerStack:
     """The servers of a test session, each started when it is first asked for."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
         self._directory = directory
         self._environment = environment
-        self._running: dict[str, RunningPart] = {}
+        self._running: dict[str, RunningServer] = {}
 
     @property
-    def kafka(self) -> RunningPart:
+    def kafka(self) -> RunningServer:
         """The broker."""
-        return self._get("kafka", start_kafka, ask_kafka)
+        return self._get("kafka", start_kafka, probe_kafka)
 
     @property
-    def postgres(self) -> RunningPart:
+    def postgres(self) -> RunningServer:
         """The database server. Tests want `postgres_dsn`, a database of their own."""
-        return self._get("postgres", start_postgres, ask_postgres)
+        return self._get("postgres", start_postgres, probe_postgres)
 
     @property
-    def redis(self) -> RunningPart:
+    def redis(self) -> RunningServer:
         """Valkey."""
-        return self._get("redis", start_valkey, ask_redis)
+        return self._get("redis", start_valkey, probe_redis)
 
     def close(self) -> None:
         """End what was started."""
@@ -188,12 +195,12 @@ class Stack:
             running.close()
 
     def _get(
-        self, name: str, starter: Callable[[Path], RunningPart], ask: Callable[[str], Any]
-    ) -> RunningPart:
+        self, name: str, starter: Callable[[Path], RunningServer], ask: Callable[[str], Any]
+    ) -> RunningServer:
         running = self._running.get(name)
         if running is None:
             if address := self._environment.get(VARIABLES[name]):
-                running = RunningPart(name, address, probe=partial(ask, address))
+                running = RunningServer(name, address, probe=partial(ask, address))
             else:
                 running = starter(self._directory / name)
             self._running[name] = running
@@ -206,7 +213,7 @@ class Stack:
 def create_database(dsn: str, *, template: str = "template0") -> str:
     """Make a new database on that server, empty or as its template is; returns its DSN."""
     name = f"test_{uuid.uuid4().hex[:12]}"
-    run_now(_execute(dsn, f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
+    run_sync(_execute(dsn, f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
     return urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
 
 
@@ -214,7 +221,7 @@ def drop_database(dsn: str) -> None:
     """Drop it, whoever is still connected."""
     address = urlsplit(dsn)
     server = urlunsplit(address._replace(path="/postgres"))
-    run_now(_execute(server, f'DROP DATABASE IF EXISTS "{address.path[1:]}" WITH (FORCE)'))
+    run_sync(_execute(server, f'DROP DATABASE IF EXISTS "{address.path[1:]}" WITH (FORCE)'))
 
 
 async def _execute(dsn: str, statement: str) -> None:
@@ -238,8 +245,8 @@ async def _flush(url: str) -> None:
         await store.close()
 
 
-def _started(part: Part) -> RunningPart:
-    running = RunningPart.of(part)
+def _started(part: StackServer) -> RunningServer:
+    running = RunningServer.from_server(part)
     try:
         running.start()
     except BaseException:
@@ -249,10 +256,10 @@ def _started(part: Part) -> RunningPart:
 
 
 @pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
+def stack() -> Iterator[ServerStack]:
     """All servers of this session; asking for one starts it."""
-    with own_directory() as directory:
-        servers = Stack(directory, os.environ)
+    with temp_server_directory() as directory:
+        servers = ServerStack(directory, os.environ)
         try:
             yield servers
         finally:
@@ -260,13 +267,13 @@ def stack() -> Iterator[Stack]:
 
 
 @pytest.fixture
-def kafka_bootstrap(stack: Stack) -> str:
+def kafka_bootstrap(stack: ServerStack) -> str:
     """Bootstrap server of the session's broker: tests share it, so they name their topics apart."""
     return stack.kafka.address
 
 
 @pytest.fixture
-def postgres_dsn(stack: Stack) -> Iterator[str]:
+def postgres_dsn(stack: ServerStack) -> Iterator[str]:
     """Make a fresh, empty database for this test."""
     dsn = create_database(stack.postgres.address)
     yield dsn
@@ -274,9 +281,9 @@ def postgres_dsn(stack: Stack) -> Iterator[str]:
 
 
 @pytest.fixture
-def redis_url(stack: Stack) -> str:
+def redis_url(stack: ServerStack) -> str:
     """Name the session's Valkey, emptied for this test (a server of the environment is never emptied)."""
     running = stack.redis
     if running.is_ours:
-        run_now(_flush(running.address))
+        run_sync(_flush(running.address))
     return running.address

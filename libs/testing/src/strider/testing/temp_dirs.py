@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from strider.localstack.process.child import Child, read_number
+from strider.localstack.process.child import ChildProcess, read_pid_file
 from strider.localstack.process.identity import ProcessIdentity, identify, is_alive
 
 PREFIX: Final = "strider-test-"
@@ -25,10 +25,10 @@ OWNER: Final = "owner.json"
 
 
 @contextmanager
-def own_directory(parent: Path | None = None) -> Iterator[Path]:
+def temp_server_directory(parent: Path | None = None) -> Iterator[Path]:
     """Make a directory that other accounts can pass through, which pytest's own ones forbid."""
     around = parent or Path(tempfile.gettempdir())
-    clear_abandoned(around)
+    remove_abandoned(around)
     place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=around))
     place.chmod(0o755)
     if me := identify(os.getpid()):
@@ -39,13 +39,13 @@ def own_directory(parent: Path | None = None) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def clear_abandoned(around: Path) -> list[Path]:
+def remove_abandoned(around: Path) -> list[Path]:
     """End the servers of runs that are gone, and remove their directories."""
     abandoned = [place for place in around.glob(f"{PREFIX}*") if _is_abandoned(place)]
     for place in abandoned:
         for number in (*place.glob("*.pid"), *place.glob("*/*.pid")):
-            if server := read_number(number):
-                Child(server).kill()
+            if server := read_pid_file(number):
+                ChildProcess(server).kill()
         shutil.rmtree(place, ignore_errors=True)
     return abandoned
 

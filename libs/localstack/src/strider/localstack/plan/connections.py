@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .service_process import STACK_ONLY
+from .service_process import STACK_VARIABLES
 
 if TYPE_CHECKING:
     # Half a second of imports, which `strider status` need not wait for.
@@ -18,7 +18,7 @@ def common_settings(environment: Mapping[str, str]) -> ServiceSettings:
     from strider.runtime.settings import ServiceSettings  # noqa: PLC0415  # see above
     from strider.runtime.settings_sources import load  # noqa: PLC0415  # see above
 
-    return load(ServiceSettings, {k: v for k, v in environment.items() if k not in STACK_ONLY}).settings
+    return load(ServiceSettings, {k: v for k, v in environment.items() if k not in STACK_VARIABLES}).settings
 
 
 def kafka_connection(servers: str, environment: Mapping[str, str]) -> KafkaConnection:

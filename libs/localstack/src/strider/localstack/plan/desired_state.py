@@ -9,16 +9,16 @@ from typing import Final
 
 from strider.localstack.stack_state import read_json, write_json
 
-PARTS: Final = ("kafka", "postgres", "redis")
-MOST_OF_ONE: Final = 64
+SERVERS: Final = ("kafka", "postgres", "redis")
+MAX_COPIES: Final = 64
 
 
-class WrongWish(ValueError):  # as in strider.runtime
+class InvalidDesiredState(ValueError):  # as in strider.runtime
     """Words of the command line that name nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DesiredState:
     """Which parts and services, and how many of each."""
 
     number: int = 0
@@ -28,7 +28,7 @@ class Wish:
     examples: bool = False
     scale: Mapping[str, int] = field(default_factory=dict)
 
-    def wants_part(self, name: str) -> bool:
+    def wants_server(self, name: str) -> bool:
         """Whether this part belongs to the stack."""
         return self.only is None or name in self.only
 
@@ -41,7 +41,9 @@ class Wish:
         return int(not example or self.examples)
 
 
-def merge(old: Wish, *, only: tuple[str, ...] | None, examples: bool, scale: Mapping[str, int]) -> Wish:
+def merge(
+    old: DesiredState, *, only: tuple[str, ...] | None, examples: bool, scale: Mapping[str, int]
+) -> DesiredState:
     """Say the wish after one more command: `up` adds to what runs, and only a scale takes away."""
     wider = None if only is None or old.only is None else tuple(sorted({*old.only, *only}))
     merged = replace(old, only=wider, examples=old.examples or examples, scale={**old.scale, **scale})
@@ -55,14 +57,14 @@ def parse_only(text: str, known: Collection[str]) -> tuple[str, ...]:
     return names
 
 
-def parse_scale(words: Sequence[str], services: Collection[str]) -> dict[str, int]:
+def parse_scale(options: Sequence[str], services: Collection[str]) -> dict[str, int]:
     """`fetcher=2` as a number of copies for each named service."""
     scale = {}
-    for word in words:
+    for word in options:
         name, _, count = word.partition("=")
         _require_known((name,), services)
-        if not count.isdecimal() or int(count) > MOST_OF_ONE:
-            raise WrongWish(f"--scale {word}: say NAME=N with N from 0 to {MOST_OF_ONE}")
+        if not count.isdecimal() or int(count) > MAX_COPIES:
+            raise InvalidDesiredState(f"--scale {word}: say NAME=N with N from 0 to {MAX_COPIES}")
         scale[name] = int(count)
     return scale
 
@@ -70,21 +72,23 @@ def parse_scale(words: Sequence[str], services: Collection[str]) -> dict[str, in
 def _require_known(names: Sequence[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
-            raise WrongWish(f"there is no {name} here; there are: {', '.join(sorted(known)) or 'none'}")
+            raise InvalidDesiredState(
+                f"there is no {name} here; there are: {', '.join(sorted(known)) or 'none'}"
+            )
 
 
-def write_wish(path: Path, wish: Wish) -> None:
+def write_desired_state(path: Path, desired: DesiredState) -> None:
     """Leave it for the supervisor."""
-    write_json(path, asdict(wish))
+    write_json(path, asdict(desired))
 
 
-def read_wish(path: Path) -> Wish | None:
+def read_desired_state(path: Path) -> DesiredState | None:
     """Read the wish as it was written last; None where there is none that makes sense."""
     fields = read_json(path)
     if fields is None:
         return None
     try:
         only = fields.pop("only")
-        return Wish(**fields, only=None if only is None else tuple(only))
+        return DesiredState(**fields, only=None if only is None else tuple(only))
     except (TypeError, KeyError):
         return None

@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from strider.localstack.directories import Home
+from strider.localstack.directories import StackDirectory
 from strider.localstack.errors import SetupFailure
-from strider.localstack.servers import Part, object_store_url
+from strider.localstack.servers import StackServer, object_store_url
 from strider.localstack.servers.factory import PORT_NAMES, build_kafka, build_postgres, build_valkey
 from strider.localstack.servers.ports import choose_ports
 
 from .connections import common_settings
-from .desired_state import PARTS, Wish
-from .endpoints import as_variables, named_by_environment
-from .service_process import ServiceUnit, copy_name, service_environment
+from .desired_state import SERVERS, DesiredState
+from .endpoints import endpoint_variables, external_endpoints
+from .service_process import ServiceProcess, copy_name, service_environment
 from .services import ServiceKind
 
 API: Final = "api"
@@ -33,66 +33,66 @@ SESSION_SECONDS: Final = 10.0
 
 
 @dataclass(slots=True)
-class Composition:
+class StackPlan:
     """The addresses of one life of the stack; ports are added as services come."""
 
-    home: Home
+    home: StackDirectory
     environment: Mapping[str, str]
     services: tuple[ServiceKind, ...]
     ports: dict[str, int]
     """As they are remembered; a port in use by a server that was taken over is in `taken_over`."""
-    named: Mapping[str, str] = field(init=False)
-    parts: dict[str, Part] = field(default_factory=dict)
+    external: Mapping[str, str] = field(init=False)
+    servers: dict[str, StackServer] = field(default_factory=dict)
     allows_private: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Note what the environment names."""
-        self.named = named_by_environment(self.environment)
+        self.external = external_endpoints(self.environment)
         self.allows_private = common_settings(self.environment).crawl.allow_private
 
-    def wanted_parts(self, wish: Wish) -> tuple[str, ...]:
+    def wanted_servers(self, desired: DesiredState) -> tuple[str, ...]:
         """Servers to be run here: wished for, and not named by the environment."""
-        return tuple(name for name in PARTS if wish.wants_part(name) and name not in self.named)
+        return tuple(name for name in SERVERS if desired.wants_server(name) and name not in self.external)
 
-    def remembers_ports(self, name: str) -> bool:
+    def knows_ports(self, name: str) -> bool:
         """Whether a server that still runs can be found: one at an unknown port is of no use."""
         return all(each in self.ports for each in PORT_NAMES[name])
 
-    def build_part(self, name: str, *, keep_ports: bool) -> Part:
+    def build_server(self, name: str, *, keep_ports: bool) -> StackServer:
         """One server; `keep_ports` where it runs already at the ports that are remembered."""
         names = PORT_NAMES[name]
         if not keep_ports:
             self.ports |= choose_ports(names, self.home.root, remembered=self.ports)
         part = self._builders()[name]()
-        self.parts[name] = part
+        self.servers[name] = part
         return part
 
-    def endpoints(self, wish: Wish) -> dict[str, str | None]:
+    def endpoints(self, desired: DesiredState) -> dict[str, str | None]:
         """Every endpoint of the stack; None where there is no such thing in it."""
-        found: dict[str, str | None] = {name: part.address for name, part in self.parts.items()}
-        known: dict[str, str | None] = {name: found.get(name) for name in PARTS}
+        found: dict[str, str | None] = {name: part.address for name, part in self.servers.items()}
+        known: dict[str, str | None] = {name: found.get(name) for name in SERVERS}
         known["objects"] = object_store_url(self.home.data("objects"))
-        known[API] = self._api_address(wish)
-        return {**known, **self.named}
+        known[API] = self._api_address(desired)
+        return {**known, **self.external}
 
-    def units(self, wish: Wish) -> dict[str, ServiceUnit]:
+    def service_processes(self, desired: DesiredState) -> dict[str, ServiceProcess]:
         """Every copy of every service that is wished for."""
         wanted = {
             copy_name(kind.name, copy): (kind, copy)
             for kind in self.services
-            for copy in range(1, wish.copies(kind.name, example=kind.example) + 1)
+            for copy in range(1, desired.copies(kind.name, example=kind.example) + 1)
         }
         missing = [f"health:{name}" for name in wanted if f"health:{name}" not in self.ports]
         self.ports |= choose_ports(missing, self.home.root, remembered=self.ports)
-        environment = service_environment(self.environment, as_variables(self.endpoints(wish)))
-        if "kafka" not in self.named:
+        environment = service_environment(self.environment, endpoint_variables(self.endpoints(desired)))
+        if "kafka" not in self.external:
             # On one machine silence means death: what a killed service had goes to its successor soon.
             environment.setdefault(SESSION_VARIABLE, f"{SESSION_SECONDS:g}")
         return {name: self._unit(*each, environment=environment) for name, each in wanted.items()}
 
-    def _unit(self, kind: ServiceKind, copy: int, *, environment: Mapping[str, str]) -> ServiceUnit:
+    def _unit(self, kind: ServiceKind, copy: int, *, environment: Mapping[str, str]) -> ServiceProcess:
         own = {API_PORT: str(self._api_port())} if kind.name == API else {}
-        return ServiceUnit(
+        return ServiceProcess(
             kind=kind,
             copy=copy,
             health_port=self.ports[f"health:{copy_name(kind.name, copy)}"],
@@ -100,8 +100,8 @@ class Composition:
             environment={**environment, **own},
         )
 
-    def _api_address(self, wish: Wish) -> str | None:
-        if not any(kind.name == API and wish.copies(API, example=kind.example) for kind in self.services):
+    def _api_address(self, desired: DesiredState) -> str | None:
+        if not any(kind.name == API and desired.copies(API, example=kind.example) for kind in self.services):
             return None
         return f"http://127.0.0.1:{self._api_port()}"
 
@@ -110,7 +110,7 @@ class Composition:
             self.ports |= choose_ports((API,), self.home.root, remembered=self.ports)
         return self.ports[API]
 
-    def _builders(self) -> Mapping[str, Callable[[], Part]]:
+    def _builders(self) -> Mapping[str, Callable[[], StackServer]]:
         place, ports = self.home.data, self.ports
         return {
             "kafka": lambda: build_kafka(place("kafka"), ports=ports, environment=self.environment),

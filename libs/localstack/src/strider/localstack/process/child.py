@@ -19,37 +19,37 @@ from typing import Final
 
 from strider.localstack.errors import SetupFailure
 
-from .identity import ProcessIdentity, identify, is_alive, send, started_seconds
-from .os_user import Account
+from .identity import ProcessIdentity, identify, is_alive, send_signal, start_time_seconds
+from .os_user import OsUser
 
-WRITE_NUMBER_THEN_BECOME: Final = 'echo $$; exec "$@" >&2'
+WRITE_PID_THEN_EXEC: Final = 'echo $$; exec "$@" >&2'
 """The shell keeps its number when it becomes the program, so what it wrote stays true.
 
 Its standard output is the number's file and its standard error the log: that needs no right to open
 either, which the program's account may not have.
 """
-SAME_START_SECONDS: Final = 2.0
+START_TIME_TOLERANCE_SECONDS: Final = 2.0
 LOOK_AGAIN_SECONDS: Final = 0.02
-KILL_SECONDS: Final = 10.0
+KILL_TIMEOUT_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchSpec:
     """One process, as it is to be started."""
 
     name: str
     command: tuple[str, ...]
     directory: Path
     log: Path
-    number: Path
+    pid_file: Path
     """Where its process number is written."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    account: Account | None = None
+    os_user: OsUser | None = None
     stop_signal: int = signal.SIGTERM
-    grace_seconds: float = 15.0
+    stop_timeout_seconds: float = 15.0
 
 
-class Child:
+class ChildProcess:
     """A process of ours: started here, or taken over from a starter that is gone."""
 
     def __init__(self, identity: ProcessIdentity, opened: subprocess.Popen[bytes] | None = None) -> None:
@@ -67,9 +67,9 @@ class Child:
             return self._opened.poll() is None
         return is_alive(self.identity)
 
-    def signal(self, number: int, *, group: bool = False) -> bool:
+    def signal(self, signal_number: int, *, group: bool = False) -> bool:
         """Signal it, if it still runs."""
-        return self.is_alive() and send(self.identity, number, group=group)
+        return self.is_alive() and send_signal(self.identity, signal_number, group=group)
 
     def wait(self, seconds: float) -> bool:
         """Wait until it has ended; False when it runs on at the deadline."""
@@ -80,30 +80,30 @@ class Child:
             time.sleep(LOOK_AGAIN_SECONDS)
         return True
 
-    def stop(self, number: int, *, grace_seconds: float) -> None:
+    def stop(self, signal_number: int, *, timeout_seconds: float) -> None:
         """Ask it to end, wait for the grace, then end it and all that it started."""
-        self.signal(number)
-        if not self.wait(grace_seconds):
+        self.signal(signal_number)
+        if not self.wait(timeout_seconds):
             self.kill()
 
     def kill(self) -> None:
         """End it and its group at once, as the power would."""
         self.signal(signal.SIGKILL, group=True)
-        self.wait(KILL_SECONDS)
+        self.wait(KILL_TIMEOUT_SECONDS)
 
 
-def start(launch: Launch) -> Child:
+def start_process(spec: LaunchSpec) -> ChildProcess:
     """Start the process; its number is in `launch.number` before its program does anything."""
-    for path in (launch.log, launch.number):
+    for path in (spec.log, spec.pid_file):
         path.parent.mkdir(parents=True, exist_ok=True)
-    options = launch.account.options() if launch.account else {}
+    options = spec.os_user.subprocess_options() if spec.os_user else {}
     try:
-        with launch.log.open("ab", buffering=0) as log, launch.number.open("wb", buffering=0) as number:
+        with spec.log.open("ab", buffering=0) as log, spec.pid_file.open("wb", buffering=0) as number:
             # The command is a list of ours; nothing in it is read by the shell as anything but words.
             opened = subprocess.Popen(  # noqa: S603  # see above
-                ("/bin/sh", "-c", WRITE_NUMBER_THEN_BECOME, "sh", *launch.command),
-                cwd=launch.directory,
-                env=dict(launch.environment),
+                ("/bin/sh", "-c", WRITE_PID_THEN_EXEC, "sh", *spec.command),
+                cwd=spec.directory,
+                env=dict(spec.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=number,
                 stderr=log,
@@ -112,14 +112,14 @@ def start(launch: Launch) -> Child:
             )
     except OSError as failure:
         raise SetupFailure(
-            f"{launch.name} cannot be started ({failure.strerror}: {failure.filename})",
-            remedy=f"see that {launch.directory} is yours and that there is room on its disk",
+            f"{spec.name} cannot be started ({failure.strerror}: {failure.filename})",
+            remedy=f"see that {spec.directory} is yours and that there is room on its disk",
         ) from failure
     identity = identify(opened.pid) or ProcessIdentity(opened.pid, "gone")
-    return Child(identity, opened)
+    return ChildProcess(identity, opened)
 
 
-def read_number(path: Path) -> ProcessIdentity | None:
+def read_pid_file(path: Path) -> ProcessIdentity | None:
     """Find the process that wrote this file, if it still runs.
 
     A later process with the same number is told apart by its start: ours began when the file was
@@ -131,13 +131,13 @@ def read_number(path: Path) -> ProcessIdentity | None:
     except (FileNotFoundError, ValueError):
         return None
     identity = identify(pid)
-    began = started_seconds(pid) if identity else None
-    if began is None or abs(began - written) > SAME_START_SECONDS:
+    began = start_time_seconds(pid) if identity else None
+    if began is None or abs(began - written) > START_TIME_TOLERANCE_SECONDS:
         return None
     return identity
 
 
-def stop_all(children: Iterable[tuple[Child, int, float]]) -> None:
+def stop_all(children: Iterable[tuple[ChildProcess, int, float]]) -> None:
     """Ask all of them to end at once, then see each to its end within its own grace."""
     waiting = list(children)
     for child, number, _ in waiting:
@@ -148,7 +148,7 @@ def stop_all(children: Iterable[tuple[Child, int, float]]) -> None:
             child.kill()
 
 
-def tail(log: Path, *, lines: int = 1, bytes_at_most: int = 8192) -> str:
+def last_log_lines(log: Path, *, lines: int = 1, bytes_at_most: int = 8192) -> str:
     """Read the last lines of a log, for messages."""
     with suppress(OSError), log.open("rb") as file:
         file.seek(max(os.fstat(file.fileno()).st_size - bytes_at_most, 0))

@@ -31,7 +31,7 @@ class ProcessIdentity:
 
 def identify(pid: int) -> ProcessIdentity | None:
     """Identity of a running process; None where there is none, or only its exit status is left."""
-    started = _started_linux(pid) if sys.platform == "linux" else _started_by_ps(pid)
+    started = _start_ticks_linux(pid) if sys.platform == "linux" else _start_time_from_ps(pid)
     return None if started is None else ProcessIdentity(pid, started)
 
 
@@ -40,23 +40,23 @@ def is_alive(identity: ProcessIdentity) -> bool:
     return identify(identity.pid) == identity
 
 
-def send(identity: ProcessIdentity, number: int, *, group: bool = False) -> bool:
+def send_signal(identity: ProcessIdentity, signal_number: int, *, group: bool = False) -> bool:
     """Signal the process (or the group that it leads) if it is still the one that is meant."""
     if not is_alive(identity):
         return False
     try:
         if group and os.getpgid(identity.pid) == identity.pid:
-            os.killpg(identity.pid, number)
+            os.killpg(identity.pid, signal_number)
         else:
-            os.kill(identity.pid, number)
+            os.kill(identity.pid, signal_number)
     except ProcessLookupError:
         return False
     return True
 
 
-def started_seconds(pid: int) -> float | None:
+def start_time_seconds(pid: int) -> float | None:
     """When the process was started, in seconds of the wall clock; None where nobody can say."""
-    started = _started_linux(pid) if sys.platform == "linux" else None
+    started = _start_ticks_linux(pid) if sys.platform == "linux" else None
     if started is None:
         return None
     ticks = int(started.rsplit(":", 1)[1]) / os.sysconf("SC_CLK_TCK")
@@ -64,7 +64,7 @@ def started_seconds(pid: int) -> float | None:
     return time.time() - uptime + ticks
 
 
-def _started_linux(pid: int) -> str | None:
+def _start_ticks_linux(pid: int) -> str | None:
     try:
         stat = (PROC / str(pid) / "stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -77,7 +77,7 @@ def _started_linux(pid: int) -> str | None:
     return f"{boot}:{fields[STAT_STARTED].decode()}"
 
 
-def _started_by_ps(pid: int) -> str | None:
+def _start_time_from_ps(pid: int) -> str | None:
     # An absolute path and a number: nothing here can be injected.
     asked = subprocess.run(  # noqa: S603  # an absolute path and a number
         ["/bin/ps", "-o", "stat=,lstart=", "-p", str(pid)],

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-from strider.localstack.errors import NotReady, SetupFailure
+from strider.localstack.errors import SetupFailure, StackNotReady
 from strider.localstack.stack_state import (
     FAILING,
     NOT_READY,
@@ -29,19 +29,19 @@ from strider.localstack.stack_state import (
     ProcessStatus,
 )
 
-from .child import Child, Launch, start, tail
-from .restart_backoff import Falls
+from .child import ChildProcess, LaunchSpec, last_log_lines, start_process
+from .restart_backoff import RestartBackoff
 
-NO_USE_IN_TRYING: Final = frozenset({2, 4})
+FATAL_EXIT_CODES: Final = frozenset({2, 4})
 """Exit codes of services that only a person can do something about: wrong settings, a refused start."""
-LOOK_SECONDS: Final = 0.2
-ASK_SECONDS: Final = 2.0
+POLL_SECONDS: Final = 0.2
+PROBE_INTERVAL_SECONDS: Final = 2.0
 """How often a process that answered is asked again."""
 COMING_UP_SECONDS: Final = 90.0
 """A part that has not answered by then is started again."""
 
 
-class Unit(Protocol):
+class ManagedProcess(Protocol):
     """What is kept alive."""
 
     @property
@@ -55,37 +55,37 @@ class Unit(Protocol):
     def prepare(self) -> None:
         """Make its next start possible."""
 
-    def launch(self, *, log: Path, number: Path) -> Launch:
+    def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
         """Say how its process is started."""
 
     async def probe(self) -> None:
         """Ask whether it answers; NotReady says why not."""
 
 
-class Keeper:
+class ProcessMonitor:
     """The life of one process, restarts included."""
 
     def __init__(
         self,
-        unit: Unit,
+        process: ManagedProcess,
         *,
         kind: str,
         log: Path,
-        number: Path,
-        changed: Callable[[], None],
-        adopted: Child | None = None,
-        after: asyncio.Event | None = None,
+        pid_file: Path,
+        on_change: Callable[[], None],
+        adopted: ChildProcess | None = None,
+        start_after: asyncio.Event | None = None,
     ) -> None:
-        self.unit = unit
-        self.status = ProcessStatus(unit.name, kind, WAITING, _now(), address=unit.address)
+        self.process = process
+        self.status = ProcessStatus(process.name, kind, WAITING, _now(), address=process.address)
         self.is_ready = asyncio.Event()
         self._log = log
-        self._number = number
-        self._changed = changed
+        self._number = pid_file
+        self._changed = on_change
         self._child = adopted
-        self._after = after
-        self._falls = Falls()
-        self._again = asyncio.Event()
+        self._after = start_after
+        self._backoff = RestartBackoff()
+        self._retry_requested = asyncio.Event()
         self._work: asyncio.Future[None] | None = None
         self._is_ending = False
 
@@ -98,16 +98,16 @@ class Keeper:
             try:
                 await self._live()
             except SetupFailure as failure:
-                await self._pause(str(failure), ran_seconds=0.0, hopeless=True)
+                await self._pause(str(failure), ran_seconds=0.0, is_fatal=True)
                 continue
             except (OSError, subprocess.SubprocessError) as failure:
-                await self._pause(str(failure), ran_seconds=0.0, hopeless=False)
+                await self._pause(str(failure), ran_seconds=0.0, is_fatal=False)
                 continue
             code = self._child.exit_code if self._child else None
             self._child = None
             ran_seconds = asyncio.get_running_loop().time() - began
             await self._pause(
-                self._last_words(code), ran_seconds=ran_seconds, hopeless=code in self._hopeless
+                self._last_words(code), ran_seconds=ran_seconds, is_fatal=code in self._fatal_exit_codes
             )
 
     async def stop(self) -> None:
@@ -120,55 +120,55 @@ class Keeper:
         if child is not None and child.is_alive():
             self._tell(STOPPING)
             launch = self._launch()
-            await asyncio.to_thread(child.stop, launch.stop_signal, grace_seconds=launch.grace_seconds)
+            await asyncio.to_thread(child.stop, launch.stop_signal, grace_seconds=launch.stop_timeout_seconds)
         self._child = None
         self._number.unlink(missing_ok=True)
         self._tell(STOPPED)
 
-    def try_again(self) -> None:
+    def retry_now(self) -> None:
         """End a pause early: somebody has asked for another try."""
-        self._again.set()
+        self._retry_requested.set()
 
-    def give_up(self, reason: str) -> None:
+    def mark_failing(self, reason: str) -> None:
         """Say that nobody looks after the process any more."""
         self._tell(FAILING, reason=reason)
 
     @property
-    def _hopeless(self) -> frozenset[int]:
-        return NO_USE_IN_TRYING if self.status.kind == "service" else frozenset()
+    def _fatal_exit_codes(self) -> frozenset[int]:
+        return FATAL_EXIT_CODES if self.status.kind == "service" else frozenset()
 
     async def _live(self) -> None:
         """One life of the process, from its start to its end."""
         if self._child is None:
             self._tell(STARTING)
-            self._work = asyncio.ensure_future(asyncio.to_thread(self._bring_up))
+            self._work = asyncio.ensure_future(asyncio.to_thread(self._start))
             await asyncio.shield(self._work)
         self._tell(STARTING)
         child, began = self._child, asyncio.get_running_loop().time()
         while child is not None and child.is_alive():
             try:
-                await self.unit.probe()
-            except NotReady as failure:
+                await self.process.probe()
+            except StackNotReady as failure:
                 self._not_ready(failure.reason)
-                if self._never_came_up(began):
+                if self._has_startup_timed_out(began):
                     await asyncio.to_thread(child.kill)
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
                 continue
             self._tell(READY)
             await self._watch(child)
 
-    def _bring_up(self) -> None:
-        self.unit.prepare()
+    def _start(self) -> None:
+        self.process.prepare()
         if not self._is_ending:
-            self._child = start(self._launch())
+            self._child = start_process(self._launch())
 
-    async def _watch(self, child: Child) -> None:
-        until = asyncio.get_running_loop().time() + ASK_SECONDS
+    async def _watch(self, child: ChildProcess) -> None:
+        until = asyncio.get_running_loop().time() + PROBE_INTERVAL_SECONDS
         # Nobody tells us of the end of a process that another parent has started, so we look.
         while child.is_alive() and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110  # see above
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
-    def _never_came_up(self, began: float) -> bool:
+    def _has_startup_timed_out(self, began: float) -> bool:
         ran_seconds = asyncio.get_running_loop().time() - began
         is_coming_up = self.status.kind == "part" and self.status.state == STARTING
         return is_coming_up and ran_seconds > COMING_UP_SECONDS
@@ -177,29 +177,29 @@ class Keeper:
         answered_before = self.status.state in (READY, NOT_READY)
         self._tell(NOT_READY if answered_before else STARTING, reason=reason)
 
-    async def _pause(self, reason: str, *, ran_seconds: float, hopeless: bool) -> None:
-        self._falls = self._falls.after(ran_seconds)
+    async def _pause(self, reason: str, *, ran_seconds: float, is_fatal: bool) -> None:
+        self._backoff = self._backoff.after_exit(ran_seconds)
         self.status = replace(self.status, restarts=self.status.restarts + 1)
-        self._again.clear()
-        if hopeless:
+        self._retry_requested.clear()
+        if is_fatal:
             self._tell(REFUSED, reason=reason)
-            await self._again.wait()
-            self._falls = Falls()
+            await self._retry_requested.wait()
+            self._backoff = RestartBackoff()
             return
-        self._tell(FAILING if self._falls.is_failing else RESTARTING, reason=reason)
+        self._tell(FAILING if self._backoff.is_failing else RESTARTING, reason=reason)
         try:
-            async with asyncio.timeout(self._falls.pause_seconds):
-                await self._again.wait()
+            async with asyncio.timeout(self._backoff.pause_seconds):
+                await self._retry_requested.wait()
         except TimeoutError:
             pass
 
     def _last_words(self, code: int | None) -> str:
         ended = "it ended" if code is None else f"it ended with status {code}"
-        said = tail(self._log)[-200:]
+        said = last_log_lines(self._log)[-200:]
         return f"{ended}; last line of its log: {said}" if said else ended
 
-    def _launch(self) -> Launch:
-        return self.unit.launch(log=self._log, number=self._number)
+    def _launch(self) -> LaunchSpec:
+        return self.process.launch(log=self._log, pid_file=self._number)
 
     def _tell(self, state: str, *, reason: str = "") -> None:
         identity = self._child.identity if self._child else None

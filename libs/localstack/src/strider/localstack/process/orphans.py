@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from strider.localstack.directories import Home
-from strider.localstack.plan.desired_state import PARTS
+from strider.localstack.directories import StackDirectory
+from strider.localstack.plan.desired_state import SERVERS
 from strider.localstack.stack_state import (
     DEGRADED,
     DONE,
@@ -25,40 +25,40 @@ from strider.localstack.stack_state import (
     StackState,
 )
 
-from .child import Child, read_number, stop_all
+from .child import ChildProcess, read_pid_file, stop_all
 from .identity import ProcessIdentity, is_alive
 
-SUFFIX = ".pid"
+PID_SUFFIX = ".pid"
 STOP_SIGNALS: Mapping[str, int] = {"postgres": signal.SIGINT}
 """PostgreSQL waits for its clients on SIGTERM, and ends them on SIGINT."""
-GRACE_SECONDS = 20.0
+STOP_TIMEOUT_SECONDS = 20.0
 
 
-def find_orphans(home: Home, state: StackState | None) -> dict[str, Child]:
+def find_orphans(home: StackDirectory, state: StackState | None) -> dict[str, ChildProcess]:
     """Living processes of this stack, by name. Only to be asked while no supervisor lives."""
-    found: dict[str, Child] = {}
-    for path in sorted((home.root / "run").glob(f"*{SUFFIX}")):
-        if identity := read_number(path):
-            found[path.name.removesuffix(SUFFIX)] = Child(identity)
+    found: dict[str, ChildProcess] = {}
+    for path in sorted((home.root / "run").glob(f"*{PID_SUFFIX}")):
+        if identity := read_pid_file(path):
+            found[path.name.removesuffix(PID_SUFFIX)] = ChildProcess(identity)
     for status in state.processes if state else ():
         if status.identity and is_alive(status.identity):
-            found[status.name] = Child(status.identity)
+            found[status.name] = ChildProcess(status.identity)
     return found
 
 
-def end_orphans(orphans: Mapping[str, Child]) -> None:
+def end_orphans(orphans: Mapping[str, ChildProcess]) -> None:
     """End them: services first, while the servers still take what they have in hand."""
     for are_parts in (False, True):
         stop_all(
-            (child, STOP_SIGNALS.get(name, signal.SIGTERM), GRACE_SECONDS)
+            (child, STOP_SIGNALS.get(name, signal.SIGTERM), STOP_TIMEOUT_SECONDS)
             for name, child in orphans.items()
-            if (name in PARTS) is are_parts
+            if (name in SERVERS) is are_parts
         )
 
 
-def what_is_left(state: StackState) -> StackState:
+def surviving_state(state: StackState) -> StackState:
     """Say what of a state is still true once its supervisor has gone: what has ended, and is nowhere."""
-    processes = tuple(_as_found(each) for each in state.processes)
+    processes = tuple(_surviving_status(each) for each in state.processes)
     if not any(each.pid for each in processes):
         return replace(state, supervisor=None, processes=processes, endpoints=dict.fromkeys(state.endpoints))
     ended = {each.name for each in processes if each.state == STOPPED}
@@ -66,7 +66,7 @@ def what_is_left(state: StackState) -> StackState:
     return replace(state, supervisor=None, processes=processes, endpoints=endpoints)
 
 
-def what_is_found(home: Home) -> StackState | None:
+def state_from_pid_files(home: StackDirectory) -> StackState | None:
     """Say what runs without a supervisor and without a state that can be read; None where nothing does."""
     since = datetime.now(UTC).isoformat(timespec="milliseconds")
     found = sorted(find_orphans(home, None).items())
@@ -75,18 +75,18 @@ def what_is_found(home: Home) -> StackState | None:
 
 
 def _told_of(name: str, identity: ProcessIdentity, *, since: str) -> ProcessStatus:
-    kind = "part" if name in PARTS else "service"
+    kind = "part" if name in SERVERS else "service"
     reason = "found by its number file; the state of the stack cannot be read"
     return ProcessStatus(name, kind, NOT_READY, since, identity.pid, identity.started, reason=reason)
 
 
-def _as_found(status: ProcessStatus) -> ProcessStatus:
+def _surviving_status(status: ProcessStatus) -> ProcessStatus:
     if status.state in (EXTERNAL, DONE) or (status.identity and is_alive(status.identity)):
         return status
     return replace(status, state=STOPPED, pid=None, started=None, reason="")
 
 
-def forget(home: Home) -> None:
+def remove_pid_files(home: StackDirectory) -> None:
     """Remove the number files, after their processes have ended."""
-    for path in (home.root / "run").glob(f"*{SUFFIX}"):
+    for path in (home.root / "run").glob(f"*{PID_SUFFIX}"):
         path.unlink(missing_ok=True)

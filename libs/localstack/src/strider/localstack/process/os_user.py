@@ -18,41 +18,41 @@ from typing import Any, Final
 from strider.localstack.errors import SetupFailure
 
 UNPRIVILEGED: Final = ("nobody", "daemon")
-OPEN_GROUND: Final = Path("/var/lib/strider")
+SHARED_ROOT: Final = Path("/var/lib/strider")
 """Where root puts what the unprivileged account must reach, when the stack's own place is closed to it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class OsUser:
     """A user and group that a process is given to."""
 
     name: str
     uid: int
     gid: int
 
-    def options(self) -> dict[str, Any]:
+    def subprocess_options(self) -> dict[str, Any]:
         """Say what `subprocess` must be told."""
         return {"user": self.uid, "group": self.gid, "extra_groups": ()}
 
 
-def choose_account() -> Account | None:
+def choose_os_user() -> OsUser | None:
     """Choose the account for programs that refuse root; None when we are an ordinary user already."""
     if os.geteuid() != 0:
-        _require_name(os.geteuid())
+        _require_user_name(os.geteuid())
         return None
     for name in UNPRIVILEGED:
         try:
             entry = pwd.getpwnam(name)
         except KeyError:
             continue
-        return Account(name, entry.pw_uid, entry.pw_gid)
+        return OsUser(name, entry.pw_uid, entry.pw_gid)
     raise SetupFailure(
         "PostgreSQL does not run as root and this machine has no user named nobody",
         remedy="start the stack as an ordinary user, or name a server of yours by POSTGRES_DSN",
     )
 
 
-def _require_name(uid: int) -> None:
+def _require_user_name(uid: int) -> None:
     try:
         pwd.getpwuid(uid)
     except KeyError:
@@ -62,37 +62,37 @@ def _require_name(uid: int) -> None:
         ) from None
 
 
-def can_reach(account: Account, path: Path, *, writing: bool = False) -> bool:
+def can_access(user: OsUser, path: Path, *, writing: bool = False) -> bool:
     """Whether the account can use this file or directory: asked of the system, not reckoned from bits."""
     command = ["/bin/sh", "-c", f'test -{"w" if writing else "r"} "$0"', str(path)]
     asked = subprocess.run(  # noqa: S603  # a fixed shell line; the path is an argument of it
-        command, check=False, cwd="/", stderr=subprocess.DEVNULL, **account.options()
+        command, check=False, cwd="/", stderr=subprocess.DEVNULL, **user.subprocess_options()
     )
     return asked.returncode == 0
 
 
-def give(path: Path, account: Account) -> None:
+def give_directory(path: Path, user: OsUser) -> None:
     """Make a new directory the account's own, and nobody else's."""
     path.mkdir(parents=True, exist_ok=True)
-    os.chown(path, account.uid, account.gid)
+    os.chown(path, user.uid, user.gid)
     path.chmod(0o700)
 
 
-def open_ground(name: str) -> Path:
+def shared_directory(name: str) -> Path:
     """Make a directory of that name which every account can reach."""
-    place = OPEN_GROUND / name
+    place = SHARED_ROOT / name
     place.mkdir(parents=True, exist_ok=True)
-    for folder in (OPEN_GROUND, place):
+    for folder in (SHARED_ROOT, place):
         folder.chmod(0o755)
     return place
 
 
-def bring_programs(programs: Path, account: Account, *, probe: Path) -> Path:
+def accessible_programs(programs: Path, user: OsUser, *, probe: Path) -> Path:
     """Return the programs themselves where the account can run them, else a copy that it can."""
-    if can_reach(account, programs / probe):
+    if can_access(user, programs / probe):
         return programs
     stamp = int((programs / probe).stat().st_mtime)
-    copy = open_ground("programs") / f"{programs.name}-{stamp}"
+    copy = shared_directory("programs") / f"{programs.name}-{stamp}"
     if not copy.exists():
         unfinished = copy.with_name(f"{copy.name}.{os.getpid()}")
         shutil.copytree(programs, unfinished, symlinks=True)

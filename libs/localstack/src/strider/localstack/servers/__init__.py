@@ -1,9 +1,9 @@
 """The servers of the stack: what each needs before it starts, how it starts, and when it answers."""
 
-from .kafka import KafkaPart
+from .kafka import KafkaServer
 from .object_store import object_store_url
-from .postgres import PostgresPart
-from .server import Part
-from .valkey import ValkeyPart
+from .postgres import PostgresServer
+from .server import StackServer
+from .valkey import ValkeyServer
 
-__all__ = ["KafkaPart", "Part", "PostgresPart", "ValkeyPart", "object_store_url"]
+__all__ = ["KafkaPart", "PostgresPart", "StackServer", "ValkeyPart", "object_store_url"]

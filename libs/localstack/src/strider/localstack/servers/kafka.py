@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Final
 
 from strider.localstack.errors import SetupFailure
-from strider.localstack.process.child import Launch
+from strider.localstack.process.child import LaunchSpec
 from strider.localstack.servers.ports import LOOPBACK
-from strider.localstack.servers.probes import ask_kafka
+from strider.localstack.servers.probes import probe_kafka
 
 SETTINGS: Final = "server.properties"
 FORMATTED: Final = "formatted"
 """Written after the log directory was formatted to the end; without it, formatting is done again."""
-HEAP: Final = ("-Xms256m", "-Xmx512m")
+HEAP_OPTIONS: Final = ("-Xms256m", "-Xmx512m")
 FORMAT_SECONDS: Final = 60
 JAVA_OPTIONS: Final = (
     "-XX:+UseSerialGC",
@@ -44,7 +44,7 @@ FAST_START: Final = "-XX:TieredStopAtLevel=1"
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaPart:
+class KafkaServer:
     """The broker."""
 
     directory: Path
@@ -79,30 +79,30 @@ class KafkaPart:
             self._format()
             (self.directory / FORMATTED).touch()
 
-    def launch(self, *, log: Path, number: Path) -> Launch:
+    def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
         """Start the broker's own class in a small Java machine."""
         speed = (FAST_START,) if self.fast_start else ()
-        return Launch(
+        return LaunchSpec(
             name=self.name,
-            command=(*self._java(*HEAP, *speed), "kafka.Kafka", SETTINGS),
+            command=(*self._java(*HEAP_OPTIONS, *speed), "kafka.Kafka", SETTINGS),
             directory=self.directory,
             log=log,
-            number=number,
+            pid_file=pid_file,
             environment=ENVIRONMENT,
             stop_signal=signal.SIGTERM,
-            grace_seconds=20,
+            stop_timeout_seconds=20,
         )
 
     async def probe(self) -> None:
         """Metadata with a living broker in it."""
-        await ask_kafka(self.address)
+        await probe_kafka(self.address)
 
     def _java(self, *options: str) -> tuple[str, ...]:
         archive = (f"-XX:SharedArchiveFile={self.archive}",) if self.archive else ()
         return (str(self.java), *options, *archive, *JAVA_OPTIONS, "-cp", f"{self.jars}/*")
 
     def _format(self) -> None:
-        cluster = self.cluster or new_cluster()
+        cluster = self.cluster or new_cluster_id()
         ask = ("kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster, "-c", SETTINGS)
         formatted = subprocess.run(  # noqa: S603  # a program of the Java wheel and words of ours
             (*self._java("-Xmx128m", FAST_START), *ask),
@@ -126,18 +126,18 @@ class KafkaPart:
             "controller.quorum.voters": f"1@{controller}",
             "listeners": f"BROKER://{broker},CONTROLLER://{controller}",
             "advertised.listeners": f"BROKER://{broker}",
-            **ONE_NODE,
+            **SINGLE_NODE_SETTINGS,
             **self.extra,
         }
         return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def new_cluster() -> str:
+def new_cluster_id() -> str:
     """Give a name for a cluster, as Kafka spells them."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
 
 
-ONE_NODE: Final = {
+SINGLE_NODE_SETTINGS: Final = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",

@@ -27,10 +27,10 @@ from strider.localstack.errors import SetupFailure
 from .binaries import INSTALL
 
 KAFKA_VERSION: Final = "4.3.1"
-DOWNLOADS_AT_ONCE: Final = 8
+MAX_DOWNLOADS: Final = 8
 DEADLINE_SECONDS: Final = 120.0
 """For all jars together: they are 45 MB, which takes 3 to 10 s on an ordinary line."""
-ANSWER_SECONDS: Final = 15
+HTTP_TIMEOUT_SECONDS: Final = 15
 SOURCE_VARIABLE: Final = "STRIDER_JARS_URL"
 NETWORK_REMEDY: Final = (
     "connect this machine to the network once, or name a mirror of Maven artifacts by STRIDER_JARS_URL, "
@@ -39,7 +39,7 @@ NETWORK_REMEDY: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Jar:
+class KafkaJar:
     """One line of the lock."""
 
     group: str
@@ -54,41 +54,41 @@ class Jar:
         return f"{self.artifact}-{self.version}.jar"
 
 
-def read_lock() -> tuple[Jar, ...]:
+def read_lock() -> tuple[KafkaJar, ...]:
     """Every jar of the broker, as locked."""
     text = files(__package__).joinpath(f"data/kafka-{KAFKA_VERSION}.lock").read_text("utf-8")
     lines = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
-    return tuple(_read_line(*line) for line in lines)
+    return tuple(_parse_lock_line(*line) for line in lines)
 
 
-def _read_line(name: str, digest: str, size: str) -> Jar:
+def _parse_lock_line(name: str, digest: str, size: str) -> KafkaJar:
     group, artifact, version = name.split(":")
-    return Jar(group, artifact, version, sha256=digest, size_bytes=int(size))
+    return KafkaJar(group, artifact, version, sha256=digest, size_bytes=int(size))
 
 
 def ensure_jars(
     cache: Path,
     *,
     environment: Mapping[str, str],
-    jars: Sequence[Jar] | None = None,
-    say: Callable[[str], None] = lambda _line: None,
+    jars: Sequence[KafkaJar] | None = None,
+    report: Callable[[str], None] = lambda _line: None,
 ) -> Path:
     """Return the directory with the locked jars in it, fetched where they are missing or broken."""
     wanted = read_lock() if jars is None else jars
     place = cache / f"kafka-{KAFKA_VERSION}"
-    with _telling_of_disks(place):
+    with _disk_errors_explained(place):
         place.mkdir(parents=True, exist_ok=True)
-        if missing := _unfit(wanted, place):
-            with alone(place):
+        if missing := _missing_or_broken(wanted, place):
+            with cache_lock(place):
                 # Another checkout may have fetched them while we waited.
-                if missing := _unfit(missing, place):
+                if missing := _missing_or_broken(missing, place):
                     megabytes = sum(jar.size_bytes for jar in missing) / 1e6
-                    say(f"fetching {len(missing)} jars of Kafka ({megabytes:.0f} MB) to {place}")
+                    report(f"fetching {len(missing)} jars of Kafka ({megabytes:.0f} MB) to {place}")
                     _fetch(missing, place, source=environment.get(SOURCE_VARIABLE))
     return place
 
 
-def is_intact(jar: Jar, place: Path) -> bool:
+def is_intact(jar: KafkaJar, place: Path) -> bool:
     """Whether the file in the cache is the one that was locked."""
     path = place / jar.file_name
     try:
@@ -100,17 +100,17 @@ def is_intact(jar: Jar, place: Path) -> bool:
         return False
 
 
-def _unfit(jars: Sequence[Jar], place: Path) -> list[Jar]:
+def _missing_or_broken(jars: Sequence[KafkaJar], place: Path) -> list[KafkaJar]:
     return [jar for jar in jars if not is_intact(jar, place)]
 
 
-def _fetch(jars: Sequence[Jar], place: Path, *, source: str | None) -> None:
-    waiting: SimpleQueue[Jar | None] = SimpleQueue()
-    done: SimpleQueue[tuple[Jar, Exception | None]] = SimpleQueue()
+def _fetch(jars: Sequence[KafkaJar], place: Path, *, source: str | None) -> None:
+    waiting: SimpleQueue[KafkaJar | None] = SimpleQueue()
+    done: SimpleQueue[tuple[KafkaJar, Exception | None]] = SimpleQueue()
     with tempfile.TemporaryDirectory(dir=place, prefix="fetching-", ignore_cleanup_errors=True) as private:
         for jar in jars:
             waiting.put(jar)
-        for _ in range(DOWNLOADS_AT_ONCE):
+        for _ in range(MAX_DOWNLOADS):
             waiting.put(None)
             # Daemons: a download that hangs must not keep the command from ending with its message.
             work = (waiting, done, Path(private), place, source)
@@ -118,7 +118,7 @@ def _fetch(jars: Sequence[Jar], place: Path, *, source: str | None) -> None:
         _await(done, len(jars))
 
 
-def _await(done: SimpleQueue[tuple[Jar, Exception | None]], count: int) -> None:
+def _await(done: SimpleQueue[tuple[KafkaJar, Exception | None]], count: int) -> None:
     until = time.monotonic() + DEADLINE_SECONDS
     for number in range(count):
         try:
@@ -134,14 +134,14 @@ def _await(done: SimpleQueue[tuple[Jar, Exception | None]], count: int) -> None:
             raise failure
         if failure is not None:
             raise SetupFailure(
-                f"Kafka's jar {jar.file_name} could not be fetched ({_in_short(failure)})",
+                f"Kafka's jar {jar.file_name} could not be fetched ({_short_reason(failure)})",
                 remedy=NETWORK_REMEDY,
             ) from failure
 
 
 def _download_all(
-    waiting: SimpleQueue[Jar | None],
-    done: SimpleQueue[tuple[Jar, Exception | None]],
+    waiting: SimpleQueue[KafkaJar | None],
+    done: SimpleQueue[tuple[KafkaJar, Exception | None]],
     private: Path,
     place: Path,
     source: str | None,
@@ -155,7 +155,7 @@ def _download_all(
             done.put((jar, None))
 
 
-def _download(jar: Jar, private: Path, place: Path, *, source: str | None) -> None:
+def _download(jar: KafkaJar, private: Path, place: Path, *, source: str | None) -> None:
     try:
         from jgo.maven import MavenContext  # noqa: PLC0415  # comes with an extra, and slow to import
     except ImportError:
@@ -163,7 +163,7 @@ def _download(jar: Jar, private: Path, place: Path, *, source: str | None) -> No
             "Kafka's jars are missing and so is the Python package jgo that fetches them", remedy=INSTALL
         ) from None
     remote = {"named": source.rstrip("/")} if source else None
-    context = MavenContext(repo_cache=private, remote_repos=remote, timeout=ANSWER_SECONDS)
+    context = MavenContext(repo_cache=private, remote_repos=remote, timeout=HTTP_TIMEOUT_SECONDS)
     component = context.project(jar.group, jar.artifact).at_version(jar.version)
     fetched = Path(component.artifact().resolve())
     with fetched.open("rb") as file:
@@ -178,7 +178,7 @@ def _download(jar: Jar, private: Path, place: Path, *, source: str | None) -> No
 
 
 @contextmanager
-def alone(place: Path) -> Iterator[None]:
+def cache_lock(place: Path) -> Iterator[None]:
     """Wait until nobody else of this machine is at work in that directory of the cache."""
     with (place / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -186,7 +186,7 @@ def alone(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _telling_of_disks(place: Path) -> Iterator[None]:
+def _disk_errors_explained(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as failure:
@@ -202,7 +202,7 @@ def _telling_of_disks(place: Path) -> Iterator[None]:
         ) from failure
 
 
-def _in_short(failure: Exception) -> str:
+def _short_reason(failure: Exception) -> str:
     """Say a library's failure without its nested wrappers and addresses."""
     name = type(failure).__name__
     text = str(failure)

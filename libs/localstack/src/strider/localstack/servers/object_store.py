@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from strider.localstack.errors import SetupFailure
 
 VARIABLE: Final = "OBJECT_STORE_URL"
-HERE: Final = frozenset({"", "localhost"})
+LOCAL_HOSTS: Final = frozenset({"", "localhost"})
 
 
 def object_store_url(directory: Path) -> str:
@@ -27,7 +27,7 @@ def check_object_store(url: str) -> None:
     if folder := _folder(url):
         _check_folder(folder)
     else:
-        _check_address(url)
+        _check_url(url)
 
 
 def _folder(url: str) -> Path | None:
@@ -35,7 +35,7 @@ def _folder(url: str) -> Path | None:
         address = urlsplit(url)
     except ValueError:
         return None
-    is_folder = address.scheme == "file" and address.netloc in HERE and address.path.startswith("/")
+    is_folder = address.scheme == "file" and address.netloc in LOCAL_HOSTS and address.path.startswith("/")
     return Path(unquote(address.path)) if is_folder else None
 
 
@@ -52,7 +52,7 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def _check_address(url: str) -> None:
+def _check_url(url: str) -> None:
     # Opening contacts nobody; its libraries take a third of a second, which most commands need not wait for.
     from strider.runtime.clocks import SystemClock  # noqa: PLC0415  # see above
     from strider.runtime.errors import StartRefused  # noqa: PLC0415  # see above

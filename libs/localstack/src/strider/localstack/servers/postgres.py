@@ -15,28 +15,28 @@ from pathlib import Path
 from typing import Final
 
 from strider.localstack.errors import SetupFailure
-from strider.localstack.process.child import SAME_START_SECONDS, Child, Launch
-from strider.localstack.process.identity import identify, started_seconds
-from strider.localstack.process.os_user import Account, give
+from strider.localstack.process.child import START_TIME_TOLERANCE_SECONDS, ChildProcess, LaunchSpec
+from strider.localstack.process.identity import identify, start_time_seconds
+from strider.localstack.process.os_user import OsUser, give_directory
 from strider.localstack.servers.ports import LOOPBACK
-from strider.localstack.servers.probes import ask_postgres
+from strider.localstack.servers.probes import probe_postgres
 
 MAJOR: Final = "18"
 USER: Final = "strider"
 DATABASE: Final = "strider"
-MAKING_SECONDS: Final = 60
+INITDB_TIMEOUT_SECONDS: Final = 60
 STOP_SECONDS: Final = 20.0
 TEST_SETTINGS: Final = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresPart:
+class PostgresServer:
     """The database server."""
 
     directory: Path
     port: int
     programs: Path
-    account: Account | None = None
+    os_user: OsUser | None = None
     password: str = ""
     """Empty: whoever reaches the loopback address is trusted (tests only)."""
     durable: bool = True
@@ -55,8 +55,8 @@ class PostgresPart:
 
     def prepare(self) -> None:
         """Make the cluster once; later, clear what a killed server left in the way."""
-        if self.account:
-            give(self.directory, self.account)
+        if self.os_user:
+            give_directory(self.directory, self.os_user)
         else:
             self.directory.mkdir(parents=True, exist_ok=True)
         if self.cluster.exists():
@@ -65,7 +65,7 @@ class PostgresPart:
         else:
             self._make()
 
-    def launch(self, *, log: Path, number: Path) -> Launch:
+    def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
         """No Unix socket: its path is limited to 107 bytes, and the loopback address is enough."""
         settings = [
             f"listen_addresses={LOOPBACK}",
@@ -77,22 +77,22 @@ class PostgresPart:
             *(() if self.durable else TEST_SETTINGS),
         ]
         options = [word for setting in settings for word in ("-c", setting)]
-        return Launch(
+        return LaunchSpec(
             name=self.name,
             command=(str(self.programs / "bin/postgres"), "-D", str(self.cluster), *options),
             directory=self.cluster,
             log=log,
-            number=number,
+            pid_file=pid_file,
             environment=self._environment(),
-            account=self.account,
+            os_user=self.os_user,
             # Its "fast" way: sessions are ended, what is committed is written down.
             stop_signal=signal.SIGINT,
-            grace_seconds=STOP_SECONDS,
+            stop_timeout_seconds=STOP_SECONDS,
         )
 
     async def probe(self) -> None:
         """SELECT 1 in the database of the house."""
-        await ask_postgres(self.address)
+        await probe_postgres(self.address)
 
     def _make(self) -> None:
         unfinished = self.directory / "cluster.new"
@@ -102,9 +102,9 @@ class PostgresPart:
         if self.password:
             secret.touch(0o600)
             secret.write_text(self.password)
-            if self.account:
+            if self.os_user:
                 # Root may write it, but the account must read it.
-                shutil.chown(secret, self.account.uid, self.account.gid)
+                shutil.chown(secret, self.os_user.uid, self.os_user.gid)
             access = ["-A", "scram-sha-256", f"--pwfile={secret}"]
         # The built-in locale is the same on every system, where the system's own C.UTF-8 is not.
         words = ["-E", "UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
@@ -112,22 +112,22 @@ class PostgresPart:
         try:
             self._run("initdb", "-D", str(unfinished), "-U", USER, *access, *words, *sync)
             statement = f"CREATE DATABASE {DATABASE};\n"
-            self._run("postgres", "--single", "-D", str(unfinished), "postgres", said=statement)
+            self._run("postgres", "--single", "-D", str(unfinished), "postgres", stdin=statement)
         finally:
             secret.unlink(missing_ok=True)
         unfinished.rename(self.cluster)
 
-    def _run(self, program: str, *words: str, said: str = "") -> None:
-        account = self.account.options() if self.account else {}
+    def _run(self, program: str, *words: str, stdin: str = "") -> None:
+        account = self.os_user.subprocess_options() if self.os_user else {}
         done = subprocess.run(  # noqa: S603  # a program of the PostgreSQL wheel and words of ours
             (str(self.programs / "bin" / program), *words),
             cwd=self.directory,
             env=self._environment(),
-            input=said,
+            input=stdin,
             capture_output=True,
             text=True,
             check=False,
-            timeout=MAKING_SECONDS,
+            timeout=INITDB_TIMEOUT_SECONDS,
             **account,
         )
         if done.returncode:
@@ -154,8 +154,8 @@ class PostgresPart:
         with suppress(FileNotFoundError, ValueError, IndexError):
             lines = lock.read_text().splitlines()
             pid, began = int(lines[0]), float(lines[2])
-            identity, started = identify(pid), started_seconds(pid)
-            if identity is None or (started and abs(started - began) > SAME_START_SECONDS):
+            identity, started = identify(pid), start_time_seconds(pid)
+            if identity is None or (started and abs(started - began) > START_TIME_TOLERANCE_SECONDS):
                 lock.unlink()
             elif started:
-                Child(identity).stop(signal.SIGINT, grace_seconds=STOP_SECONDS)
+                ChildProcess(identity).stop(signal.SIGINT, timeout_seconds=STOP_SECONDS)

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from strider.localstack.errors import NotReady
+from strider.localstack.errors import StackNotReady
 from strider.runtime.errors import RuntimeFailure
 from strider.storage.errors import StoreFailure
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     # The adapters take a quarter of a second to import, which `strider status` need not wait for.
     from strider.runtime.kafka import KafkaConnection
 
-ANSWER_SECONDS: Final = 3.0
-PAUSE_SECONDS: Final = 0.05
-METADATA: Final = 3
+PROBE_TIMEOUT_SECONDS: Final = 3.0
+RETRY_SECONDS: Final = 0.05
+METADATA_API_KEY: Final = 3
 METADATA_VERSION: Final = 1
 """Kafka's number of the question, and a version of it that every broker since 0.10 knows."""
-ANSWER_BYTES: Final = 1_000_000
+MAX_RESPONSE_BYTES: Final = 1_000_000
 
 Probe = Callable[[], Awaitable[None]]
 """Asks once; raises NotReady when the answer is not the right one."""
 
 
-async def ask_kafka(servers: str) -> None:
+async def probe_kafka(servers: str) -> None:
     """Ask a broker for its metadata and expect at least one living broker in it.
 
     The question is put by hand: a client library that is told of a broker which is only just coming
@@ -43,7 +43,7 @@ async def ask_kafka(servers: str) -> None:
     reason = "no address"
     for address in servers.split(","):
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
                 brokers = await _count_brokers(*_split(address, 9092))
         except (OSError, TimeoutError, EOFError, ValueError, struct.error) as failure:
             reason = _words(failure)
@@ -51,81 +51,87 @@ async def ask_kafka(servers: str) -> None:
         if brokers:
             return
         reason = "the broker is fenced"
-    raise NotReady("kafka", reason)
+    raise StackNotReady("kafka", reason)
 
 
-async def ask_kafka_as(connection: KafkaConnection) -> None:
+async def probe_secured_kafka(connection: KafkaConnection) -> None:
     """Ask a broker that wants TLS or a login, the way the services will."""
     from strider.runtime.kafka import KafkaBus  # noqa: PLC0415  # see above
 
-    bus = KafkaBus(replace(connection, request_timeout_seconds=ANSWER_SECONDS * 2))
+    bus = KafkaBus(replace(connection, request_timeout_seconds=PROBE_TIMEOUT_SECONDS * 2))
     try:
         await bus.ping()
     except RuntimeFailure as failure:
-        raise NotReady("kafka", _detail(failure)) from None
+        raise StackNotReady("kafka", _detail(failure)) from None
     finally:
         await bus.close()
 
 
-async def ask_postgres(dsn: str) -> None:
+async def probe_postgres(dsn: str) -> None:
     """SELECT 1."""
     from strider.storage.postgres import Postgres, PostgresOptions  # noqa: PLC0415  # see above
 
-    database = Postgres(PostgresOptions(dsn, connect_timeout_seconds=ANSWER_SECONDS, max_connections=1))
+    database = Postgres(
+        PostgresOptions(dsn, connect_timeout_seconds=PROBE_TIMEOUT_SECONDS, max_connections=1)
+    )
     try:
         await database.ping()
     except (RuntimeFailure, StoreFailure, ValueError) as failure:
-        raise NotReady("postgres", _detail(failure)) from None
+        raise StackNotReady("postgres", _detail(failure)) from None
     finally:
         await database.close()
 
 
-async def ask_redis(url: str, *, ca_file: str = "") -> None:
+async def probe_redis(url: str, *, ca_file: str = "") -> None:
     """PING."""
     from strider.storage.redis import RedisOptions, connect  # noqa: PLC0415  # see above
 
     try:
-        store = connect(RedisOptions(url, timeout_seconds=ANSWER_SECONDS, max_connections=1, ca_file=ca_file))
+        store = connect(
+            RedisOptions(url, timeout_seconds=PROBE_TIMEOUT_SECONDS, max_connections=1, ca_file=ca_file)
+        )
     except RuntimeFailure as failure:
-        raise NotReady("redis", _detail(failure)) from None
+        raise StackNotReady("redis", _detail(failure)) from None
     try:
         await store.ping()
     except (RuntimeFailure, StoreFailure) as failure:
-        raise NotReady("redis", _detail(failure)) from None
+        raise StackNotReady("redis", _detail(failure)) from None
     finally:
         await store.close()
 
 
-async def ask_port(part: str, addresses: str, *, default_port: int) -> None:
+async def probe_port(name: str, addresses: str, *, default_port: int) -> None:
     """Expect at least one of several `host:port` addresses (or URLs) to accept a connection."""
     reasons = []
     for address in addresses.split(","):
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
                 _, writer = await asyncio.open_connection(*_split(address, default_port))
         except (OSError, TimeoutError, ValueError) as failure:
             reasons.append(_words(failure))
             continue
         writer.close()
         return
-    raise NotReady(part, "; ".join(reasons))
+    raise StackNotReady(name, "; ".join(reasons))
 
 
-async def wait_until(probe: Probe, *, seconds: float, gone: Callable[[], str | None] = lambda: None) -> None:
+async def wait_until(
+    probe: Probe, *, seconds: float, exit_reason: Callable[[], str | None] = lambda: None
+) -> None:
     """Ask until the answer is right; NotReady with the last reason at the deadline, or when it is `gone`."""
     until = monotonic() + seconds
     while True:
-        if reason := gone():
-            raise NotReady("the process", reason)
+        if reason := exit_reason():
+            raise StackNotReady("the process", reason)
         try:
             return await probe()
-        except NotReady:
+        except StackNotReady:
             if monotonic() >= until:
                 raise
-        await asyncio.sleep(PAUSE_SECONDS)
+        await asyncio.sleep(RETRY_SECONDS)
 
 
-def run_now(work: Coroutine[Any, Any, None]) -> None:
+def run_sync(work: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine to its end from plain code, also where an event loop runs already."""
     failures: list[BaseException] = []
 
@@ -146,11 +152,13 @@ async def _count_brokers(host: str, port: int) -> int:
     reader, writer = await asyncio.open_connection(host, port)
     try:
         body = (
-            struct.pack(">hhi", METADATA, METADATA_VERSION, 1) + struct.pack(">h", -1) + struct.pack(">i", 0)
+            struct.pack(">hhi", METADATA_API_KEY, METADATA_VERSION, 1)
+            + struct.pack(">h", -1)
+            + struct.pack(">i", 0)
         )
         writer.write(struct.pack(">i", len(body)) + body)
         (length,) = struct.unpack(">i", await reader.readexactly(4))
-        answer = await reader.readexactly(min(max(length, 0), ANSWER_BYTES))
+        answer = await reader.readexactly(min(max(length, 0), MAX_RESPONSE_BYTES))
         _, brokers = struct.unpack_from(">ii", answer)
         return int(brokers)
     finally:
@@ -168,7 +176,7 @@ def _detail(failure: Exception) -> str:
 
 def _words(failure: BaseException) -> str:
     if isinstance(failure, TimeoutError) and not str(failure):
-        return f"no answer within {ANSWER_SECONDS:.0f} s"
+        return f"no answer within {PROBE_TIMEOUT_SECONDS:.0f} s"
     if isinstance(failure, ConnectionRefusedError):
         return "the connection was refused"
     return str(failure) or type(failure).__name__

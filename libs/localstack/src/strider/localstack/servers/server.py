@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from strider.localstack.process.child import Launch
+from strider.localstack.process.child import LaunchSpec
 
 
-class Part(Protocol):
+class StackServer(Protocol):
     """One server. Only `prepare` writes; it may be called as often as one likes."""
 
     @property
@@ -26,7 +26,7 @@ class Part(Protocol):
     def prepare(self) -> None:
         """Bring its directory into a state from which it can start, whatever was interrupted before."""
 
-    def launch(self, *, log: Path, number: Path) -> Launch:
+    def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
         """How its process is started."""
 
     async def probe(self) -> None:

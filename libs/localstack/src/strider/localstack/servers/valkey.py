@@ -6,13 +6,13 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from strider.localstack.process.child import Launch
+from strider.localstack.process.child import LaunchSpec
 from strider.localstack.servers.ports import LOOPBACK
-from strider.localstack.servers.probes import ask_redis
+from strider.localstack.servers.probes import probe_redis
 
 
 @dataclass(frozen=True, slots=True)
-class ValkeyPart:
+class ValkeyServer:
     """The working set's server; its part is called `redis`, as its variable is."""
 
     directory: Path
@@ -29,7 +29,7 @@ class ValkeyPart:
         """Make its directory; a torn end of the append-only file is cut off by Valkey itself."""
         self.directory.mkdir(parents=True, exist_ok=True)
 
-    def launch(self, *, log: Path, number: Path) -> Launch:
+    def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
         """Without a configuration file: all of it is in the words of the command."""
         listen = ("--bind", LOOPBACK, "--port", str(self.port))
         keep = (
@@ -42,16 +42,16 @@ class ValkeyPart:
             "--appendfsync",
             "everysec",
         )
-        return Launch(
+        return LaunchSpec(
             name=self.name,
             command=(str(self.program), *listen, *keep),
             directory=self.directory,
             log=log,
-            number=number,
+            pid_file=pid_file,
             stop_signal=signal.SIGTERM,
-            grace_seconds=10,
+            stop_timeout_seconds=10,
         )
 
     async def probe(self) -> None:
         """PING, which it answers only when its file is read."""
-        await ask_redis(self.address)
+        await probe_redis(self.address)

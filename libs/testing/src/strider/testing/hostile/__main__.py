@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from . import FAILING, FINE, running
+from . import ACCEPTED_CASES, FAILING_CASES, serve_hostile
 
 
 async def serve(port: int) -> None:
     """Serve, and print where."""
-    plays = {path: row.play for path, row in (FAILING | FINE).items()}
-    async with running(plays, port=port) as hostile:
-        for path, row in (FAILING | FINE).items():
-            print(hostile.url(path), row.words, sep="  ", flush=True)  # what it is for
+    plays = {path: row.script for path, row in (FAILING_CASES | ACCEPTED_CASES).items()}
+    async with serve_hostile(plays, port=port) as hostile:
+        for path, row in (FAILING_CASES | ACCEPTED_CASES).items():
+            print(hostile.url(path), row.description, sep="  ", flush=True)  # what it is for
         await asyncio.to_thread(sys.stdin.read)
 
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 
 Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter
-Play = Callable[[Reader, Writer], Awaitable[None]]
+ResponseScript = Callable[[Reader, Writer], Awaitable[None]]
 
 PAGE = b"<html><title>t</title><p>hello</p></html>"
 
 
-def answer(
+def http_response(
     body: bytes = PAGE, *, status: str = "200 OK", headers: tuple[str, ...] = (), length: int | None = None
 ) -> bytes:
     """Write an answer; `length` lies about the body's."""
@@ -35,7 +35,7 @@ def answer(
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
-def says(*parts: bytes, then_close: bool = False, every_seconds: float = 0.0) -> Play:
+def sends(*parts: bytes, then_close: bool = False, every_seconds: float = 0.0) -> ResponseScript:
     """Make a server's part: it writes these, one after the other."""
 
     async def play(_reader: Reader, writer: Writer) -> None:
@@ -49,7 +49,7 @@ def says(*parts: bytes, then_close: bool = False, every_seconds: float = 0.0) ->
     return play
 
 
-def for_ever(first: bytes, again: bytes, *, every_seconds: float = 0.0) -> Play:
+def sends_forever(first: bytes, again: bytes, *, every_seconds: float = 0.0) -> ResponseScript:
     """Make a server's part that never comes to its end."""
 
     async def play(_reader: Reader, writer: Writer) -> None:
@@ -62,33 +62,33 @@ def for_ever(first: bytes, again: bytes, *, every_seconds: float = 0.0) -> Play:
     return play
 
 
-async def silent(_reader: Reader, _writer: Writer) -> None:
+async def sends_nothing(_reader: Reader, _writer: Writer) -> None:
     """Say nothing, and keep the connection."""
     await asyncio.Event().wait()
 
 
-def resets_after(part: bytes) -> Play:
+def sends_then_resets(part: bytes) -> ResponseScript:
     """Make a server's part that ends with a reset."""
 
     async def play(_reader: Reader, writer: Writer) -> None:
         writer.write(part)
         await writer.drain()
         await asyncio.sleep(0.05)  # so that the bytes are not thrown away with the connection
-        reset(writer)
+        reset_connection(writer)
 
     return play
 
 
-def reset(writer: Writer) -> None:
+def reset_connection(writer: Writer) -> None:
     """Cut a connection without a goodbye."""
     sock = writer.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
 
-def redirect(location: str, status: str = "302 Found") -> bytes:
+def redirect_response(location: str, status: str = "302 Found") -> bytes:
     """Write a redirect."""
-    return answer(b"", status=status, headers=(f"Location: {location}",))
+    return http_response(b"", status=status, headers=(f"Location: {location}",))
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -96,16 +96,16 @@ UNTIL_CLOSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 
 
 @dataclass
-class Hostile:
+class HostileServer:
     """A running server."""
 
-    plays: dict[str, Play]
+    scripts: dict[str, ResponseScript]
     port: int = 0
     connections: int = 0
-    hung_up: int = 0
+    closed_connections: int = 0
     """Connections that are over, whoever has ended them."""
-    asked: list[str] = field(default_factory=list)
-    heads: list[str] = field(default_factory=list)
+    requested_paths: list[str] = field(default_factory=list)
+    request_heads: list[str] = field(default_factory=list)
 
     def url(self, path: str, *, host: str = "127.0.0.1", scheme: str = "http") -> str:
         """Write the URL of a path."""
@@ -118,23 +118,25 @@ class Hostile:
             while not writer.is_closing():
                 head = await reader.readuntil(b"\r\n\r\n")
                 path = head.split(b" ", 2)[1].decode()
-                self.asked.append(path)
-                self.heads.append(head.decode())
-                play = self.plays.get(path.partition("?")[0], says(answer(b"", status="404 Not Found")))
+                self.requested_paths.append(path)
+                self.request_heads.append(head.decode())
+                play = self.scripts.get(
+                    path.partition("?")[0], sends(http_response(b"", status="404 Not Found"))
+                )
                 await play(reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.LimitOverrunError):
             pass
         finally:
-            self.hung_up += 1
+            self.closed_connections += 1
             writer.close()
 
 
 @contextlib.asynccontextmanager
-async def running(
-    plays: dict[str, Play], *, tls: ssl.SSLContext | None = None, port: int = 0
-) -> AsyncIterator[Hostile]:
+async def serve_hostile(
+    scripts: dict[str, ResponseScript], *, tls: ssl.SSLContext | None = None, port: int = 0
+) -> AsyncIterator[HostileServer]:
     """Serve on loopback for as long as the context lasts."""
-    hostile = Hostile(plays)
+    hostile = HostileServer(scripts)
     tasks: set[asyncio.Task[None]] = set()
 
     def accept(reader: Reader, writer: Writer) -> None:

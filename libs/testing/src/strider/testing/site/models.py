@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class PathKind(StrEnum):
     """What a path answers with."""
 
     PAGE = "page"
@@ -25,10 +25,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PlannedResponse:
     """What one path of one host answers."""
 
-    kind: Kind
+    kind: PathKind
     status: int = 200
     body: bytes = b""
     content_type: str = "text/html; charset=utf-8"
@@ -39,7 +39,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class SiteShape:
     """How large a site is, and what is in it."""
 
     hosts: int = 3
@@ -69,11 +69,11 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SitePlan:
     """A site, and what is to become of it."""
 
     origins: tuple[str, ...]
-    answers: Mapping[tuple[str, str], Answer]
+    responses: Mapping[tuple[str, str], PlannedResponse]
     """By host with port, and path with query."""
     pages: frozenset[str]
     """URLs that end as a page, once each."""
@@ -94,7 +94,7 @@ class Plan:
         return (f"{self.origins[0]}/",)
 
     @property
-    def decided(self) -> Mapping[str, str]:
+    def decided_without_page(self) -> Mapping[str, str]:
         """URLs without a page, each with the word that has to be said about it."""
         return {
             **self.failures,

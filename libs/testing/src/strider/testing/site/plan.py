@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final
 
-from .models import Answer, Kind, Plan, Shape
+from .models import PathKind, PlannedResponse, SitePlan, SiteShape
 from .page_text import page_html, sentences
 
-_STOCK: Final = 500
+_STOCK_PARAGRAPHS: Final = 500
 _STOCK_CHARACTERS: Final = 1_000
 """Paragraphs, and how long they are."""
 
@@ -23,11 +23,16 @@ FORBIDDEN_ADDRESS: Final = "http://169.254.169.254/"
 EXCLUDED: Final = "/skipped/*"
 """Part of the URLs that a crawl of a whole site is told to leave out."""
 
-_NO_PAGES: Final = ("mailto:nobody@example.org", "javascript:void(0)", "tel:+100", "http://not a host/")
+_UNFETCHABLE_LINKS: Final = (
+    "mailto:nobody@example.org",
+    "javascript:void(0)",
+    "tel:+100",
+    "http://not a host/",
+)
 """Links that lead to no page: nobody need tell about them."""
 
 
-def make_plan(seed: int, origins: Sequence[str], shape: Shape = Shape()) -> Plan:  # noqa: B008  # frozen
+def make_plan(seed: int, origins: Sequence[str], shape: SiteShape = SiteShape()) -> SitePlan:  # noqa: B008  # frozen
     """Make a site on these origins (`http://host:port`), the same for the same seed."""
     builder = _Builder(Random(seed), tuple(origins), shape)  # noqa: S311  # a site, not a secret
     for at in range(len(origins)):
@@ -38,11 +43,11 @@ def make_plan(seed: int, origins: Sequence[str], shape: Shape = Shape()) -> Plan
 class _Builder:
     """Gathers answers and expectations, host by host."""
 
-    def __init__(self, chance: Random, origins: tuple[str, ...], shape: Shape) -> None:
+    def __init__(self, chance: Random, origins: tuple[str, ...], shape: SiteShape) -> None:
         self._chance = chance
         self._origins = origins
         self._shape = shape
-        self._answers: dict[tuple[str, str], Answer] = {}
+        self._answers: dict[tuple[str, str], PlannedResponse] = {}
         self._pages: set[str] = set()
         self._redirects: dict[str, str] = {}
         self._failures: dict[str, str] = {}
@@ -51,8 +56,8 @@ class _Builder:
         self._retried: dict[str, int] = {}
         self._stock: list[str] = []
 
-    def plan(self) -> Plan:
-        return Plan(
+    def plan(self) -> SitePlan:
+        return SitePlan(
             self._origins,
             self._answers,
             frozenset(self._pages),
@@ -75,7 +80,11 @@ class _Builder:
             if number == at == 0 and self._shape.trap_depth:
                 links.append(self._add_trap(origin))
             self._add_page(origin, _path(number), links, title=f"Page {number} of {origin[7:]}")
-        self._put(origin, "/robots.txt", Answer(Kind.ROBOTS, body=self._robots(), content_type="text/plain"))
+        self._put(
+            origin,
+            "/robots.txt",
+            PlannedResponse(PathKind.ROBOTS, body=self._robots(), content_type="text/plain"),
+        )
 
     def _hosts_below(self, at: int) -> range:
         first = at * 8 + 1
@@ -111,8 +120,8 @@ class _Builder:
     ) -> None:
         text = self._text()
         body = page_html(title, text, links)
-        given: dict[str, object] = {"kind": Kind.PAGE, "body": body, **answer}
-        self._put(origin, path, Answer(**given))  # type: ignore[arg-type]  # names are this module's own
+        given: dict[str, object] = {"kind": PathKind.PAGE, "body": body, **answer}
+        self._put(origin, path, PlannedResponse(**given))  # type: ignore[arg-type]  # names are this module's own
         self._pages.add(origin + path)
 
     def _text(self) -> str:
@@ -121,10 +130,10 @@ class _Builder:
         if length <= _STOCK_CHARACTERS:
             return sentences(self._chance, length)
         if not self._stock:
-            self._stock = [sentences(self._chance, _STOCK_CHARACTERS) for _ in range(_STOCK)]
+            self._stock = [sentences(self._chance, _STOCK_CHARACTERS) for _ in range(_STOCK_PARAGRAPHS)]
         return " ".join(self._chance.choices(self._stock, k=length // _STOCK_CHARACTERS))
 
-    def _put(self, origin: str, path: str, answer: Answer) -> None:
+    def _put(self, origin: str, path: str, answer: PlannedResponse) -> None:
         self._answers[origin.removeprefix("http://"), path] = answer
 
     def _add_oddities(self, origin: str) -> Iterator[str]:
@@ -133,23 +142,23 @@ class _Builder:
         yield from self._add_redirects(origin)
         yield from self._add_failing(origin)
         self._add_page(
-            origin, "/slow", (), title="Slow", kind=Kind.SLOW, delay_seconds=self._shape.slow_seconds
+            origin, "/slow", (), title="Slow", kind=PathKind.SLOW, delay_seconds=self._shape.slow_seconds
         )
         yield "/slow"
         twin = sentences(self._chance, self._shape.filler_bytes)
         for name in ("one", "two"):
             body = page_html(f"Twin {name}", twin, ())
-            self._put(origin, f"/twin/{name}", Answer(Kind.PAGE, body=body))
+            self._put(origin, f"/twin/{name}", PlannedResponse(PathKind.PAGE, body=body))
             self._pages.add(f"{origin}/twin/{name}")
             yield f"/twin/{name}"
-        yield from _NO_PAGES
+        yield from _UNFETCHABLE_LINKS
         yield from self._add_refused(origin)
 
     def _add_refused(self, origin: str) -> Iterator[str]:
         refused = [("/files/archive.zip", "refused_file_type")]
         refused += [("/skipped/1", "excluded")] * self._shape.has_excluded
         for path, reason in refused:
-            self._put(origin, path, Answer(Kind.REFUSED, body=b"not for crawlers"))
+            self._put(origin, path, PlannedResponse(PathKind.REFUSED, body=b"not for crawlers"))
             self._refused[origin + path] = reason
             yield path
 
@@ -158,14 +167,18 @@ class _Builder:
         last = self._shape.trap_depth
         for day in range(1, last + 1):
             self._add_page(origin, f"/day/{day}", [f"/day/{day + 1}"], title=f"Day {day}")
-        self._put(origin, f"/day/{last + 1}", Answer(Kind.REFUSED, body=b"another day"))
+        self._put(origin, f"/day/{last + 1}", PlannedResponse(PathKind.REFUSED, body=b"another day"))
         self._refused[f"{origin}/day/{last + 1}"] = "too_deep"
         return "/day/1"
 
     def _add_forbidden(self, origin: str) -> Iterator[str]:
         for number in range(2):
             path = f"/private/{number}"
-            self._put(origin, path, Answer(Kind.FORBIDDEN, body=page_html("Private", "Not for you.", ())))
+            self._put(
+                origin,
+                path,
+                PlannedResponse(PathKind.FORBIDDEN, body=page_html("Private", "Not for you.", ())),
+            )
             self._forbidden.add(origin + path)
             yield path
 
@@ -180,23 +193,23 @@ class _Builder:
         yield from ("/chain/0", "/loop/a", "/astray")
 
     def _redirect(self, origin: str, path: str, target: str, *, failure: str = "") -> None:
-        self._put(origin, path, Answer(Kind.REDIRECT, status=302, location=target))
+        self._put(origin, path, PlannedResponse(PathKind.REDIRECT, status=302, location=target))
         if failure:
             self._failures[origin + path] = failure
         else:
             self._redirects[origin + path] = target if "://" in target else origin + target
 
     def _add_failing(self, origin: str) -> Iterator[str]:
-        self._put(origin, "/gone", Answer(Kind.MISSING, status=404, body=b"<h1>Not here</h1>"))
+        self._put(origin, "/gone", PlannedResponse(PathKind.MISSING, status=404, body=b"<h1>Not here</h1>"))
         self._failures[f"{origin}/gone"] = "not_found"
-        self._put(origin, "/broken", Answer(Kind.BROKEN, status=500, body=b"<h1>Oh</h1>"))
+        self._put(origin, "/broken", PlannedResponse(PathKind.BROKEN, status=500, body=b"<h1>Oh</h1>"))
         self._failures[f"{origin}/broken"] = "retries_exhausted"
         self._retried[f"{origin}/broken"] = 4
-        self._add_page(origin, "/flaky", (), title="Flaky", kind=Kind.FLAKY, failures=1)
+        self._add_page(origin, "/flaky", (), title="Flaky", kind=PathKind.FLAKY, failures=1)
         self._retried[f"{origin}/flaky"] = 2
         yield from ("/gone", "/broken", "/flaky")
         if self._shape.has_busy:
-            self._add_page(origin, "/busy", (), title="Busy", kind=Kind.BUSY, failures=1)
+            self._add_page(origin, "/busy", (), title="Busy", kind=PathKind.BUSY, failures=1)
             self._retried[f"{origin}/busy"] = 2
             yield "/busy"
 

@@ -17,14 +17,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from .models import Plan, Shape
+from .models import SitePlan, SiteShape
 from .plan import make_plan
 
 _STOP_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class AccessLine:
+class AccessLogLine:
     """One request that the site has seen; times are seconds of the machine's monotonic clock."""
 
     host: str
@@ -45,19 +45,19 @@ class AccessLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ServedSite:
     """A site that is being served."""
 
-    plan: Plan
+    plan: SitePlan
     port: int
     log_path: Path | None
     pid: int
 
-    def access(self) -> list[AccessLine]:
+    def access_log(self) -> list[AccessLogLine]:
         """Read what was answered so far, in the order of the answers."""
-        return [AccessLine(**line) for line in self._lines() if line["ended"] is not None]
+        return [AccessLogLine(**line) for line in self._lines() if line["ended"] is not None]
 
-    def under_way(self) -> Mapping[str, float]:
+    def unanswered(self) -> Mapping[str, float]:
         """Say what was asked and is not answered, and since when."""
         open_since: dict[tuple[int, float], tuple[str, float]] = {}
         for line in self._lines():
@@ -74,27 +74,27 @@ class Site:
         whole, _, _ = self.log_path.read_text(encoding="utf-8").rpartition("\n")
         return [json.loads(line) for line in whole.splitlines()]
 
-    def by_host(self) -> Mapping[str, Sequence[AccessLine]]:
+    def requests_by_host(self) -> Mapping[str, Sequence[AccessLogLine]]:
         """Give the requests of each host, in the order of their start."""
-        hosts: dict[str, list[AccessLine]] = defaultdict(list)
-        for line in sorted(self.access(), key=lambda line: line.started):
+        hosts: dict[str, list[AccessLogLine]] = defaultdict(list)
+        for line in sorted(self.access_log(), key=lambda line: line.started):
             hosts[line.host].append(line)
         return hosts
 
-    def asked(self) -> Counter[str]:
+    def request_counts(self) -> Counter[str]:
         """Count how often each URL was asked."""
-        return Counter(line.url for line in self.access())
+        return Counter(line.url for line in self.access_log())
 
-    def overlaps(self) -> list[tuple[AccessLine, AccessLine]]:
+    def overlapping_requests(self) -> list[tuple[AccessLogLine, AccessLogLine]]:
         """Find requests of one host that were begun while another one was answered."""
         return [
             (before, after)
-            for lines in self.by_host().values()
+            for lines in self.requests_by_host().values()
             for before, after in pairwise(lines)
             if after.started < before.ended
         ]
 
-    def least_distances(self) -> Mapping[str, float]:
+    def shortest_intervals(self) -> Mapping[str, float]:
         """Give, for each host, the least time between the starts of two requests to it.
 
         Where the site was late to note the first of two, it is the most that may have lain between them:
@@ -102,17 +102,17 @@ class Site:
         """
         return {
             host: min(after.started - before.earliest for before, after in pairwise(lines))
-            for host, lines in self.by_host().items()
+            for host, lines in self.requests_by_host().items()
             if len(lines) > 1
         }
 
 
-def names_of(hosts: int, name: str) -> list[str]:
+def host_names(hosts: int, name: str) -> list[str]:
     """Name hosts as `siteN.localhost`."""
     return [f"{name}{number}.localhost" for number in range(hosts)]
 
 
-def addresses_of(hosts: int) -> list[str]:
+def host_addresses(hosts: int) -> list[str]:
     """Give each host a loopback address of its own."""
     return [f"127.{64 + number // 62500}.{number // 250 % 250}.{number % 250 + 1}" for number in range(hosts)]
 
@@ -120,19 +120,19 @@ def addresses_of(hosts: int) -> list[str]:
 @contextmanager
 def serve_site(
     seed: int,
-    shape: Shape = Shape(),  # noqa: B008  # frozen
+    shape: SiteShape = SiteShape(),  # noqa: B008  # frozen
     *,
     log: Path | None = None,
     own_addresses: bool = False,
     name: str = "site",
     port: int = 0,
-) -> Iterator[Site]:
+) -> Iterator[ServedSite]:
     """Serve a site for as long as the context lasts.
 
     A `name` of its own keeps its hosts apart from those of other sites, of which a crawler may still know
     something.
     """
-    names = addresses_of(shape.hosts) if own_addresses else names_of(shape.hosts, name)
+    names = host_addresses(shape.hosts) if own_addresses else host_names(shape.hosts, name)
     order = {
         "seed": seed,
         "shape": asdict(shape),
@@ -157,7 +157,7 @@ def serve_site(
             raise RuntimeError("the generated site did not start; its standard error says why")
         given = int(answer)
         plan = make_plan(seed, [f"http://{name}:{given}" for name in names], shape)
-        yield Site(plan, given, log, process.pid)
+        yield ServedSite(plan, given, log, process.pid)
     finally:
         process.stdin.close()
         try:

@@ -20,15 +20,15 @@ from typing import Any, Final, TextIO
 
 import uvloop
 
-from .models import Answer, Kind, Plan, Shape
+from .models import PathKind, PlannedResponse, SitePlan, SiteShape
 from .plan import make_plan
 
 _REASONS: Final = {200: "OK", 302: "Found", 404: "Not Found", 429: "Too Many Requests", 500: "Oops"}
 _LARGEST_HEAD: Final = 65_536
-_BEAT_SECONDS: Final = 0.02
+_PULSE_SECONDS: Final = 0.02
 
 
-class Pulse:
+class EventLoopPulse:
     """Knows since when this process has not looked at its sockets, however long it was kept from running.
 
     Whatever comes is read after the beat that follows, before the next one. So what is read now came after
@@ -36,34 +36,34 @@ class Pulse:
     """
 
     def __init__(self) -> None:
-        self.looked_at = self._last = time.monotonic()
+        self.read_no_earlier_than = self._last = time.monotonic()
 
     def beat(self) -> None:
         """Beat, and again in a moment."""
-        self.looked_at, self._last = self._last, time.monotonic()
-        asyncio.get_running_loop().call_later(_BEAT_SECONDS, self.beat)
+        self.read_no_earlier_than, self._last = self._last, time.monotonic()
+        asyncio.get_running_loop().call_later(_PULSE_SECONDS, self.beat)
 
 
-class Served:
+class SiteServer:
     """The site and what happened on it."""
 
-    def __init__(self, plan: Plan, log: TextIO | None, *, latency_seconds: float = 0.0) -> None:
+    def __init__(self, plan: SitePlan, log: TextIO | None, *, latency_seconds: float = 0.0) -> None:
         self._plan = plan
         self._log = log
         self._latency_seconds = latency_seconds
         self._ready: dict[tuple[str, str, bool], bytes] = {}
         self._failed: Counter[tuple[str, str]] = Counter()
         self.connections = 0
-        self.pulse = Pulse()
+        self.pulse = EventLoopPulse()
 
     def render_all(self) -> None:
         """Make every answer now, so that the first who asks waits no longer than the next."""
-        for (host, path), answer in self._plan.answers.items():
+        for (host, path), answer in self._plan.responses.items():
             self._ready[host, path, True] = _render(answer, takes_gzip=True)
 
-    def answer(self, host: str, path: str) -> Answer | None:
+    def answer(self, host: str, path: str) -> PlannedResponse | None:
         """Give what the plan says of a path."""
-        return self._plan.answers.get((host, path))
+        return self._plan.responses.get((host, path))
 
     def wait_seconds(self, host: str, path: str) -> float:
         """Say how long an answer takes."""
@@ -77,15 +77,15 @@ class Served:
             return 404, _message(404, b"<h1>Nothing here</h1>", [])
         if answer.failures > self._failed[host, path]:
             self._failed[host, path] += 1
-            headers = [("Retry-After", "1")] if answer.kind is Kind.BUSY else []
-            status = 429 if answer.kind is Kind.BUSY else 500
+            headers = [("Retry-After", "1")] if answer.kind is PathKind.BUSY else []
+            status = 429 if answer.kind is PathKind.BUSY else 500
             return status, _message(status, b"<h1>Not now</h1>", headers)
         place = (host, path, takes_gzip)
         if place not in self._ready:
             self._ready[place] = _render(answer, takes_gzip=takes_gzip)
         return answer.status, self._ready[place]
 
-    def note(self, **line: object) -> None:
+    def log(self, **line: object) -> None:
         """Write one line of the access log; flushed at once, because the reader is another process.
 
         A request that is not answered at once has two: when it comes, and when it is answered.
@@ -95,7 +95,7 @@ class Served:
             self._log.flush()
 
 
-def _render(answer: Answer, *, takes_gzip: bool) -> bytes:
+def _render(answer: PlannedResponse, *, takes_gzip: bool) -> bytes:
     headers = [("Location", answer.location)] * bool(answer.location)
     headers.append(("Content-Type", answer.content_type))
     body = answer.body
@@ -114,7 +114,7 @@ def _message(status: int, body: bytes, headers: list[tuple[str, str]]) -> bytes:
 class _Connection(asyncio.Protocol):
     """One client. Requests of a connection are answered in turn."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: SiteServer) -> None:
         self._served = served
         self._buffer = b""
         self._transport: Any = None
@@ -153,19 +153,19 @@ class _Connection(asyncio.Protocol):
             "method": method,
             "status": status,
             "started": started,
-            "earliest": self._served.pulse.looked_at,
+            "earliest": self._served.pulse.read_no_earlier_than,
             "connection": self._number,
             "agent": headers.get("user-agent", ""),
         }
         if wait_seconds:
             self._waits = True
-            self._served.note(**line, ended=None)
+            self._served.log(**line, ended=None)
             asyncio.get_running_loop().call_later(wait_seconds, self._finish, message, line)
         else:
             self._finish(message, line)
 
     def _finish(self, message: bytes, line: dict[str, object]) -> None:
-        self._served.note(**line, ended=time.monotonic())
+        self._served.log(**line, ended=time.monotonic())
         if not self._transport.is_closing():
             self._transport.write(message)
         if self._waits:
@@ -173,7 +173,7 @@ class _Connection(asyncio.Protocol):
             self._go_on()
 
 
-def _hurry() -> None:
+def _raise_priority() -> None:
     """Note requests when they come, also where others want this core; only root may ask for that."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, -10)
@@ -182,7 +182,7 @@ def _hurry() -> None:
 async def _serve(order: dict[str, Any], log: TextIO | None) -> None:
     loop = asyncio.get_running_loop()
     addresses: list[str] = order["addresses"]
-    served: list[Served] = []
+    served: list[SiteServer] = []
 
     def connection() -> _Connection:
         return _Connection(served[0])
@@ -192,9 +192,9 @@ async def _serve(order: dict[str, Any], log: TextIO | None) -> None:
     for address in addresses[1:]:
         await loop.create_server(connection, address, port, backlog=512)
     origins = [f"http://{name}:{port}" for name in order["names"]]
-    shape = Shape(**order["shape"])
+    shape = SiteShape(**order["shape"])
     plan = make_plan(order["seed"], origins, shape)
-    served.append(Served(plan, log, latency_seconds=shape.latency_seconds))
+    served.append(SiteServer(plan, log, latency_seconds=shape.latency_seconds))
     if shape.is_plain:
         served[0].render_all()
     if log is not None:
@@ -209,7 +209,7 @@ def main() -> None:
     if not order["log"]:
         uvloop.run(_serve(order, None))
         return
-    _hurry()
+    _raise_priority()
     with Path(order["log"]).open("a", encoding="utf-8") as log:
         uvloop.run(_serve(order, log))
 
