@@ -46,7 +46,7 @@ async def looks_until_small_are_done(frontier: FrontierWorld, load: Load) -> int
 async def test_small_hosts_finish_as_fast_beside_a_large_one(frontier: FrontierWorld, load: Load) -> None:
     """It gets one turn in as many as there are hosts, and not its nine tenths of the queue."""
     small = [page(f"p{n}", f"h{host}.test") for host in range(load.hosts) for n in range(load.pages_each)]
-    frontier.working_set = frontier.owner(room=QueueLimits(entries_per_group=load.large // 4))
+    frontier.working_set = frontier.owner(limits=QueueLimits(entries_per_group=load.large // 4))
     await frontier.open()
     await frontier.accept(*small)
     alone = await looks_until_small_are_done(frontier, load)

@@ -17,31 +17,33 @@ from .implementations import EPOCH, SHARD, FrontierWorld, accepted, page, questi
 Call = Callable[[WorkingSet, int], Awaitable[Any]]
 
 CALLS = [
-    pytest.param(lambda ws, epoch: ws.look(SHARD, epoch, [question(page("x"))]), id="look"),
+    pytest.param(lambda ws, epoch: ws.lookup(SHARD, epoch, [question(page("x"))]), id="look"),
     pytest.param(lambda ws, epoch: ws.accept(SHARD, epoch, [accepted(page("x"))]), id="accept"),
     pytest.param(lambda ws, epoch: ws.release(SHARD, epoch, limit=1, lease_ms=1), id="release"),
     pytest.param(lambda ws, epoch: ws.swap(SHARD, epoch, [], lease_ms=1), id="swap"),
-    pytest.param(lambda ws, epoch: ws.free(SHARD, epoch, []), id="free"),
+    pytest.param(lambda ws, epoch: ws.end_requests(SHARD, epoch, []), id="free"),
     pytest.param(lambda ws, epoch: ws.conclude(SHARD, epoch, []), id="conclude"),
     pytest.param(lambda ws, epoch: ws.set_host_groups(SHARD, epoch, []), id="set-groups"),
-    pytest.param(lambda ws, epoch: ws.counts(SHARD, epoch), id="counts"),
-    pytest.param(lambda ws, epoch: ws.figures(SHARD, epoch), id="figures"),
+    pytest.param(lambda ws, epoch: ws.run_counts(SHARD, epoch), id="counts"),
+    pytest.param(lambda ws, epoch: ws.stats(SHARD, epoch), id="figures"),
     pytest.param(lambda ws, epoch: ws.scan(SHARD, epoch, cursor=0, limit=10), id="scan"),
 ]
 
 REBUILDING = [
     pytest.param(lambda ws, epoch: ws.load(SHARD, epoch, queued=[recorded(page("x"))]), id="load"),
-    pytest.param(lambda ws, epoch: ws.load(SHARD, epoch, seen=[SeenBatch("news", 1, [1])]), id="load-seen"),
-    pytest.param(lambda ws, epoch: ws.expect(SHARD, epoch, {"news": 9}), id="expect"),
+    pytest.param(
+        lambda ws, epoch: ws.load(SHARD, epoch, seen_batches=[SeenBatch("news", 1, [1])]), id="load-seen"
+    ),
+    pytest.param(lambda ws, epoch: ws.reserve_seen(SHARD, epoch, {"news": 9}), id="expect"),
     pytest.param(
         lambda ws, epoch: ws.set_accepted_counts(SHARD, epoch, [RecordedRunCount(page("x"), 1)]), id="recount"
     ),
-    pytest.param(lambda ws, epoch: ws.ready(SHARD, epoch, groups=[], sequence=0), id="ready"),
+    pytest.param(lambda ws, epoch: ws.finish_rebuild(SHARD, epoch, groups=[], sequence=0), id="ready"),
 ]
 
 TAKING = [
-    pytest.param(lambda ws, epoch: ws.take(SHARD, epoch), id="take"),
-    pytest.param(lambda ws, epoch: ws.begin(SHARD, epoch), id="begin"),
+    pytest.param(lambda ws, epoch: ws.take_over(SHARD, epoch), id="take"),
+    pytest.param(lambda ws, epoch: ws.begin_rebuild(SHARD, epoch), id="begin"),
 ]
 
 

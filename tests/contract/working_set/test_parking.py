@@ -25,7 +25,7 @@ AN_HOUR = QueueLimits(horizon_ms=HOUR_MS)
 
 
 async def limited(frontier: FrontierWorld, room: QueueLimits, *groups: HostGroupState) -> None:
-    frontier.working_set = frontier.owner(room=room)
+    frontier.working_set = frontier.owner(limits=room)
     await frontier.open(*groups)
 
 
@@ -212,7 +212,7 @@ async def test_an_entry_put_off_for_long_sleeps_and_ends_its_lease(frontier: Fro
 
 async def test_a_rebuild_parks_by_the_same_rules(frontier: FrontierWorld) -> None:
     """A log that is larger than the store fits all the same."""
-    frontier.working_set = frontier.owner(room=TWO_A_GROUP)
+    frontier.working_set = frontier.owner(limits=TWO_A_GROUP)
     await frontier.working_set.take_over(SHARD, EPOCH)
     await frontier.working_set.begin_rebuild(SHARD, EPOCH)
     queued = [recorded(page(word)) for word in "abcd"]

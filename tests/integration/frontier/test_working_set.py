@@ -155,15 +155,15 @@ async def test_an_outcome_whose_answer_was_lost_answers_again(
 Call = Callable[[RedisWorkingSet], Awaitable[Any]]
 
 CALLS: list[Any] = [
-    pytest.param(lambda ws: ws.look(SHARD, EPOCH, []), id="look"),
+    pytest.param(lambda ws: ws.lookup(SHARD, EPOCH, []), id="look"),
     pytest.param(lambda ws: ws.accept(SHARD, EPOCH, [accepted(5)]), id="accept"),
     pytest.param(lambda ws: ws.release(SHARD, EPOCH, limit=9, lease_ms=9), id="release"),
     pytest.param(lambda ws: ws.swap(SHARD, EPOCH, [], lease_ms=9), id="swap"),
-    pytest.param(lambda ws: ws.free(SHARD, EPOCH, []), id="free"),
+    pytest.param(lambda ws: ws.end_requests(SHARD, EPOCH, []), id="free"),
     pytest.param(lambda ws: ws.conclude(SHARD, EPOCH, []), id="conclude"),
     pytest.param(lambda ws: ws.set_host_groups(SHARD, EPOCH, []), id="set-groups"),
-    pytest.param(lambda ws: ws.counts(SHARD, EPOCH), id="counts"),
-    pytest.param(lambda ws: ws.figures(SHARD, EPOCH), id="figures"),
+    pytest.param(lambda ws: ws.run_counts(SHARD, EPOCH), id="counts"),
+    pytest.param(lambda ws: ws.stats(SHARD, EPOCH), id="figures"),
 ]
 
 REPLACEMENTS = [

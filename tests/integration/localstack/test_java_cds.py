@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.servers.binaries import find_java
-from strider.localstack.servers.cache import cache_directory
 from strider.localstack.servers.java_cds import ARCHIVE, find_archive
+from strider.localstack.servers.kafka_jars import cache_directory
 from strider.testing.stack import ServerStack
 
 

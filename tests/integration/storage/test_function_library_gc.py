@@ -61,4 +61,4 @@ async def test_whoever_still_used_it_loads_it_again(redis: Redis) -> None:
 
     assert await tending.expire_leases(0, older_than_ms=0) == 0
     assert library_name() in await names(redis)
-    assert frontier_function("recover").is_function
+    assert frontier_function("expire_leases").is_function

@@ -14,7 +14,7 @@ from strider.localstack.directories import (
 )
 from strider.localstack.errors import SetupFailure, StackBusy
 from strider.localstack.process.identity import identify
-from strider.localstack.servers.cache import cache_directory
+from strider.localstack.servers.kafka_jars import cache_directory
 
 
 def test_the_named_home_is_taken(tmp_path: Path) -> None:

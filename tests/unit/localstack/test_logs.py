@@ -19,6 +19,14 @@ def test_a_full_file_is_kept_beside_itself_and_cut(tmp_path: Path) -> None:
     assert found == {"one.log": "", "one.log.1": "fourth\n", "one.log.2": "third\n", "one.log.3": "second\n"}
 
 
+def test_a_rotated_file_is_readable_for_its_owner_only(tmp_path: Path) -> None:
+    log = tmp_path / "one.log"
+    log.write_text("text\n")
+
+    assert rotate(log, full_bytes=1)
+    assert (tmp_path / "one.log.1").stat().st_mode & 0o777 == 0o600
+
+
 def test_who_writes_on_without_opening_it_again_writes_at_the_beginning(tmp_path: Path) -> None:
     """No process is told of a rotation, so the file must stay the same file."""
     log = tmp_path / "one.log"

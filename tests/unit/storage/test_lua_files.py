@@ -22,7 +22,7 @@ def test_every_script_that_ships_has_its_header() -> None:
 
 def test_a_script_without_header_is_refused() -> None:
     """The message says what is missing."""
-    with pytest.raises(ValueError, match=r"x\.lua: the header does not say its arguments, result"):
+    with pytest.raises(ValueError, match=r"x\.lua: the header has no arguments, result"):
         parse_script("x", "-- keys: none\nreturn 1\n")
 
 

@@ -41,7 +41,7 @@ def test_a_repeated_row_may_set_what_no_row_says() -> None:
     )
 
     assert statement.sql.endswith('DO UPDATE SET "title" = excluded."title", "written_at" = now()')
-    with pytest.raises(ValueError, match="no name of a table or column"):
+    with pytest.raises(ValueError, match="invalid name of a table or column"):
         Upsert("pages", columns=COLUMNS, conflict=("url",), computed=(("a b", "now()"),))
 
 
@@ -85,5 +85,5 @@ def test_what_postgresql_cannot_hold_is_replaced(text: str, stored: str) -> None
 )
 def test_names_and_types_are_checked(wrong: dict[str, object]) -> None:
     """They go into the statement's text, so they must be names."""
-    with pytest.raises(ValueError, match=r"no name|no type|name columns"):
+    with pytest.raises(ValueError, match=r"invalid name|invalid type|must name columns"):
         Upsert(**({"table": "pages", "columns": COLUMNS, "conflict": ("url",)} | wrong))  # type: ignore[arg-type]

@@ -16,10 +16,10 @@ from strider.testing.temp_dirs import remove_abandoned, temp_server_directory
 A_RUN_THAT_IS_KILLED = """
 import os, signal, sys
 from pathlib import Path
-from strider.localstack.process.child import Launch, start
-from strider.testing.temp_dirs import own_directory
-with own_directory(Path(sys.argv[1])) as place:
-    start(Launch("server", ("sleep", "60"), place, place / "server.log", place / "server.pid"))
+from strider.localstack.process.child import LaunchSpec, start_process
+from strider.testing.temp_dirs import temp_server_directory
+with temp_server_directory(Path(sys.argv[1])) as place:
+    start_process(LaunchSpec("server", ("sleep", "60"), place, place / "server.log", place / "server.pid"))
     while not (place / "server.pid").read_text().endswith(chr(10)): pass
     os.kill(os.getpid(), signal.SIGKILL)
 """

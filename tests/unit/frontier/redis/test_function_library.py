@@ -12,7 +12,11 @@ from strider.storage.lua_files import parse_script
 
 
 def _stored() -> set[str]:
-    return {each.name for each in files("strider.storage.lua").iterdir() if each.name.startswith("frontier_")}
+    return {
+        each.name
+        for each in files("strider.frontier.redis.lua").iterdir()
+        if each.name.startswith("frontier_")
+    }
 
 
 def test_every_file_is_used_and_every_script_has_its_file() -> None:
@@ -27,7 +31,7 @@ def test_every_file_is_used_and_every_script_has_its_file() -> None:
 @pytest.mark.parametrize("file", sorted(_stored()))
 def test_every_file_says_keys_arguments_and_result(file: str) -> None:
     """Scripts are read more often than they are written."""
-    text = files("strider.storage.lua").joinpath(file).read_text(encoding="utf-8")
+    text = files("strider.frontier.redis.lua").joinpath(file).read_text(encoding="utf-8")
 
     assert parse_script(file.removesuffix(".lua"), text).text == text
 
@@ -35,9 +39,13 @@ def test_every_file_says_keys_arguments_and_result(file: str) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_full_server_refuses_only_what_makes_it_fuller(name: str) -> None:
     """It must never stop settling and releasing."""
-    [flags] = re.findall(rf"^define\('{name}', {{(.*?)}}, ", frontier_function(name).text, re.MULTILINE)
+    [flags] = re.findall(
+        rf"^define\('{name}', '\w+', {{(.*?)}}, ", frontier_function(name).text, re.MULTILINE
+    )
 
-    assert flags == ("" if name in {"accept", "fill", "name", "refill", "remember"} else "'allow-oom'")
+    assert flags == (
+        "" if name in {"accept", "intern", "load_seen", "record_seen", "refill"} else "'allow-oom'"
+    )
 
 
 def test_all_scripts_are_one_library_with_the_hash_of_its_text_in_its_name() -> None:

@@ -79,7 +79,7 @@ def test_names_that_exist_are_taken() -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        pytest.param("fetcha=2", "there is no fetcha here; there are: fetcher", id="unknown-name"),
+        pytest.param("fetcha=2", "unknown name fetcha; known are: fetcher", id="unknown-name"),
         pytest.param("fetcher", "--scale fetcher: say NAME=N with N from 0 to 64", id="no-number"),
         pytest.param("fetcher=two", "--scale fetcher=two: say NAME=N with N from 0 to 64", id="a-word"),
         pytest.param("fetcher=-1", "--scale fetcher=-1: say NAME=N with N from 0 to 64", id="negative"),

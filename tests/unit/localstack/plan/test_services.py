@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.plan.service_process import (
+from strider.localstack.plan.services import (
+    ServiceKind,
     ServiceProcess,
     copy_name,
+    find_services,
     health_reason,
     service_environment,
 )
-from strider.localstack.plan.services import ServiceKind, find_services
 
 
 def test_a_service_is_started_with_its_endpoints_and_its_own_health_port(tmp_path: Path) -> None:

@@ -56,6 +56,14 @@ def test_a_process_has_left_its_number_before_its_program_runs(launch: Callable[
     assert (child.exit_code, plan.log.read_text()) == (0, "same\n")
 
 
+def test_log_and_pid_file_are_readable_for_their_owner_only(launch: Callable[..., LaunchSpec]) -> None:
+    """Logs may contain URLs and addresses of other people."""
+    plan = launch("/bin/sh", "-c", "echo out")
+
+    assert start_process(plan).wait(5)
+    assert [path.stat().st_mode & 0o777 for path in (plan.log, plan.pid_file)] == [0o600, 0o600]
+
+
 def test_everything_that_it_says_is_in_its_log(launch: Callable[..., LaunchSpec]) -> None:
     plan = launch("/bin/sh", "-c", "echo out; echo err >&2")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from strider.localstack.process.os_user import can_access, choose_os_user, give_directory
-from strider.localstack.servers import PostgresServer
+from strider.localstack.servers.postgres import PostgresServer
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives processes to other accounts")
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from strider.localstack.process.restart_backoff import RestartBackoff
+from strider.localstack.process.monitor import RestartBackoff
 
 
 def test_pauses_double_up_to_half_a_minute() -> None:

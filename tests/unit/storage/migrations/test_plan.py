@@ -12,7 +12,7 @@ from strider.storage.migrations import down_plan, revisions, up_plan
 from strider.storage.migrations.new_revision import create_revision
 
 VERSIONS = (
-    Path(__file__).parents[3] / "libs" / "stores" / "src" / "strider" / "stores" / "migrations" / "versions"
+    Path(__file__).parents[4] / "libs" / "storage" / "src" / "strider" / "storage" / "migrations" / "versions"
 )
 
 
@@ -29,7 +29,7 @@ def test_every_step_has_a_way_back() -> None:
 
 def test_migrations_are_found_at_the_projects_root() -> None:
     """Where an operator looks for them."""
-    link = Path(__file__).parents[3] / "deploy" / "postgres" / "migrations"
+    link = Path(__file__).parents[4] / "deploy" / "postgres" / "migrations"
 
     assert link.resolve() == VERSIONS
 
@@ -68,15 +68,15 @@ def test_the_wrong_way_is_refused() -> None:
     """`up` must never take a table away."""
     last = revisions()[-1].name
 
-    with pytest.raises(MigrationFailed, match="that is a way down"):
+    with pytest.raises(MigrationFailed, match="use a downgrade"):
         up_plan(last, "base")
-    with pytest.raises(MigrationFailed, match="that is a way up"):
+    with pytest.raises(MigrationFailed, match="use an upgrade"):
         down_plan("base", target=last)
 
 
 def test_a_database_of_a_newer_version_is_refused() -> None:
     """An old program must not touch tables that it does not know."""
-    with pytest.raises(MigrationFailed, match="revision 9999 is not known to this version"):
+    with pytest.raises(MigrationFailed, match="revision 9999 is unknown to this version"):
         up_plan("9999")
 
 
@@ -91,7 +91,7 @@ def test_a_new_step_is_begun_after_the_last(tmp_path: Path) -> None:
     ]
     assert f'down_revision = "{revisions()[-1].name}"' in module.read_text(encoding="utf-8")
     compile(module.read_text(encoding="utf-8"), module.name, "exec")
-    with pytest.raises(MigrationFailed, match="cannot be written: File exists"):
+    with pytest.raises(MigrationFailed, match=r"cannot write .*: File exists"):
         create_revision("Add jobs", folder=tmp_path)
 
 

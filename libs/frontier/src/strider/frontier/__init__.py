@@ -1,1 +1,1 @@
-"""The frontier's working set: queues, clocks, leases, what was seen; in Redis, or in memory."""
+"""Working set of the frontier: queues, host clocks, leases, seen URLs; in Redis or memory."""

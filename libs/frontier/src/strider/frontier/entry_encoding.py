@@ -1,11 +1,11 @@
-"""An entry as few bytes: what a slot in Redis holds, to the bit.
+"""The binary encoding of an entry's slot in Redis, to the bit.
 
-What many entries share (who they belong to, how far they are) is one number, which stands for a
-*shape*; keys are raw; addresses leave out what the URL says already; fields at their defaults take
-nothing. Pure. Knows nothing of numbers' origin, of scripts, or of what a field means.
+What many entries share (owner, state) is one number, which stands for a *shape*; keys are raw bytes; a
+referrer omits what the URL contains already; fields at their defaults take no space. Pure. Knows nothing of
+where numbers come from, of scripts, or of what a field means.
 
-A slot is 13 bytes of the scripts', then the tail: due time, priority, number of the execution,
-fetch sequence (these the scripts read), and what only this module reads.
+A slot is 13 bytes that the scripts own, then the tail: due time, priority, number of the execution, fetch
+sequence (these the scripts read), and what only this module reads.
 """
 
 from __future__ import annotations
@@ -38,25 +38,26 @@ OWN_FIELDS: Final = (
     "discovered_at_ms",
     "due_at_ms",
 )
-"""Fields with a place in each tail."""
+"""Fields with a fixed position in each tail."""
 
 RARE_FIELDS: Final = (
     "redirect_chain", "metadata", "fetched_at_ms", "closed_at_ms", "next_crawl_at_ms", "interval_seconds",
     "changed_at_ms", "unchanged_count", "raw_hash", "text_hash", "etag", "last_modified", "redirect_target",
     "seed_token", "body_bytes", "busy_ms",
 )  # fmt: skip
-"""Fields that stand in a tail only where they are not at their defaults, by their number here."""
+"""Fields that are in a tail only where they differ from their defaults, by their index here."""
 
 _TAIL: Final = Struct(">QQI32sHHB")
-"""Due, priority and execution; more of it, and sequence; shape and flags; key; lengths of
-URL and referrer, and how much of it is the URL's beginning. Numbers share words, because a call
-for each costs more than shifting them."""
+"""Due, priority and execution; rest of the execution, and sequence; shape and flags; key; lengths of URL and
+referrer, and how much of the referrer is a prefix of the URL. Numbers share words, because one call for each
+costs more than shifting.
+"""
 
 _TEXT_SHARING: Final = "texts are shared by bytes"
 FIELDS_DIGEST: Final = (
     f"{crc32(repr((SHARED_FIELDS, OWN_FIELDS, RARE_FIELDS, _TAIL.format, _TEXT_SHARING)).encode()):08x}"
 )
-"""Changes with the fields: what another version packed is not read but rebuilt."""
+"""Changes with the fields: a shard that another version encoded is rebuilt, not read."""
 
 EntryShape = tuple[Any, ...]
 ShapeFields = Mapping[str, Any]
@@ -68,27 +69,27 @@ RareValues = tuple[Any, ...]
 """Values of the rare fields, in their order."""
 
 OwnValues = tuple[bytes, bytes, bytes, bytes, int, int, int, int]
-"""URL key, URL, group and referrer; fetch sequence; when it was updated and discovered, and is due."""
+"""URL key, URL, group and referrer; fetch sequence; times of update, discovery and due."""
 
 rare_values: Callable[[EntryRecorded], RareValues] = attrgetter(*RARE_FIELDS)
 
 _HEAD: Final = Struct(">BHIHI")
-"""Phase; ticket, or lease that has it; last outcome: the scripts' part of a slot."""
+"""Phase; ticket, or lease that holds the entry; last outcome: the scripts' part of a slot."""
 SLOT_SIZE: Final = _HEAD.size
-"""Of that part: the tail comes behind it."""
+"""Bytes of that part: the tail follows it."""
 _RARE: Final = Struct(">BI")
 
 QUEUED: Final = 0
 LEASED: Final = 1
 IN_PIPELINE: Final = 2
-"""Phases."""
+"""Phases of a slot."""
 
 _KEY_IS_TEXT: Final = 1
 _GROUP_IS_EXPLICIT: Final = 2
 _IS_HTTPS: Final = 4
-"""The URL is told without its scheme."""
+"""The URL is stored without its scheme."""
 _TIMES_DIFFER: Final = 8
-"""It was not discovered and updated when it is due, but at times of their own."""
+"""Times of discovery and update differ from the due time and are stored."""
 
 _MAX_48: Final = (1 << 48) - 1
 _HTTPS: Final = b"https://"
@@ -102,32 +103,33 @@ _URL_LIMIT: Final = 0xFFFF
 
 
 def rare_defaults() -> tuple[Any, ...]:
-    """Give the defaults of the rare fields."""
+    """Return the defaults of the rare fields."""
     known = {each.name: each for each in fields(EntryRecorded)}
     return tuple(
-        known[name].default if known[name].default is not MISSING else {}  # only the metadata is made anew
+        known[name].default if known[name].default is not MISSING else {}  # only the metadata has a factory
         for name in RARE_FIELDS
     )
 
 
 RARE_DEFAULTS: Final = rare_defaults()
-"""All of them at their defaults."""
+"""All rare fields at their defaults."""
 
 
 def shape_text(shape: EntryShape) -> str:
-    """Give a shape as the text that gets a number."""
+    """Return a shape as the text that gets a number."""
     return json.dumps(shape, ensure_ascii=False, separators=(",", ":"))
 
 
 def parse_shape(text: str) -> ShapeFields:
-    """Read a shape back."""
+    """Return the fields of a shape from its text."""
     return dict(zip(SHARED_FIELDS, json.loads(text), strict=True))
 
 
 def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
-    """Pack an entry, given the numbers of its shape and of its execution."""
+    """Encode the tail of an entry, given the numbers of its shape and its execution."""
     own = (
-        encode_text(entry.url_key), encode_text(entry.url), encode_text(entry.group), encode_text(entry.referrer),
+        encode_text(entry.url_key), encode_text(entry.url), encode_text(entry.group),
+        encode_text(entry.referrer),
         entry.fetch_sequence, entry.updated_at_ms, entry.discovered_at_ms, entry.due_at_ms,
     )  # fmt: skip
     return pack_values(
@@ -136,16 +138,16 @@ def pack_tail(entry: EntryRecorded, *, shape: int, execution: int) -> bytes:
 
 
 def pack_values(own: OwnValues, *, rare: RareValues, queue: int, shape: int, execution: int) -> bytes:
-    """Pack what is an entry's own, its texts as bytes."""
+    """Encode a tail from an entry's own values, texts as bytes."""
     url_key, url, group, referrer, sequence, updated, found, due = own
     if (due | sequence | updated | found) >> 48:
-        due, sequence, updated, found = map(_nearest, (due, sequence, updated, found))
+        due, sequence, updated, found = map(_clamp_48, (due, sequence, updated, found))
     flags, more = 0, []
-    if (key := _raw(url_key)) is None:
+    if (key := _unhex_hash(url_key)) is None:
         flags |= _KEY_IS_TEXT
         more.append(_pack_rare(_TEXT_KEY, url_key))
     site = _HTTPS + group
-    if not url.startswith(site + b"/") or b":" in group:  # it is so for nearly all
+    if not url.startswith(site + b"/") or b":" in group:  # true for nearly all
         host, site = _host_and_origin(url)
         if group != host:
             flags |= _GROUP_IS_EXPLICIT
@@ -170,23 +172,23 @@ def pack_values(own: OwnValues, *, rare: RareValues, queue: int, shape: int, exe
 
 
 def split_slot(slot: bytes) -> tuple[bytes, int]:
-    """Take a slot apart: its tail, and the lease that has it (0 for none)."""
+    """Split a slot into its tail and the lease that holds it (0 for none)."""
     phase, high, low, _, _ = _HEAD.unpack_from(slot)
     return slot[SLOT_SIZE:], high << 32 | low if phase == LEASED else 0
 
 
 def slot_phase(slot: bytes) -> int:
-    """Say where the entry of a slot is."""
+    """Return the phase of a slot."""
     return slot[0]
 
 
 def shape_number(tail: bytes) -> int:
-    """Say which shape a tail needs to be read."""
+    """Return the number of the shape that a tail needs to be decoded."""
     return int(_TAIL.unpack_from(tail)[2]) >> 8
 
 
 def unpack_tail(tail: bytes, shared: ShapeFields, *, held_by: int = 0) -> EntryRecorded:
-    """Read an entry back, with the fetch sequence of the lease that has it, if one has."""
+    """Decode an entry, with the fetch sequence of the lease that holds it, if any."""
     due, sequence, flags, key, url_size, ref_size, beginning = _TAIL.unpack_from(tail)
     end = _TAIL.size + url_size
     url = tail[_TAIL.size : end]
@@ -198,9 +200,9 @@ def unpack_tail(tail: bytes, shared: ShapeFields, *, held_by: int = 0) -> EntryR
     updated, found = rest.pop("times") if flags & _TIMES_DIFFER else (due, due)
     return EntryRecorded(
         url_key=rest.pop("url_key") if flags & _KEY_IS_TEXT else key.hex(),
-        url=_text(url),
-        group=rest.pop("group") if flags & _GROUP_IS_EXPLICIT else _text(_host_and_origin(url)[0]),
-        referrer=_text(referrer),
+        url=_decode(url),
+        group=rest.pop("group") if flags & _GROUP_IS_EXPLICIT else _decode(_host_and_origin(url)[0]),
+        referrer=_decode(referrer),
         fetch_sequence=held_by or sequence & _MAX_48,
         updated_at_ms=updated,
         discovered_at_ms=found,
@@ -211,7 +213,7 @@ def unpack_tail(tail: bytes, shared: ShapeFields, *, held_by: int = 0) -> EntryR
 
 
 def _host_and_origin(url: bytes) -> tuple[bytes, bytes]:
-    """Take host, and everything up to the path, from a URL in WHATWG form; empty where it is none."""
+    """Return host and origin of a URL in WHATWG form; empty for anything else."""
     scheme, _, after = url.partition(b"://")
     authority, _, _ = after.partition(b"/")
     host, _, port = authority.rpartition(b":")
@@ -236,7 +238,7 @@ def _encode_rare(name: str, value: Any) -> bytes:
         return b"%d" % value
     if isinstance(value, str):
         text = encode_text(value)
-        raw = _raw(text) if name.endswith("_hash") else None
+        raw = _unhex_hash(text) if name.endswith("_hash") else None
         return b"t" + text if raw is None else b"h" + raw
     return json.dumps(value if isinstance(value, Sequence) else dict(value)).encode()
 
@@ -250,7 +252,7 @@ def _unpack_rare(tail: bytes, at: int) -> dict[str, Any]:
         if number == _TIMES:
             found["times"] = int.from_bytes(value[:6]), int.from_bytes(value[6:])
         elif number >= _TEXT_KEY:
-            found["url_key" if number == _TEXT_KEY else "group"] = _text(value)
+            found["url_key" if number == _TEXT_KEY else "group"] = _decode(value)
         else:
             found[RARE_FIELDS[number]] = _decode_rare(RARE_DEFAULTS[number], value)
     return found
@@ -260,13 +262,13 @@ def _decode_rare(default: Any, value: bytes) -> Any:
     if isinstance(default, int):
         return int(value)
     if isinstance(default, str):
-        return value[1:].hex() if value[:1] == b"h" else _text(value[1:])
+        return value[1:].hex() if value[:1] == b"h" else _decode(value[1:])
     read = json.loads(value)
     return tuple(read) if isinstance(default, tuple) else read
 
 
-def _raw(text: bytes) -> bytes | None:
-    """Give 32 bytes for 64 lower-case hex digits; None for everything else."""
+def _unhex_hash(text: bytes) -> bytes | None:
+    """Return 32 bytes for 64 lower-case hex digits; None for anything else."""
     if len(text) != _HASH_CHARACTERS:
         return None
     try:
@@ -276,17 +278,17 @@ def _raw(text: bytes) -> bytes | None:
     return raw if hexlify(raw) == text else None
 
 
-def _nearest(value: int) -> int:
+def _clamp_48(value: int) -> int:
     return min(max(value, 0), _MAX_48)
 
 
 def encode_text(text: str) -> bytes:
-    """Give a text as a slot has it."""
+    """Return a text as the bytes of a slot."""
     try:
         return text.encode()
-    except UnicodeEncodeError:  # lone surrogates, which a seed may bring
+    except UnicodeEncodeError:  # lone surrogates, which a seed may contain
         return text.encode("utf-8", "surrogatepass")
 
 
-def _text(value: bytes) -> str:
+def _decode(value: bytes) -> str:
     return value.decode("utf-8", "surrogatepass")

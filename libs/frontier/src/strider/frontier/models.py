@@ -1,6 +1,7 @@
-"""The values in which a working set is asked and answers. They decide nothing.
+"""Values and enums of a working set's calls: entries, leases, host groups, counters.
 
-All times are milliseconds of the one clock, but where a name says otherwise.
+Pure data: decides nothing, imports no I/O. Times are milliseconds of the frontier's one clock, unless a name
+says otherwise.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ class LookupStatus(StrEnum):
     SEEN = "seen"
     """Accepted or refused for good before, and not open now."""
     OPEN = "open"
-    """Queued, parked, leased, or on its way round the ring."""
+    """Queued, parked, leased, or in the pipeline."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class EntryLookup:
-    """Is this entry known? Seeds ask too, for their token."""
+    """A request for what is known of an entry; for seeds also of their token."""
 
     entry_id: str
     """`entry_id(job_id, url_key)`."""
     seen_scope: str
-    """Whose seen-set: a job, or one crawl spec of the standing job."""
+    """Owner of the seen set: a job, or one crawl spec of the standing job."""
     fingerprint: int
     """64 bits of the URL key."""
 
@@ -42,15 +43,16 @@ class EntryLookupResult:
 
     status: LookupStatus
     entry: EntryRecorded | None = None
-    """Where it is open and not parked: as it was accepted, or concluded, last, with the fetch sequence of the
-    lease that has it, if one has: a page may be settled before its outcome is read."""
+    """Set where it is open and not parked: as accepted or concluded last, with the fetch sequence of the
+    lease that holds it, if any: a page may be settled before its outcome is read.
+    """
     seed_token: str = ""
-    """The seed that opened it last; empty for links and for what was forgotten."""
+    """Token of the seed that opened it last; empty for links and for forgotten entries."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class AcceptedEntry:
-    """An entry to be queued, whose truth is committed."""
+    """An entry to queue, whose record is committed to the log."""
 
     entry: EntryRecorded
     seen_scope: str
@@ -59,14 +61,14 @@ class AcceptedEntry:
 
 @fast_dataclass(frozen=True, slots=True)
 class RefusedUrl:
-    """A URL that was refused for good: it is not asked about again."""
+    """A URL refused for good: recorded as seen."""
 
     seen_scope: str
     fingerprint: int
 
 
 class SeenEntry(NamedTuple):
-    """What a working set knows of an entry that is not open. A tuple, because a rebuild makes millions."""
+    """A known entry that is not open. A tuple, because a rebuild makes millions."""
 
     entry_id: str
     seen_scope: str
@@ -76,7 +78,7 @@ class SeenEntry(NamedTuple):
 
 
 class SeenBatch(NamedTuple):
-    """URLs of one scope that were seen at about the same time, as the log says."""
+    """URLs of one scope that were seen at about the same time, according to the log."""
 
     seen_scope: str
     seen_at_ms: int
@@ -84,7 +86,7 @@ class SeenBatch(NamedTuple):
 
 
 class LeaseState(StrEnum):
-    """How far a lease has come."""
+    """State of a lease's request."""
 
     ISSUED = "issued"
     STARTED = "started"
@@ -92,10 +94,10 @@ class LeaseState(StrEnum):
 
 @fast_dataclass(frozen=True, slots=True)
 class Lease:
-    """One request that may be made for an entry."""
+    """Permission for one request for an entry."""
 
     lease_id: str
-    """`<shard>-<epoch in hex>-<sequence>`: never given twice."""
+    """`<shard>-<epoch in hex>-<sequence>`: never issued twice."""
     entry: EntryRecorded
     """With the fetch sequence of this lease, which grows within the shard for ever."""
     issued_at_ms: int
@@ -105,68 +107,73 @@ class Lease:
 
 @fast_dataclass(frozen=True, slots=True)
 class ReleaseResult:
-    """What one look at the queues of a shard gave."""
+    """Result of one release."""
 
     leases: Sequence[Lease]
-    """New leases, at most one for each free place of a group."""
+    """New leases, at most one for each free request slot of a host group."""
     expired: Sequence[Lease]
-    """Leases that ran out, named by each look until they are concluded (some hundred at a time); their groups
-    are free again, their entries taken."""
+    """Expired leases, reported by each release until they are concluded (some hundred at a time); their
+    request slots are free again, their entries held.
+    """
     now_ms: int
     next_due_ms: int | None
-    """When there is something to release, or a lease runs out, at the earliest (in the past where the limit
-    left some); None where nothing waits for time alone."""
+    """Earliest time of the next release or expiry (in the past where the limit left some); None where nothing
+    waits for time alone.
+    """
 
 
 @fast_dataclass(frozen=True, slots=True)
 class LeaseSwap:
-    """Give a lease's place to another request of the group: robots.txt comes before pages."""
+    """Replacement of a lease by one for another request of its group: robots.txt precedes pages."""
 
     lease_id: str
     request: EntryRecorded
-    """What is asked instead; never queued, its lease lives alone."""
+    """Request to make instead; it is never queued, its lease is standalone."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class EndedRequest:
-    """A request has ended: its group may have the next one, after the delay."""
+    """A request that has ended: its group may have the next one, after the delay."""
 
     lease_id: str
     started_at_ms: int
-    """When its head was written; 0 where it was not, and then no delay is used up."""
+    """When its head was written; 0 where it was not, and then no delay applies."""
     group: str
     entry_id: str
     """For outcomes of leases that are gone; empty for robots requests, which have no entry."""
 
 
 class OutcomeStatus(StrEnum):
-    """What ended with a freed lease."""
+    """Whether the outcome of an ended request counts."""
 
     CURRENT = "current"
-    """The lease has its entry, or nobody has: the outcome counts, and the entry is taken until concluded."""
+    """The lease holds its entry, or no lease does: the outcome counts, and the entry stays held until
+    concluded.
+    """
     STALE = "stale"
-    """Another lease has the entry, its page goes round, it is closed, or this outcome was concluded before:
-    the outcome is to be dropped."""
+    """Another lease holds the entry, its page is in the pipeline, it is closed, or this outcome was concluded
+    before: drop the outcome.
+    """
 
 
 class EntryDisposition(StrEnum):
-    """What becomes of an entry."""
+    """What becomes of an entry after a decision."""
 
     QUEUE = "queue"
     """It waits (again) until its `due_at_ms`."""
     PIPELINE = "ring"
-    """It was fetched; its page goes round until it is settled."""
+    """It was fetched; its page is in the pipeline until settled."""
     CLOSE = "close"
-    """It is over."""
+    """It is closed."""
     CLOSE_AND_FORGET = "close_and_forget"
-    """It is over untried: a link to it counts as new."""
+    """It is closed without an attempt: a link to it counts as new."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class EntryConclusion:
-    """The fate of an entry, whose truth is committed; ends the lease that is named.
+    """Disposition of an entry whose record is committed; ends the named lease.
 
-    One of a robots request (kind `robots`) ends its lease and touches no entry.
+    For a robots request (kind `robots`) it ends the lease and touches no entry.
     """
 
     entry: EntryRecorded
@@ -178,49 +185,50 @@ class EntryConclusion:
 
 @fast_dataclass(frozen=True, slots=True)
 class HostGroupState:
-    """What holds for a group: set whole by the owner, kept apart from its clock.
+    """Politeness of a host group: set as a whole by the owner, separate from the group's clock.
 
-    A group that was never set has the working set's default delay (1 s) and one place.
+    A group that was never set has the working set's default delay (1 s) and allows one request at a time.
     """
 
     group: str
     delay_ms: int
     max_in_flight: int = 1
     blocked_until_ms: int = 0
-    """No request before; 0 for no block."""
+    """No request before this time; 0 for no block."""
     not_before_ms: int = 0
     """Moves the clock forwards, never back; 0 leaves it."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class RunEntryCounts:
-    """Entries of one execution in one shard."""
+    """Numbers of entries of one execution in one shard."""
 
     open: int
     accepted: int
-    """What the log knew when the shard was rebuilt, and since then: grows only, until it is rebuilt again."""
+    """Count of the log when the shard was rebuilt, plus what came since: only grows until the next rebuild.
+    """
 
 
 @fast_dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """How much of a shard may be queued; what is beyond is parked: only in the log, and known to be there.
+    """How much of a shard may be queued; the rest is parked: only in the log, and known to be there.
 
     Zeros set no limit.
     """
 
     entries_per_group: int = 0
-    """Entries of one group; those of high priority may be twice as many."""
+    """Queued entries of one host group; twice as many of high priority."""
     horizon_ms: int = 0
     """How far ahead a queued entry may be due."""
     memory_percent: int = 0
-    """Part of the store's memory from which on nothing more is queued; memory itself has no such limit."""
+    """Fill of the store's memory from which nothing more is queued; the memory frontier has no such limit."""
     minimum_entries: int = 0
-    """So many are queued however full the store is, or the crawl would stand where other things fill it."""
+    """Entries queued however full the store is, so that the crawl goes on where other data fills it."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class ShardStats:
-    """How full a shard is."""
+    """Counters of a shard."""
 
     queued: int
     leased: int
@@ -229,17 +237,17 @@ class ShardStats:
     seen: int
     now_ms: int
     overflow: int = 0
-    """Entries that are only in the log until their group, or the store, has room."""
+    """Entries parked until their host group, or the store, has room."""
     deferred: int = 0
-    """Entries that are only in the log until they are nearly due."""
+    """Entries parked until they are nearly due."""
     refillable_groups: int = 0
-    """Groups that have entries parked, and few queued."""
+    """Host groups with overflow and few queued entries."""
     next_deferred_due_ms: int = 0
-    """When the first of those asleep is due, at the earliest; 0 where none is."""
+    """Earliest due time of the deferred entries; 0 where there are none."""
     memory_percent: int = 0
-    """How full the store is; 0 where nothing limits it."""
+    """Fill of the store's memory; 0 where it has no limit."""
     due_groups: int = 0
-    """Groups of which a request could begin now."""
+    """Host groups of which a request could start now."""
 
 
 class EntryLocation(StrEnum):
@@ -256,21 +264,21 @@ class EntryScan:
 
     entries: Sequence[tuple[EntryRecorded, EntryLocation]]
     cursor: int
-    """Where to go on; 0: that was all. What is open all the time is shown at least once."""
+    """Cursor of the next part; 0 after the last. An entry that stays open is returned at least once."""
     now_ms: int
 
 
 @fast_dataclass(frozen=True, slots=True)
 class TakeoverResult:
-    """Answer to taking a shard."""
+    """Result of taking over a shard."""
 
     is_ready: bool
-    """False: the working set is absent, was replaced or came back older, and must be rebuilt."""
+    """False: the working set is absent, was replaced or is older than before, and must be rebuilt."""
     now_ms: int
 
 
 class LogPassPart(StrEnum):
-    """Which part of a round through the log a refill is; a round says when the next sleeper wakes."""
+    """Part of a pass through the log that a refill is; a whole pass yields the next deferred due time."""
 
     BEGIN = "begin"
     MIDDLE = ""
@@ -283,13 +291,14 @@ class StartResult(StrEnum):
 
     STARTED = "started"
     GONE = "gone"
-    """Expired, superseded, or started by somebody else: drop it, the lease's own end repairs it."""
+    """Expired, superseded, or started by another fetcher: drop the request, expiry of the lease repairs it.
+    """
 
 
 @fast_dataclass(frozen=True, slots=True)
 class StartMark:
-    """Answer to marking a lease."""
+    """Result of marking a lease as started."""
 
     result: StartResult
     now_us: int
-    """The one clock at the moment of the mark, in microseconds since 1970."""
+    """Time of the mark by the frontier's clock, in microseconds since 1970."""

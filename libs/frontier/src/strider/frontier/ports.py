@@ -1,11 +1,11 @@
-"""What a frontier shard's working set can be asked and told, and in which values.
+"""Ports of a shard's working set for scheduler, link-ingestion and fetcher.
 
-One shard has one writer, which took it with an epoch; every call carries shard and epoch, takes
-nothing from an older owner (Fenced), and may be repeated: a repeat changes nothing and answers the
-same. Two families stand behind these ports: Redis (Lua, one script call per shard) and memory;
-`tests/contract` runs one suite against both. Decides nothing about what a URL deserves: which
-entry is accepted, tried again or closed is the scheduler's to say, and is in the log before it is
-told here. All times are milliseconds of the one clock: Redis TIME, or the clock given to memory.
+One shard has one writer, which took it over with an epoch; every call carries shard and epoch, is refused for
+an older owner (Fenced), and may be repeated: a repeat changes nothing and returns the same. Two
+implementations stand behind these ports: Redis (Lua, one function call per shard) and memory;
+`tests/contract/working_set` runs one suite against both. Decides nothing about what a URL deserves: the
+scheduler decides which entry is accepted, retried or closed, and commits that to the log before it calls. All
+times are milliseconds of the one clock: Redis TIME, or the clock of the memory frontier.
 """
 
 from __future__ import annotations
@@ -20,19 +20,15 @@ from .models import (
     AcceptedEntry,
     EndedRequest,
     EntryConclusion,
-    EntryDisposition,
     EntryLocation,
     EntryLookup,
     EntryLookupResult,
     EntryScan,
     HostGroupState,
     Lease,
-    LeaseState,
     LeaseSwap,
     LogPassPart,
-    LookupStatus,
     OutcomeStatus,
-    QueueLimits,
     RefusedUrl,
     ReleaseResult,
     RunEntryCounts,
@@ -40,44 +36,9 @@ from .models import (
     SeenEntry,
     ShardStats,
     StartMark,
-    StartResult,
     TakeoverResult,
 )
 from .rebuild_records import RecordedEntry, RecordedRunCount
-
-__all__ = [
-    "Accepted",
-    "Conclusion",
-    "EntryDisposition",
-    "EntryLocation",
-    "EntryLookupResult",
-    "Figures",
-    "Freed",
-    "GroupState",
-    "Lease",
-    "LeaseState",
-    "LookupStatus",
-    "Mark",
-    "Marked",
-    "Marks",
-    "OutcomeStatus",
-    "Question",
-    "RecordedEntry",
-    "Recounted",
-    "RefusedUrl",
-    "ReleaseResult",
-    "Remembered",
-    "Room",
-    "Round",
-    "RunEntryCounts",
-    "Scan",
-    "SeenQuestion",
-    "SeenThen",
-    "ShardNotReady",
-    "Swap",
-    "TakeoverResult",
-    "WorkingSet",
-]
 
 
 class ShardNotReady(RuntimeFailure):
@@ -90,16 +51,17 @@ class ShardNotReady(RuntimeFailure):
 
 
 class WorkingSet(Protocol):
-    """The scheduler's side. Raises Unavailable where the store is out of reach, Fenced for an old epoch.
+    """The scheduler's port. Raises Unavailable where the store is out of reach, Fenced for an old epoch.
 
-    Every method but `take` and `begin` raises NotReady where the shard's set is not (or no longer) ready.
+    Every method but `take_over` and `begin_rebuild` raises ShardNotReady where the shard's set is not (or no
+    longer) ready.
     """
 
     async def take_over(self, shard: int, epoch: int) -> TakeoverResult:
-        """Become the owner; takes only a higher epoch than the header's (or the same again)."""
+        """Become the owner; accepts only a higher epoch than the stored one (or the same again)."""
 
     async def begin_rebuild(self, shard: int, epoch: int) -> None:
-        """Drop all there is of a shard and open it for `load`."""
+        """Drop the content of a shard and open it for `load`."""
 
     async def load(
         self,
@@ -111,120 +73,125 @@ class WorkingSet(Protocol):
         seen_entries: Sequence[SeenEntry] = (),
         seen_batches: Sequence[SeenBatch] = (),
     ) -> None:
-        """Put back what the log says; only between `begin` and `ready`.
+        """Load what the log says; only between `begin_rebuild` and `finish_rebuild`.
 
-        What is closed and has a seed's token comes with it; of what has none it is enough that it was seen.
-        Several calls may be under way.
+        Closed entries with a seed's token come as `seen_entries`, those without as `seen_batches`. Several
+        calls may be in flight.
         """
 
     async def reserve_seen(self, shard: int, epoch: int, expected: Mapping[str, int]) -> None:
-        """Say about how many URLs of these scopes are to come, before the first; only for speed."""
+        """Presize the seen sets of scopes for about so many URLs, before the first; only for speed."""
 
     async def set_accepted_counts(self, shard: int, epoch: int, runs: Sequence[RecordedRunCount]) -> None:
-        """Say how many entries of runs the log knows, open or closed; only between `begin` and `ready`.
+        """Set how many entries of runs the log has, open or closed; only during a rebuild.
 
-        `load` counts only what is open. Of a run that is named several times it is the sum; another call
-        replaces what was said of it.
+        `load` counts only open entries. Several counts of a run in one call are added up; another call
+        replaces them.
         """
 
     async def report_progress(self, shard: int, epoch: int, share: float) -> None:
-        """Say how far a rebuild is (0 to 1), for whoever watches; only between `begin` and `ready`."""
+        """Store how far a rebuild is (0 to 1), for display; only during a rebuild."""
 
     async def finish_rebuild(
         self, shard: int, epoch: int, *, groups: Sequence[HostGroupState], sequence: int
     ) -> None:
-        """End a rebuild: the groups' clocks stand, fetch sequences go on above `sequence`."""
+        """Finish a rebuild: host groups are set, fetch sequences continue above `sequence`."""
 
     async def lookup(
         self, shard: int, epoch: int, lookups: Sequence[EntryLookup]
     ) -> Sequence[EntryLookupResult]:
-        """Say what is known of entries."""
+        """Return what is known of entries."""
 
     async def accept(
         self, shard: int, epoch: int, accepted: Sequence[AcceptedEntry], *, refused: Sequence[RefusedUrl] = ()
     ) -> None:
-        """Queue entries that are not open, remember them as seen, count them; remember refusals."""
+        """Queue entries that are not open, record them as seen, count them; record refused URLs as seen."""
 
     async def record_seen(self, shard: int, epoch: int, entries: Sequence[SeenEntry]) -> None:
-        """Take the tokens of seeds that join what is open; nothing is opened."""
+        """Store the tokens of seeds that join an open entry; opens nothing."""
 
     async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> ReleaseResult:
-        """Write leases for what is due (a group's clock, block and places allowing), best entries first."""
+        """Issue leases for due entries (as a group's clock, block and limit allow), best entries first."""
 
     async def swap(
         self, shard: int, epoch: int, swaps: Sequence[LeaseSwap], *, lease_ms: int
     ) -> Sequence[Lease | None]:
-        """Issue leases for other requests in place of these; the entries go back to the head of their
-        queues, and their groups release nothing else until the new lease has ended. None: the lease was gone.
+        """Issue leases for other requests in place of these; None where the lease was gone.
+
+        The entries return to the heads of their queues, and their groups release nothing else until the new
+        lease has ended.
         """
 
     async def end_requests(
         self, shard: int, epoch: int, ended: Sequence[EndedRequest]
     ) -> Sequence[OutcomeStatus]:
-        """End requests: clocks move to start + delay, places are free; entries stay taken until concluded."""
+        """End requests: clocks move to start + delay, request slots are free; entries stay held until
+        concluded.
+        """
 
     async def conclude(self, shard: int, epoch: int, conclusions: Sequence[EntryConclusion]) -> None:
-        """Give entries their fates; an entry that was concluded by a later fetch sequence stays as it is."""
+        """Apply dispositions; an entry that a later fetch sequence concluded stays as it is."""
 
     async def set_host_groups(self, shard: int, epoch: int, groups: Sequence[HostGroupState]) -> None:
-        """Set delays, places and blocks."""
+        """Set delays, request limits and blocks of host groups."""
 
     async def find_parked(self, shard: int, epoch: int, entry_ids: Sequence[str]) -> Sequence[bool]:
-        """Say which entries are parked."""
+        """Return which entries are parked."""
 
     async def refill(
         self, shard: int, epoch: int, entries: Sequence[EntryRecorded], *, part: LogPassPart
     ) -> int:
-        """Queue those of these that are parked and have room now; give how many. Others stay."""
+        """Queue the parked entries among these that have room now; return how many. Others stay parked."""
 
     async def prune_host_groups(self, shard: int, epoch: int) -> Sequence[str]:
-        """Forget some groups of which nothing is here and whose clocks have passed; give their names.
+        """Drop some idle host groups whose clocks have passed; return their names.
 
-        Each has the default delay and one place until it is set again.
+        Each has the default delay and one request slot until it is set again.
         """
 
     async def forget_executions(
         self, shard: int, epoch: int, executions: Sequence[str], *, scopes: Sequence[str] = ()
     ) -> int:
-        """Let go of what is kept of executions that have nothing open; give how many. They may come again.
+        """Drop the counters and ids of executions without open entries; return of how many. They may
+        reappear.
 
-        Of scopes, what was seen there counts as new.
+        URLs seen in `scopes` count as new.
         """
 
     async def run_counts(self, shard: int, epoch: int) -> Mapping[str, RunEntryCounts]:
-        """Count entries by execution."""
+        """Return the number of entries by execution."""
 
     async def scan(
         self, shard: int, epoch: int, *, cursor: int, limit: int, location: EntryLocation | None = None
     ) -> EntryScan:
-        """Look at about so many open entries, from 0 on, and show those in one place, or all.
+        """Return about so many open entries from a cursor (0 at first), at one location or all.
 
         Entries that come or go meanwhile may be missed.
         """
 
     async def stats(self, shard: int, epoch: int) -> ShardStats:
-        """Say how full the shard is."""
+        """Return the counters of a shard."""
 
     async def discard_cache(self, shard: int) -> None:
-        """Let go of what this process keeps of a shard (connections, caches); the set itself stays."""
+        """Drop what this process caches of a shard; the set itself stays."""
 
 
 class SeenLookup(Protocol):
-    """What anyone may ask: link-ingestion, to spare the bus. Never writes."""
+    """Link-ingestion's port: a check for seen URLs without ownership, which saves messages. Never writes."""
 
     async def find_seen(
         self, lookups: Mapping[tuple[int, str], Sequence[int]]
     ) -> Mapping[tuple[int, str], Sequence[bool]]:
-        """Say for each (shard, seen scope) what is known; a shard that is not ready knows nothing."""
+        """Return for each (shard, seen scope) which URLs are known; none where the shard is not ready."""
 
 
 class LeaseMarks(Protocol):
-    """The fetcher's side: one compare-and-set for each lease, by its id alone."""
+    """The fetcher's port: one compare-and-set for each lease, by its id alone."""
 
     async def mark_started(
         self, leases: Sequence[tuple[int, str]], *, nonce: str, deadline_ms: int
     ) -> Sequence[StartMark]:
         """Mark (shard, lease id) pairs as started; they now end at mark + deadline + margin.
 
-        The same nonce may ask again after a lost answer and gets the same one. Raises Unavailable.
+        The same nonce may be repeated after a lost reply and gets the same result. Raises Unavailable.
         """

@@ -1,9 +1,9 @@
-"""Open entries as their records have them, for putting back millions of them.
+"""Open entries in the form of their records, for loading millions of them in a rebuild.
 
-What many records share is read once and kept in a *mould*; what is an entry's own stays the bytes that
-its record has. So a working set that packs entries need not make an event of each, which would be most
-of what a rebuild costs. Nothing is lost: `entry` gives the event. Of runs it is counted how many entries,
-open or closed, the log has. Pure.
+Fields that many records share are decoded once and kept as SharedFields; an entry's own values stay the bytes
+of its record. A working set that encodes entries then makes no event of each, which would be most of a
+rebuild's cost. `to_event` loses nothing. Also counts the entries of each run in the log, open or closed.
+Pure.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _FETCHED: Final = RARE_FIELDS.index("fetched_at_ms")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedFields:
-    """What entries share: told apart by being another one, since there are few."""
+    """Fields that entries share; compared by identity, since there are few instances."""
 
     sample: EntryRecorded
-    """One of them; what is an entry's own says nothing here."""
+    """One of the entries; its own values mean nothing here."""
     shape: EntryShape
     job: bytes
     seen_scope: str
-    """Whose seen-set."""
+    """Owner of their seen set."""
 
     @classmethod
     def of(cls, entry: EntryRecorded) -> SharedFields:
-        """Take what an entry shares."""
+        """Return the shared fields of an entry."""
         scope = seen_scope(entry.job_id, entry.crawl_spec_id)
         return cls(entry, shape_of(entry), encode_text(entry.job_id), scope)
 
@@ -66,10 +66,10 @@ class RecordedEntry(NamedTuple):
     rare: RareValues = RARE_DEFAULTS
 
     @classmethod
-    def of(cls, entry: EntryRecorded, mould: SharedFields | None = None) -> RecordedEntry:
-        """Take an entry apart."""
+    def of(cls, entry: EntryRecorded, shared: SharedFields | None = None) -> RecordedEntry:
+        """Return an entry in this form."""
         return cls(
-            mould or SharedFields.of(entry),
+            shared or SharedFields.of(entry),
             encode_text(entry.url_key),
             encode_text(entry.url),
             encode_text(entry.group),
@@ -82,13 +82,13 @@ class RecordedEntry(NamedTuple):
         )
 
     def to_event(self) -> EntryRecorded:
-        """Make the event."""
+        """Return the event."""
         return replace_fields(
             self.shared.sample,
-            url_key=_text(self.url_key),
-            url=_text(self.url),
-            group=_text(self.group),
-            referrer=_text(self.referrer),
+            url_key=_decode(self.url_key),
+            url=_decode(self.url),
+            group=_decode(self.group),
+            referrer=_decode(self.referrer),
             fetch_sequence=self.fetch_sequence,
             updated_at_ms=self.updated_at_ms,
             discovered_at_ms=self.discovered_at_ms,
@@ -98,37 +98,37 @@ class RecordedEntry(NamedTuple):
 
     @property
     def own_values(self) -> OwnValues:
-        """What a slot has of it alone."""
+        """Values that a slot has of this entry alone."""
         return self[1:9]
 
     @property
     def queue_priority(self) -> int:
-        """Which of its group's queues it belongs to."""
+        """Priority of its queue."""
         fetched_at_ms: int = self.rare[_FETCHED]
         return queue_priority_of(self.shared.sample, due_at_ms=self.due_at_ms, fetched_at_ms=fetched_at_ms)
 
     @property
     def seed_token(self) -> str:
-        """The seed that opened it; empty for a link."""
+        """Token of the seed that opened it; empty for a link."""
         token: str = self.rare[_TOKEN]
         return token
 
 
 class RecordedRunCount(NamedTuple):
-    """How many entries of a run the log knows."""
+    """Number of entries that the log has of a run."""
 
     sample: EntryRecorded
-    """One of them, which says whose run it is."""
+    """One of them, which identifies the run."""
     entries: int
 
 
 def sum_by_run(runs: Iterable[RecordedRunCount]) -> Mapping[str, int]:
-    """Add up what the log knows of each execution."""
+    """Return the number of entries of each execution."""
     totals: Counter[str] = Counter()
     for like, entries in runs:
         totals[like.execution_id] += entries
     return totals
 
 
-def _text(value: bytes) -> str:
+def _decode(value: bytes) -> str:
     return value.decode("utf-8", "surrogatepass")

@@ -1,6 +1,8 @@
-"""The supervisor's process: `python -m strider.localstack --home DIRECTORY`. Nobody types that.
+"""The supervisor's process, started by `strider up`.
 
-Takes over what an earlier supervisor left, then lives until it is told to end.
+Its command line is `python -m strider.localstack --home DIRECTORY`.
+
+Takes over what an earlier supervisor left, then runs until SIGTERM.
 """
 
 from __future__ import annotations
@@ -28,24 +30,28 @@ EXIT_FAILED: Final = 3
 
 
 def supervise(home: StackDirectory, environment: Mapping[str, str]) -> int:
-    """Live as the supervisor of this stack; returns the exit code."""
+    """Run as the supervisor of this stack; return the exit code."""
     home.create()
     with hold_lock(home.supervisor_lock):
         old = read_state(home.state)
-        wish = read_desired_state(home.desired_state) or DesiredState()
-        composition = StackPlan(home, environment, find_services(), dict(old.ports) if old else {})
+        desired = read_desired_state(home.desired_state) or DesiredState()
+        plan = StackPlan(home, environment, find_services(), dict(old.ports) if old else {})
         orphans = find_orphans(home, old)
-        wanted = composition.wanted_servers(wish)
+        wanted = plan.wanted_servers(desired)
         adopted = {
-            name: child for name, child in orphans.items() if name in wanted and composition.knows_ports(name)
+            name: child for name, child in orphans.items() if name in wanted and plan.knows_ports(name)
         }
         end_orphans({name: child for name, child in orphans.items() if name not in adopted})
         try:
-            asyncio.run(_live(home, composition, wish, adopted))
+            asyncio.run(_run(home, plan, desired, adopted))
         except StackFailure as failure:
-            _say(f"{failure}")
+            _print_line(f"{failure}")
             failed = StackState(
-                FAILED, _moment(), message=str(failure), ports=composition.ports, desired_number=wish.number
+                FAILED,
+                _timestamp(),
+                message=str(failure),
+                ports=plan.ports,
+                desired_number=desired.number,
             )
             write_state(home.state, failed)
             return EXIT_FAILED
@@ -53,29 +59,29 @@ def supervise(home: StackDirectory, environment: Mapping[str, str]) -> int:
     return 0
 
 
-async def _live(
-    home: StackDirectory, composition: StackPlan, wish: DesiredState, adopted: Mapping[str, ChildProcess]
+async def _run(
+    home: StackDirectory, plan: StackPlan, desired: DesiredState, adopted: Mapping[str, ChildProcess]
 ) -> None:
-    await StackSupervisor(home, composition, desired=wish).run(adopted)
+    await StackSupervisor(home, plan, desired=desired).run(adopted)
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     # Its standard output is its log file.
-    print(f"{_moment()} {line}", flush=True)
+    print(f"{_timestamp()} {line}", flush=True)
 
 
-def _moment() -> str:
+def _timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def main() -> int:
-    """Run from the command line of a process that nobody types."""
+    """Run the supervisor from the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
     try:
         return supervise(StackDirectory(parser.parse_args().home), os.environ)
     except StackBusy as failure:
-        _say(f"{failure}")
+        _print_line(f"{failure}")
         return 0
 
 

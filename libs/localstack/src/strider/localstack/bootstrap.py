@@ -1,6 +1,6 @@
-"""What must be done once the servers answer and before services start: topics and tables.
+"""Steps between the start of servers and of services: topics and migrations.
 
-Both are safe to do again, so they are done at every start, and tried again when they fail.
+Both are idempotent, so they run at every start, and again when they fail.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from strider.storage.errors import StoreFailure
 from strider.storage.migrations import upgrade
 
 from .errors import DeclarationConflict, StackNotReady
-from .plan.connections import common_settings, kafka_connection
+from .plan.endpoints import common_settings, kafka_connection
 
 EXAMPLE: Final = "example"
 
 
 async def apply_topics(servers: str, *, examples: bool, environment: Mapping[str, str]) -> None:
-    """Create what is declared and missing; Refused says what must stay as it is."""
+    """Create missing topics; DeclarationConflict names those that differ from their declaration."""
     topics = [topic for topic in TOPICS.values() if examples or topic.profile != EXAMPLE]
     try:
         connection = kafka_connection(servers, environment)
@@ -29,12 +29,12 @@ async def apply_topics(servers: str, *, examples: bool, environment: Mapping[str
     except RuntimeFailure as failure:
         raise StackNotReady("topics", str(failure)) from failure
     if report.plan.refused:
-        told = "; ".join(f"{refused.topic} {refused.why}" for refused in report.plan.refused)
-        raise DeclarationConflict("topics", told)
+        conflicts = "; ".join(f"{refused.topic} {refused.why}" for refused in report.plan.refused)
+        raise DeclarationConflict("topics", conflicts)
 
 
 async def apply_migrations(dsn: str) -> None:
-    """Bring the tables to the newest version; NotReady says what was refused."""
+    """Migrate the tables to the newest revision; StackNotReady says what was refused."""
     try:
         await upgrade(dsn)
     except (RuntimeFailure, StoreFailure) as failure:

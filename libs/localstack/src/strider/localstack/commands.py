@@ -1,7 +1,7 @@
-"""What `strider up`, `down` and `status` do, without a word printed.
+"""The commands `strider up`, `down` and `status`, without their output.
 
-A command decides under a lock and leaves a wish; the supervisor does the work. So two commands at
-once, a command that is interrupted, and a supervisor that was killed are all the same case.
+A command writes the desired state under a lock; the supervisor does the work. So two commands at once, an
+interrupted command, and a killed supervisor are all the same case.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from typing import Final
 
 from .directories import StackDirectory, hold_lock, is_locked, lock_holder
 from .errors import StackFailure, StackNotReady
-from .plan.connections import common_settings
 from .plan.desired_state import SERVERS, DesiredState, merge, read_desired_state, write_desired_state
-from .plan.endpoints import check_reachable, external_endpoints
-from .process.child import ChildProcess, last_log_lines
+from .plan.endpoints import check_reachable, common_settings, external_endpoints
+from .process.child import ChildProcess, last_log_lines, open_private
 from .process.identity import is_alive
 from .process.orphans import end_orphans, find_orphans, remove_pid_files
 from .process.os_user import choose_os_user
 from .servers.binaries import find_java, find_postgres, find_valkey
-from .servers.cache import cache_directory
-from .servers.kafka_jars import ensure_jars
+from .servers.kafka_jars import cache_directory, ensure_jars
 from .stack_state import (
     FAILED,
     FAILING,
@@ -44,11 +42,11 @@ from .stack_state import (
 
 POLL_SECONDS: Final = 0.1
 COMMAND_LOCK_SECONDS: Final = 150.0
-"""The command before us may be fetching 45 MB."""
-COMING_UP_SECONDS: Final = 45.0
-"""Until a new supervisor holds its lock; beside much else even Python starts slowly."""
+"""An earlier command may be downloading 45 MB."""
+SUPERVISOR_START_SECONDS: Final = 45.0
+"""Time until a new supervisor holds its lock; on a busy machine even Python starts slowly."""
 SUPERVISOR_STOP_SECONDS: Final = 60.0
-"""More than the graces of all services and then of all servers."""
+"""More than the stop timeouts of all services and then of all servers."""
 
 
 class StackStopped(StackFailure):
@@ -57,7 +55,7 @@ class StackStopped(StackFailure):
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """What the command line of `up` said."""
+    """Options of `strider up`."""
 
     only: tuple[str, ...] | None = None
     examples: bool = False
@@ -66,13 +64,13 @@ class StartOptions:
 
 @dataclass(frozen=True, slots=True)
 class StackStart:
-    """What `up` found and did."""
+    """Result of `start_stack`."""
 
     was_running: bool
     has_changed: bool
     desired: DesiredState
     has_contact: bool = True
-    """Whether the services can tell sites whom to write to; without that only loopback is crawled."""
+    """Whether crawled sites get a contact address; without it only loopback is crawled."""
 
 
 def start_stack(
@@ -82,28 +80,28 @@ def start_stack(
     options: StartOptions,
     report: Callable[[str], None],
 ) -> StackStart:
-    """See that a supervisor lives and follows the wish; does not wait for readiness."""
+    """Write the desired state and ensure that a supervisor runs; do not wait for readiness."""
     home.create()
     with hold_lock(home.command_lock, wait_seconds=COMMAND_LOCK_SECONDS):
         running = is_locked(home.supervisor_lock)
         kept = read_desired_state(home.desired_state)
-        # What a stack was asked for ends when it is stopped in order, and outlives a killed supervisor.
+        # The desired state ends with an orderly stop, and outlives a killed supervisor.
         old = kept if running or not has_stopped(read_state(home.state)) else None
         base = old or DesiredState(number=kept.number + 1 if kept else 1, only=options.only)
-        wish = merge(base, only=options.only, examples=options.examples, scale=options.scale or {})
+        desired = merge(base, only=options.only, examples=options.examples, scale=options.scale or {})
         settings = common_settings(environment)
-        prepare(wish, environment, report=report)
-        if old is None or wish != old:
-            write_desired_state(home.desired_state, wish)
+        prepare(desired, environment, report=report)
+        if old is None or desired != old:
+            write_desired_state(home.desired_state, desired)
         if running:
             _request_retry(home)
         else:
             _start_supervisor(home, environment)
-    return StackStart(running, wish != old, wish, has_contact=running or bool(settings.crawl.contact))
+    return StackStart(running, desired != old, desired, has_contact=running or bool(settings.crawl.contact))
 
 
 def prepare(desired: DesiredState, environment: Mapping[str, str], *, report: Callable[[str], None]) -> None:
-    """Find or fetch all that the servers need, so that what is missing is said here and at once."""
+    """Find or download all that the servers need, so that missing parts are reported at once."""
     named = external_endpoints(environment)
     check_reachable(named, environment)
     wanted = [name for name in SERVERS if desired.wants_server(name) and name not in named]
@@ -120,11 +118,11 @@ def prepare(desired: DesiredState, environment: Mapping[str, str], *, report: Ca
 def wait_ready(
     home: StackDirectory, *, desired: DesiredState, seconds: float, on_change: Callable[[StackState], None]
 ) -> StackState:
-    """Wait until everything that is wished for answers; NotReady names what does not."""
+    """Wait until everything desired is ready; StackNotReady names what is not."""
     until = time.monotonic() + seconds
     last: StackState | None = None
     while True:
-        # Asked in this order: what a supervisor wrote before it ended is read after its end is seen.
+        # In this order: the last state of a supervisor is read after its end is seen.
         alive = is_locked(home.supervisor_lock)
         state = read_state(home.state)
         if state is not None and state != last and _is_current(state, desired):
@@ -142,7 +140,7 @@ def wait_ready(
 
 
 def stop_stack(home: StackDirectory, *, wipe: bool = False) -> tuple[ProcessStatus, ...] | None:
-    """End what this stack started; what was ended, or None where nothing ran."""
+    """Stop what this stack started; return what was stopped, or None where nothing ran."""
     if not home.root.exists():
         return None
     home.create()
@@ -162,18 +160,20 @@ def stop_stack(home: StackDirectory, *, wipe: bool = False) -> tuple[ProcessStat
 
 
 def has_stopped(state: StackState | None) -> bool:
-    """Whether the last life of the stack ended in order, or there was none."""
+    """Whether the last run of the stack ended in order, or there was none."""
     return state is None or state.state in (STOPPED, FAILED)
 
 
-def _is_current(state: StackState, wish: DesiredState) -> bool:
-    """Whether it is neither a killed supervisor's last word nor the answer to an older wish."""
-    return state.supervisor is not None and is_alive(state.supervisor) and state.desired_number >= wish.number
+def _is_current(state: StackState, desired: DesiredState) -> bool:
+    """Whether the state is a living supervisor's, and of this desired state or a newer one."""
+    return (
+        state.supervisor is not None and is_alive(state.supervisor) and state.desired_number >= desired.number
+    )
 
 
 def _start_supervisor(home: StackDirectory, environment: Mapping[str, str]) -> None:
     log = home.log("supervisor")
-    with log.open("ab") as file:
+    with open_private(log, append=True) as file:
         started = subprocess.Popen(  # noqa: S603  # this Python and a module of ours
             (sys.executable, "-P", "-m", "strider.localstack", "--home", str(home.root)),
             cwd=home.root,
@@ -183,15 +183,15 @@ def _start_supervisor(home: StackDirectory, environment: Mapping[str, str]) -> N
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    until = time.monotonic() + COMING_UP_SECONDS
+    until = time.monotonic() + SUPERVISOR_START_SECONDS
     while not is_locked(home.supervisor_lock):
         if started.poll() is not None or time.monotonic() >= until:
-            raise StackStopped(f"the supervisor did not come up: {last_log_lines(log) or 'it said nothing'}")
+            raise StackStopped(f"the supervisor did not start: {last_log_lines(log) or 'its log is empty'}")
         time.sleep(POLL_SECONDS)
 
 
 def _request_retry(home: StackDirectory) -> None:
-    """Ask for another try of what has given up."""
+    """Request a retry of failed processes."""
     state = read_state(home.state)
     if state and state.supervisor and any(each.state not in SETTLED for each in state.processes):
         ChildProcess(state.supervisor).signal(signal.SIGHUP)
@@ -207,21 +207,19 @@ def _stop_supervisor(home: StackDirectory) -> bool:
             supervisor.signal(signal.SIGTERM if time.monotonic() < until else signal.SIGKILL)
             supervisor.wait(max(until - time.monotonic(), POLL_SECONDS))
         elif time.monotonic() >= until:
-            raise StackNotReady(
-                "the supervisor", f"holds {home.supervisor_lock} and cannot be told from others"
-            )
-        # A supervisor that has only just begun has not said its name yet.
+            raise StackNotReady("the supervisor", f"holds {home.supervisor_lock} and cannot be identified")
+        # A supervisor that has just started has not written its pid yet.
         time.sleep(POLL_SECONDS)
     return True
 
 
 def _write_stopped(home: StackDirectory) -> None:
-    """Write what a killed supervisor could not: that its life is over, and its wish with it."""
+    """Write what a killed supervisor could not: that the stack is stopped."""
     state = read_state(home.state)
     if state is None or has_stopped(state):
         return
     since = datetime.now(UTC).isoformat(timespec="milliseconds")
-    # All has ended by now, and a full disk does not change that; `status` sees by itself who lives.
+    # All processes have ended, and a full disk does not change that; `status` checks processes itself.
     with suppress(OSError):
         write_state(
             home.state, StackState(STOPPED, since, ports=state.ports, desired_number=state.desired_number)
@@ -229,7 +227,7 @@ def _write_stopped(home: StackDirectory) -> None:
 
 
 def _wipe(home: StackDirectory) -> None:
-    """Remove data, logs and state, also where the data was placed elsewhere and is only linked to."""
+    """Remove data, logs and state, also data that is only linked to."""
     for place in (home.root / "data").iterdir():
         if place.is_symlink():
             shutil.rmtree(place.resolve(), ignore_errors=True)
@@ -244,10 +242,12 @@ def _stop_reason(home: StackDirectory, state: StackState | None) -> str:
         return state.message
     if state and state.state == STOPPED:
         return "the stack was stopped meanwhile"
-    return f"the supervisor ended: {last_log_lines(home.log('supervisor')) or 'it said nothing'}"
+    return f"the supervisor ended: {last_log_lines(home.log('supervisor')) or 'its log is empty'}"
 
 
 def _describe_unsettled(state: StackState | None) -> str:
     lines = [each for each in state.processes if each.state not in SETTLED] if state else []
-    told = (f"{each.name} is {each.state}" + (f" ({each.reason})" if each.reason else "") for each in lines)
-    return "; ".join(told) or "nothing was heard of it"
+    reasons = (
+        f"{each.name} is {each.state}" + (f" ({each.reason})" if each.reason else "") for each in lines
+    )
+    return "; ".join(reasons) or "it has no state yet"

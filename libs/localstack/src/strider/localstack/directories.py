@@ -1,4 +1,4 @@
-"""Where a stack keeps what is its own: `.strider/` of the project, or what STRIDER_HOME names."""
+"""The stack's directory and locks: `.strider/` of the project, or STRIDER_HOME."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from .errors import SetupFailure, StackBusy
+from .process.child import PRIVATE_MODE
 from .process.identity import ProcessIdentity, identify, is_alive
 
 FOLDER: Final = ".strider"
 STATE: Final = "stack.json"
-LOOK_AGAIN_SECONDS: Final = 0.05
+LOCK_POLL_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class StackDirectory:
-    """The directory of one stack, by the names of what lies in it."""
+    """The directory of one stack, and the paths in it."""
 
     root: Path
 
@@ -32,33 +33,33 @@ class StackDirectory:
 
     @property
     def desired_state(self) -> Path:
-        """What is to run, as the commands wrote it last."""
+        """The desired state, as the commands wrote it last."""
         return self.root / "run" / "wish.json"
 
     @property
     def command_lock(self) -> Path:
-        """Held by `up` and `down` while they decide."""
+        """Lock of `up` and `down` while they decide."""
         return self.root / "run" / "command.lock"
 
     @property
     def supervisor_lock(self) -> Path:
-        """Held by the supervisor for its whole life; the system lets go of it however the life ends."""
+        """Lock of the supervisor while it runs; the system releases it at any end."""
         return self.root / "run" / "supervisor.lock"
 
     def data(self, name: str) -> Path:
-        """Where the data of a part is."""
+        """Return the data directory of a server."""
         return self.root / "data" / name
 
     def log(self, name: str) -> Path:
-        """Log file of a process."""
+        """Return the log file of a process."""
         return self.root / "logs" / f"{name}.log"
 
     def pid_file(self, name: str) -> Path:
-        """File with the process number of a process."""
+        """Return the pid file of a process."""
         return self.root / "run" / f"{name}.pid"
 
     def create(self) -> None:
-        """Make its directories; SetupFailure when they are somebody else's."""
+        """Create the directories; SetupFailure where they belong to another user."""
         try:
             for folder in ("data", "logs", "run"):
                 (self.root / folder).mkdir(parents=True, exist_ok=True)
@@ -76,7 +77,7 @@ class StackDirectory:
 
 
 def find_stack_directory(environment: Mapping[str, str], directory: Path) -> StackDirectory:
-    """Find the stack of this directory: STRIDER_HOME, else the nearest one upwards, else a new one here."""
+    """Return the stack of a directory: STRIDER_HOME, else the nearest one upwards, else a new one here."""
     if named := environment.get("STRIDER_HOME"):
         return StackDirectory(Path(named).expanduser().absolute())
     for place in (directory, *directory.parents):
@@ -87,10 +88,10 @@ def find_stack_directory(environment: Mapping[str, str], directory: Path) -> Sta
 
 @contextmanager
 def hold_lock(lock: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
-    """Hold a lock file, with our name in it; Busy when somebody else holds it to the end of the wait."""
+    """Hold a lock file with our pid in it; StackBusy when another process holds it until the deadline."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + wait_seconds
-    with lock.open("a") as file:
+    with os.fdopen(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_MODE), "a") as file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,7 +99,7 @@ def hold_lock(lock: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() >= until:
                     raise StackBusy("another strider command is at work on this stack; wait for it") from None
-            time.sleep(LOOK_AGAIN_SECONDS)
+            time.sleep(LOCK_POLL_SECONDS)
         _write_holder(file)
         yield
 
@@ -111,7 +112,7 @@ def _write_holder(file: TextIO) -> None:
 
 
 def lock_holder(lock: Path) -> ProcessIdentity | None:
-    """Say which living process signed the lock last; None where it has not said its name (yet)."""
+    """Return the living process that wrote its pid last; None where there is none yet."""
     try:
         pid, _, started = lock.read_text("utf-8").strip().partition(" ")
         signed = ProcessIdentity(int(pid), started)

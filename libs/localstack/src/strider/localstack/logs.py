@@ -1,8 +1,7 @@
-"""The log files of the stack: kept from growing, and read by people.
+"""Log files of the stack: rotation, reading and following.
 
-The processes append to their files without us, so a full file is copied and cut, not renamed. A
-line that is written in that very moment may be lost; that is the price for a supervisor whose
-death no process notices.
+The processes append to their files directly, so a full file is copied and truncated, not renamed. A line that
+is written in that very moment may be lost; that is the price for a supervisor whose death affects no process.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from .process.child import PRIVATE_MODE
+
 MAX_LOG_BYTES: Final = 10_000_000
 KEPT_FILES: Final = 3
 FOLLOW_POLL_SECONDS: Final = 0.2
@@ -23,7 +24,7 @@ CHUNK_BYTES: Final = 65536
 
 
 def rotate(log: Path, *, full_bytes: int = MAX_LOG_BYTES, kept: int = KEPT_FILES) -> bool:
-    """Move what is in a full file to `.1`, older ones up, and cut the file; whether it was full."""
+    """Copy a full file to `.1`, shift older ones, and truncate it; return whether it was full."""
     try:
         if log.stat().st_size < full_bytes:
             return False
@@ -32,7 +33,9 @@ def rotate(log: Path, *, full_bytes: int = MAX_LOG_BYTES, kept: int = KEPT_FILES
     for number in range(kept - 1, 0, -1):
         with suppress(FileNotFoundError):
             log.with_name(f"{log.name}.{number}").replace(log.with_name(f"{log.name}.{number + 1}"))
-    shutil.copyfile(log, log.with_name(f"{log.name}.1"))
+    copy = log.with_name(f"{log.name}.1")
+    copy.touch(PRIVATE_MODE)
+    shutil.copyfile(log, copy)
     with log.open("r+b") as file:
         file.truncate(0)
     return True
@@ -40,23 +43,23 @@ def rotate(log: Path, *, full_bytes: int = MAX_LOG_BYTES, kept: int = KEPT_FILES
 
 @dataclass(frozen=True, slots=True)
 class LogFileLine:
-    """One line, and whose it is."""
+    """One line and the process that wrote it."""
 
     name: str
     text: str
 
 
 def last_lines(logs: Mapping[str, Path], count: int) -> Iterator[LogFileLine]:
-    """Read the last lines of each file, one file after the other."""
+    """Yield the last lines of each file, one file after the other."""
     for name, log in logs.items():
-        for text in _last(log, count):
+        for text in _read_last(log, count):
             yield LogFileLine(name, text)
 
 
 def follow(
     find: Callable[[], Mapping[str, Path]], *, is_over: Callable[[], bool] = lambda: False
 ) -> Iterator[LogFileLine]:
-    """Lines as they are written, of all files that there are and that come, until `is_over`."""
+    """Yield lines as they are written, of existing and new files, until `is_over`."""
     positions = {name: _size(log) for name, log in find().items()}
     rests: dict[str, bytes] = {}
     while True:
@@ -64,7 +67,7 @@ def follow(
         for name, log in find().items():
             size = _size(log)
             at = positions.get(name, 0)
-            # A file that became shorter was cut: it is read from its beginning.
+            # A file that became shorter was truncated: read it from its beginning.
             at = 0 if size < at else at
             if size > at:
                 found = True
@@ -81,7 +84,7 @@ def follow(
 
 
 def format_line(text: str) -> str:
-    """Say a structured line as a person reads it; any other line as it stands."""
+    """Return a structured line as readable text; any other line unchanged."""
     if not text.startswith("{"):
         return text
     try:
@@ -100,7 +103,7 @@ def _value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _last(log: Path, count: int) -> Iterable[str]:
+def _read_last(log: Path, count: int) -> Iterable[str]:
     if count <= 0:
         return []
     data = _read(log, max(_size(log) - CHUNK_BYTES * 16, 0), CHUNK_BYTES * 16)

@@ -1,7 +1,7 @@
-"""What the stack says of itself, as it lies in `stack.json`.
+"""The state of the stack in `stack.json`.
 
-The supervisor is its only writer while it lives; every command reads it. A file that cannot be
-read as such counts as no file: nothing in it is worth more than the data of the parts.
+While it runs the supervisor is the only writer; every command reads it. An unreadable file counts as none:
+nothing in it is worth more than the data of the servers.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any, Final
 from .process.identity import ProcessIdentity
 
 VERSION: Final = 1
+_DESIRED_KEY: Final = "wish"
+"""Key of `desired_number` in the file."""
 
 WAITING: Final = "waiting"
 STARTING: Final = "starting"
@@ -42,12 +44,12 @@ PROCESS_STATES: Final[Mapping[str, str]] = {
     EXTERNAL: "a server that the environment names; not ours to start or stop",
     DONE: "a step of the start, finished",
 }
-"""Every word that `state` can be."""
+"""Every value of a process's `state`."""
 
 FAILED: Final = "failed"
 DEGRADED: Final = "degraded"
 
-WHOLE: Final[Mapping[str, str]] = {
+STACK_STATES: Final[Mapping[str, str]] = {
     STARTING: "something does not answer yet",
     READY: "everything answers",
     DEGRADED: "everything answered once, and something does not now",
@@ -55,10 +57,10 @@ WHOLE: Final[Mapping[str, str]] = {
     STOPPED: "ended in order",
     FAILED: "gave up at the start; the message says why",
 }
-"""Every word that the state of the whole stack can be, as the supervisor says it."""
+"""Every value of the whole stack's state, as the supervisor writes it."""
 
 SETTLED: Final = frozenset({READY, EXTERNAL, DONE})
-"""What `strider up` waits for."""
+"""States that `strider up` waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +74,20 @@ class ProcessStatus:
     since: str
     pid: int | None = None
     started: str | None = None
-    """The system's word for the start of that process: with the number it names one process only."""
+    """Start time in the system's form: together with the pid it identifies one process."""
     restarts: int = 0
     reason: str = ""
     address: str = ""
 
     @property
     def identity(self) -> ProcessIdentity | None:
-        """The process, for whoever wants to signal it."""
+        """Identity of the process, to signal it."""
         return None if self.pid is None or self.started is None else ProcessIdentity(self.pid, self.started)
 
 
 @dataclass(frozen=True, slots=True)
 class StackState:
-    """The whole of `stack.json`."""
+    """Content of `stack.json`."""
 
     state: str
     since: str
@@ -95,28 +97,32 @@ class StackState:
     ports: Mapping[str, int] = field(default_factory=dict)
     processes: tuple[ProcessStatus, ...] = ()
     desired_number: int = 0
-    """Number of the wish that this state answers."""
+    """Number of the desired state that this state follows."""
     allows_private: bool = False
-    """Whether its services crawl private addresses, which whoever sends seeds wants to know."""
+    """Whether its services crawl private addresses, which matters to senders of seeds."""
 
     def process(self, name: str) -> ProcessStatus | None:
-        """Find the line of that name."""
+        """Return the status of a process."""
         return next((status for status in self.processes if status.name == name), None)
 
 
 def write_state(path: Path, state: StackState) -> None:
-    """Replace the file as a whole; only its owner may read it, for a password stands in it."""
-    write_json(path, {"version": VERSION, **asdict(state)})
+    """Replace the file atomically; only its owner may read it, because it contains a password."""
+    fields = asdict(state)
+    # The key is older than the name of the field.
+    fields[_DESIRED_KEY] = fields.pop("desired_number")
+    write_json(path, {"version": VERSION, **fields})
 
 
 def read_state(path: Path) -> StackState | None:
-    """Read the state as it was written last; None where there is none, or none that makes sense."""
+    """Return the state that was written last; None where there is no valid one."""
     fields = read_json(path)
     if fields is None or fields.pop("version", None) != VERSION:
         return None
     try:
         supervisor = fields.pop("supervisor")
         processes = tuple(ProcessStatus(**each) for each in fields.pop("processes"))
+        fields["desired_number"] = fields.pop(_DESIRED_KEY, 0)
         return StackState(
             **fields,
             supervisor=ProcessIdentity(**supervisor) if supervisor else None,
@@ -127,7 +133,7 @@ def read_state(path: Path) -> StackState | None:
 
 
 def write_json(path: Path, fields: Mapping[str, Any]) -> None:
-    """Write beside the file and move it there, so that no reader sees half of it."""
+    """Write a temporary file and rename it, so that no reader sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -137,7 +143,7 @@ def write_json(path: Path, fields: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Read the object in the file; None where there is none."""
+    """Return the object in the file; None where there is none."""
     try:
         fields = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):

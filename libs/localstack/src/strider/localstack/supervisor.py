@@ -1,8 +1,8 @@
-"""Keeps a stack running, and says how it does.
+"""The supervisor: keeps the stack running and writes its state.
 
-It follows the wish that the commands leave, writes how everything is to `stack.json`, and ends
-with everything it started on SIGTERM. It may be killed at any moment: what it started lives on, and
-the next one takes it over.
+It applies the desired state that the commands write, writes the actual one to `stack.json`, and stops
+everything it started on SIGTERM. It may be killed at any moment: its processes continue, and the next
+supervisor takes them over.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ STEP_RETRY_SECONDS: Final = 2.0
 
 
 class StackSupervisor:
-    """One life of the stack."""
+    """One run of the stack."""
 
-    def __init__(self, home: StackDirectory, composition: StackPlan, *, desired: DesiredState) -> None:
+    def __init__(self, home: StackDirectory, plan: StackPlan, *, desired: DesiredState) -> None:
         self._home = home
-        self._plan = composition
-        self._wish = desired
+        self._plan = plan
+        self._desired = desired
         self._monitors: dict[str, ProcessMonitor] = {}
         self._steps: dict[str, ProcessStatus] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -69,7 +69,7 @@ class StackSupervisor:
         self._services_may_start = asyncio.Event()
 
     async def run(self, adopted: Mapping[str, ChildProcess]) -> None:
-        """Start everything, keep it running, and end it when asked to."""
+        """Start everything, keep it running, and stop it when signalled."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
@@ -78,19 +78,19 @@ class StackSupervisor:
             self._start_servers(adopted)
             self._start_steps()
             self._start_services()
-            await self._turn()
+            await self._watch_loop()
         finally:
-            await self._end()
+            await self._stop_all()
 
-    async def _turn(self) -> None:
+    async def _watch_loop(self) -> None:
         rotate_at = 0.0
         while not self._stop.is_set():
             if not self._home.supervisor_lock.exists():
-                _log(f"{self._home.root} was removed: without it no command would ever find this stack again")
+                _log(f"{self._home.root} was removed: without it no command would find this stack again")
                 return
-            wish = read_desired_state(self._home.desired_state)
-            if wish is not None and wish.number != self._wish.number:
-                await self._change(wish)
+            desired = read_desired_state(self._home.desired_state)
+            if desired is not None and desired.number != self._desired.number:
+                await self._apply_change(desired)
             self._publish()
             now = asyncio.get_running_loop().time()
             if now >= rotate_at:
@@ -103,13 +103,13 @@ class StackSupervisor:
                 continue
 
     def _start_servers(self, adopted: Mapping[str, ChildProcess]) -> None:
-        for name in self._plan.wanted_servers(self._wish):
+        for name in self._plan.wanted_servers(self._desired):
             if name not in self._monitors:
                 part = self._plan.build_server(name, keep_ports=name in adopted)
-                self._keep(part, kind="part", adopted=adopted.get(name))
+                self._start_monitor(part, kind="part", adopted=adopted.get(name))
 
     def _start_steps(self) -> None:
-        endpoints, examples = self._plan.endpoints(self._wish), self._wants_examples()
+        endpoints, examples = self._plan.endpoints(self._desired), self._wants_examples()
         kafka, postgres = endpoints["kafka"], endpoints["postgres"]
         steps: dict[str, tuple[str, Callable[[], Awaitable[None]]]] = {}
         if kafka:
@@ -126,8 +126,8 @@ class StackSupervisor:
         self._tasks["steps"] = asyncio.create_task(self._allow_services(tuple(steps)))
 
     async def _run_step(self, name: str, part: str, work: Callable[[], Awaitable[None]]) -> None:
-        if keeper := self._monitors.get(part):
-            await keeper.is_ready.wait()
+        if monitor := self._monitors.get(part):
+            await monitor.is_ready.wait()
         self._set_step_state(name, STARTING)
         while True:
             try:
@@ -149,16 +149,16 @@ class StackSupervisor:
         self._services_may_start.set()
 
     def _start_services(self) -> None:
-        for name, unit in self._plan.service_processes(self._wish).items():
+        for name, unit in self._plan.service_processes(self._desired).items():
             if name not in self._monitors:
-                self._keep(unit, kind="service", after=self._services_may_start)
+                self._start_monitor(unit, kind="service", after=self._services_may_start)
 
-    async def _change(self, wish: DesiredState) -> None:
+    async def _apply_change(self, desired: DesiredState) -> None:
         had_examples = self._wants_examples()
-        self._wish = wish
-        wanted = self._plan.service_processes(wish).keys() | set(self._plan.wanted_servers(wish))
+        self._desired = desired
+        wanted = self._plan.service_processes(desired).keys() | set(self._plan.wanted_servers(desired))
         await self._stop_monitors([name for name in self._monitors if name not in wanted])
-        missing = [name for name in self._plan.wanted_servers(wish) if name not in self._monitors]
+        missing = [name for name in self._plan.wanted_servers(desired) if name not in self._monitors]
         if missing or had_examples != self._wants_examples():
             self._services_may_start.clear()
             self._start_servers({})
@@ -167,10 +167,10 @@ class StackSupervisor:
         self._changed = True
 
     def _wants_examples(self) -> bool:
-        wish = self._wish
-        return any(kind.example and wish.copies(kind.name, example=True) for kind in self._plan.services)
+        desired = self._desired
+        return any(kind.example and desired.copies(kind.name, example=True) for kind in self._plan.services)
 
-    def _keep(
+    def _start_monitor(
         self,
         unit: ManagedProcess,
         *,
@@ -179,22 +179,22 @@ class StackSupervisor:
         after: asyncio.Event | None = None,
     ) -> None:
         name = unit.name
-        keeper = ProcessMonitor(
+        monitor = ProcessMonitor(
             unit,
             kind=kind,
             log=self._home.log(name),
             pid_file=self._home.pid_file(name),
-            on_change=self._note,
+            on_change=self._mark_changed,
             adopted=adopted,
             start_after=after,
         )
-        self._monitors[name] = keeper
-        self._tasks[name] = asyncio.create_task(keeper.run())
+        self._monitors[name] = monitor
+        self._tasks[name] = asyncio.create_task(monitor.run())
         self._tasks[name].add_done_callback(partial(self._on_task_done, name))
         self._changed = True
 
-    async def _end(self) -> None:
-        """Services first, while the servers still take what they have in hand."""
+    async def _stop_all(self) -> None:
+        """Stop services first, while the servers still accept their last work."""
         for name in ("steps", *self._steps):
             await self._cancel(name)
         await self._stop_monitors(
@@ -224,10 +224,10 @@ class StackSupervisor:
     def _retry_all(self) -> None:
         again, self._retry_requested = self._retry_requested, asyncio.Event()
         again.set()
-        for keeper in self._monitors.values():
-            keeper.retry_now()
+        for monitor in self._monitors.values():
+            monitor.retry_now()
 
-    def _note(self) -> None:
+    def _mark_changed(self) -> None:
         self._changed = True
 
     def _set_step_state(self, name: str, state: str, reason: str = "") -> None:
@@ -241,8 +241,8 @@ class StackSupervisor:
         reason = f"{type(failure).__name__}: {failure} (see: strider logs supervisor)"
         if name in self._steps:
             self._set_step_state(name, FAILING, reason)
-        elif keeper := self._monitors.get(name):
-            keeper.mark_failing(reason)
+        elif monitor := self._monitors.get(name):
+            monitor.mark_failing(reason)
 
     def _rotate_logs(self) -> None:
         for log in (self._home.root / "logs").glob("*.log"):
@@ -252,7 +252,7 @@ class StackSupervisor:
         if not self._changed and state is None and self._written == _file_stamp(self._home.state):
             return
         if not self._home.supervisor_lock.exists():
-            return  # whoever removed it does not want it back
+            return  # the directory was removed on purpose: do not create it again
         self._changed = False
         named = [
             ProcessStatus(name, "part", EXTERNAL, self._since, address=_redact_password(address))
@@ -268,27 +268,27 @@ class StackSupervisor:
             self._was_ready = True
         usual = DEGRADED if self._was_ready else STARTING
         whole = READY if all(each.state in SETTLED for each in lines) else usual
-        told = StackState(
+        state_to_write = StackState(
             state=state or whole,
             since=self._since,
             supervisor=identify(os.getpid()),
-            endpoints=self._plan.endpoints(self._wish),
+            endpoints=self._plan.endpoints(self._desired),
             ports=self._plan.ports,
             processes=() if state == STOPPED else lines,
-            desired_number=self._wish.number,
+            desired_number=self._desired.number,
             allows_private=self._plan.allows_private,
         )
         try:
-            write_state(self._home.state, told)
+            write_state(self._home.state, state_to_write)
             self._written = _file_stamp(self._home.state)
         except OSError as failure:
-            # A full disk must not end the servers; the next change tries again.
+            # A full disk must not stop the servers; the next change tries again.
             self._changed = True
             _log(f"cannot write {self._home.state}: {failure}")
 
 
 def _file_stamp(path: Path) -> tuple[int, int, int] | None:
-    """Tell a file from what anybody else makes of it, without reading it."""
+    """Return a stamp by which a change of the file is noticed without reading it."""
     try:
         found = path.stat()
     except OSError:

@@ -67,6 +67,18 @@ API_REQUEST_FAILED: Final = _error(
 
 # --- frontier and storage ---
 
+FRONTIER_CLOCK_CORRECTED: Final = _warning(
+    "Frontier clock corrected", "The clock of Redis jumped; a shard's time goes on from its owner's estimate."
+)
+FUNCTION_LIBRARIES_DELETED: Final = _info(
+    "Function libraries deleted",
+    "Function libraries of older versions, unused for a week, were deleted from Redis.",
+)
+FUNCTION_LIBRARY_CLEANUP_POSTPONED: Final = _info(
+    "Function library cleanup postponed",
+    "Redis was out of reach or refused a command; the cleanup runs again in an hour.",
+)
+
 
 # --- indexer ---
 

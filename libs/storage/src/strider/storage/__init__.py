@@ -1,1 +1,1 @@
-"""Where things rest: PostgreSQL, Redis and object store adapters, keys and migrations."""
+"""Clients of PostgreSQL, Redis and object stores, Redis keys and database migrations."""

@@ -1,7 +1,7 @@
-"""Secrets at rest: sealed with a key from the environment, opened by whoever has it.
+"""Encryption of stored secrets, with keys from the environment.
 
-Authenticated encryption (Fernet). Of several keys the first seals and each opens, so that a key can be
-replaced: put the new one first, seal anew, drop the old one.
+Authenticated encryption (Fernet). Of several keys the first encrypts and each decrypts, so that a key can be
+replaced: put the new one first, encrypt anew, drop the old one.
 """
 
 from __future__ import annotations
@@ -14,30 +14,32 @@ from strider.runtime.errors import StartRefused
 
 
 class DecryptionFailed(Exception):
-    """A secret that none of the keys opens."""
+    """A secret that none of the keys decrypts."""
 
 
 class SecretCipher:
-    """Seals and opens secrets."""
+    """Encrypts and decrypts secrets."""
 
     def __init__(self, keys: str) -> None:
-        """Keys parted by commas or blanks, or none; StartRefused where one is no key."""
+        """Take keys separated by commas or blanks, or none; StartRefused for an invalid key."""
         words = [word for word in re.split(r"[,\s]+", keys.strip()) if word]
         try:
             self._fernet = MultiFernet([Fernet(word) for word in words]) if words else None
         except ValueError as error:
-            raise StartRefused("a key is 32 random bytes in URL-safe base64: strider proxies key") from error
+            raise StartRefused(
+                "CRAWLER_PROXY_KEY must be 32 random bytes in URL-safe base64: strider proxies key"
+            ) from error
 
     def encrypt(self, secret: str) -> str:
-        """Seal a secret; an empty one needs no seal. StartRefused without a key."""
+        """Encrypt a secret; an empty one stays empty. StartRefused without a key."""
         if not secret:
             return ""
         if self._fernet is None:
-            raise StartRefused("a password is kept sealed only: set CRAWLER_PROXY_KEY")
+            raise StartRefused("a password is stored only encrypted: set CRAWLER_PROXY_KEY")
         return self._fernet.encrypt(secret.encode()).decode("ascii")
 
     def decrypt(self, encrypted: str) -> str:
-        """Open a secret; Unsealable where no key fits."""
+        """Decrypt a secret; DecryptionFailed where no key fits."""
         if not encrypted:
             return ""
         if self._fernet is None:
@@ -45,9 +47,9 @@ class SecretCipher:
         try:
             return self._fernet.decrypt(encrypted.encode()).decode()
         except InvalidToken:
-            raise DecryptionFailed("CRAWLER_PROXY_KEY does not open it") from None
+            raise DecryptionFailed("CRAWLER_PROXY_KEY does not decrypt it") from None
 
 
 def generate_key() -> str:
-    """Make a key."""
+    """Return a new key."""
     return Fernet.generate_key().decode("ascii")

@@ -1,7 +1,7 @@
-"""Dead letters as rows, for people who ask what went wrong.
+"""The table `error_logs`: dead letters as rows.
 
-A row is named by where its message was read and by which group, so that a dead letter that is
-spoken twice, or read again, stays one row. The topics are the truth; this table is a view of them.
+A row is identified by the position of its message and the consumer group, so that a dead letter that is
+published twice, or read again, stays one row. The topics are the source; this table is a view of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .postgres import Postgres
 from .upsert import Upsert
 
 MAX_TEXT_CHARACTERS: Final = 32_768
-"""Longest message or traceback that is kept in a row; the dead letter has the whole."""
+"""Longest message or traceback in a row; the dead letter has the whole."""
 
 UPSERT: Final = Upsert(
     "error_logs",
@@ -43,18 +43,18 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ErrorLogTable:
-    """The table of what could not be handled."""
+    """The table of messages that could not be handled."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
     async def write(self, letters: Iterable[DeadLetter]) -> int:
-        """Keep dead letters; gives how many were new."""
+        """Store dead letters; return how many were new."""
         return await self._postgres.upsert(UPSERT, map(error_log_row, letters))
 
 
 def error_log_row(letter: DeadLetter) -> tuple[Any, ...]:
-    """Turn a dead letter into a row, in the order of the statement's columns."""
+    """Return a dead letter as a row, in the order of the statement's columns."""
     return (
         letter.topic,
         letter.partition,
@@ -66,13 +66,13 @@ def error_log_row(letter: DeadLetter) -> tuple[Any, ...]:
         letter.category,
         letter.reason,
         letter.error_class,
-        _clipped(letter.error_message),
-        _clipped(letter.stack_trace),
+        _keep_end(letter.error_message),
+        _keep_end(letter.stack_trace),
         letter.trace_id,
         _EPOCH + timedelta(milliseconds=letter.occurred_at_ms),
     )
 
 
-def _clipped(text: str) -> str:
-    """Keep the end of what is too long: the innermost frame and the last words say most."""
+def _keep_end(text: str) -> str:
+    """Keep the end of a long text: the innermost frame and the final message say most."""
     return text if len(text) <= MAX_TEXT_CHARACTERS else "…" + text[1 - MAX_TEXT_CHARACTERS :]

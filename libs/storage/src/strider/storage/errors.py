@@ -1,11 +1,11 @@
-"""What can be wrong with a store that did answer.
+"""Errors of a store that answered.
 
     StoreFailure
-    ├── Rejected           it understood and refused (a constraint, a type, a script): a bug of ours
-    ├── ObjectMissing      nothing is kept under this reference (any more)
-    ├── ObjectCorrupt      what is kept is not what was put
-    ├── ObjectTooLarge     more than the caller is ready to hold
-    └── MigrationFailed    the tables cannot be brought to where they should be; the message says why
+    ├── StoreRejected      it refused a command (a constraint, a type, a script): a bug of ours
+    ├── ObjectMissing      nothing is stored under this reference (any more)
+    ├── ObjectCorrupt      the stored content is not what was put
+    ├── ObjectTooLarge     larger than the caller's limit
+    └── MigrationFailed    the tables cannot be migrated; the message says why
 
 A store that does not answer is `strider.runtime.errors.Unavailable`. No error of a client library
 leaves this package.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Final
 
 ESCAPE_HINT: Final = "in a password write / # ? @ : as %2F %23 %3F %40 %3A"
-"""What is usually wrong with an address that cannot be read."""
+"""Usual cause of an invalid URL."""
 
 
 class StoreFailure(Exception):
@@ -24,7 +24,7 @@ class StoreFailure(Exception):
 
 
 class StoreRejected(StoreFailure):
-    """The store refused what was asked; trying again would not help. `code` is its own word for why."""
+    """The store refused a command; a retry would not help. `code` is the store's reason."""
 
     def __init__(self, part: str, code: str, detail: str) -> None:
         super().__init__(f"{part} refused ({code}): {detail}")
@@ -38,12 +38,12 @@ class ObjectMissing(StoreFailure):
 
 
 class ObjectCorrupt(StoreFailure):
-    """The content does not hash to its name."""
+    """The content does not match the hash in its reference."""
 
 
 class ObjectTooLarge(StoreFailure):
-    """The object is larger than the caller's limit; nothing of it was kept in memory."""
+    """The object is larger than the caller's limit; none of it was kept in memory."""
 
 
 class MigrationFailed(StoreFailure):
-    """The schema stayed where the last completed step left it."""
+    """The schema stays where the last completed step left it."""

@@ -1,8 +1,8 @@
-"""Libraries of functions that older versions have left in Redis: found, and let go when nobody uses them.
+"""Deletion of unused function libraries that older versions left in Redis.
 
-Which ones are used cannot be asked of Redis, so whoever runs says now and then that its own is. One of
-ours that nobody has spoken for in a week goes. That is safe whoever is wrong: a process whose library
-is gone loads it again with its next call, and never takes the other's away before its week is over.
+Redis does not know which libraries are in use, so each process regularly records the use of its own. A
+library of ours without a record for a week is deleted. A wrong deletion does no harm: a process whose library
+is gone loads it again with its next call, and deletes another's only after its week is over.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from strider.runtime import log_events
 from strider.runtime.errors import Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
@@ -20,13 +21,13 @@ from .redis import Redis
 
 INTERVAL_SECONDS: Final = 3600.0
 UNUSED_SECONDS: Final = 7 * 86_400
-"""Longer than any change of versions takes."""
+"""Longer than any rolling upgrade takes."""
 
-_log = logger("stores")
+_log = logger("storage")
 
 
 class FunctionLibraryCollector:
-    """Looks after the libraries of one server whose names begin alike."""
+    """Deletes unused libraries of one server that share a name prefix."""
 
     def __init__(self, redis: Redis, *, own: str, prefix: str, clock: Clock) -> None:
         self._redis = redis
@@ -36,19 +37,19 @@ class FunctionLibraryCollector:
         self._key = FUNCTION_LIBRARIES("frontier")
 
     async def run(self) -> None:
-        """Look now and then, until cancelled. What is denied or out of reach is tried again later."""
+        """Run regularly, until cancelled. A refused or failed pass is repeated with the next."""
         while True:
             try:
                 if gone := await self.collect():
-                    _log.info("Old Libraries Dropped", libraries=gone)
+                    _log.emit(log_events.FUNCTION_LIBRARIES_DELETED, libraries=gone)
             except (Unavailable, StoreRejected) as failure:
-                _log.info("Libraries Not Looked After", why=str(failure))
+                _log.emit(log_events.FUNCTION_LIBRARY_CLEANUP_POSTPONED, why=str(failure))
             await self._clock.sleep(INTERVAL_SECONDS)
 
     async def collect(self) -> list[str]:
-        """Speak for our own, note what else there is, drop what nobody spoke for; gives what was dropped."""
+        """Record the own library, register the others, delete the unused ones; return what was deleted."""
         now_seconds = int((await self._redis.command("TIME"))[0])
-        found = await self._found()
+        found = await self._list_libraries()
         await self._redis.command("ZADD", self._key, now_seconds, self._own)
         for name in found:
             await self._redis.command("ZADD", self._key, "NX", now_seconds, name)
@@ -65,15 +66,15 @@ class FunctionLibraryCollector:
         try:
             await self._redis.command("FUNCTION", "DELETE", name)
         except StoreRejected:
-            return  # somebody else was quicker
+            return  # another process was faster
 
-    async def _found(self) -> frozenset[str]:
-        told = await self._redis.command("FUNCTION", "LIST", "LIBRARYNAME", f"{self._prefix}*")
-        return frozenset(_name_of(library) for library in told)
+    async def _list_libraries(self) -> frozenset[str]:
+        libraries = await self._redis.command("FUNCTION", "LIST", "LIBRARYNAME", f"{self._prefix}*")
+        return frozenset(_name_of(library) for library in libraries)
 
 
 def _name_of(library: Mapping[bytes, object] | Iterable[object]) -> str:
-    """Read a library's name, from either form of the protocol."""
+    """Return a library's name, from either form of the protocol."""
     if isinstance(library, Mapping):
         return _text(library[b"library_name"] if b"library_name" in library else library["library_name"])  # type: ignore[index]  # by version of the client
     words = list(library)

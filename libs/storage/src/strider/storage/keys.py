@@ -1,10 +1,10 @@
-"""Every Redis key of the house: who writes it, how it is spelt, how long it lives.
+"""Every Redis key: its owner, its grammar and its lifetime.
 
     strider:<entity>:{<id>}:<attribute>[:<part>…]
 
 The id stands in braces, so that all keys of one entity share a cluster slot and one script may
-touch them. What belongs to a job bears the job's id there: `strider:job:{<job id>}:…` is the
-namespace that keeps jobs apart. Keys are built here and never taken apart; nothing scans for them.
+touch them. Keys of a job contain the job's id there: `strider:job:{<job id>}:…` is the namespace
+that separates jobs. Keys are built here and never parsed; nothing scans for them.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ from datetime import timedelta
 from typing import Final
 
 _WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
-_UNFIT: Final = re.compile(r"[{}\s\x00-\x1f\x7f]")
+_FORBIDDEN_ERRORS: Final = re.compile(r"[{}\s\x00-\x1f\x7f]")
 
 
 def is_valid_key_part(value: str) -> bool:
-    """Say whether a value may stand in a key: no blank, no brace, and not empty."""
-    return bool(value) and not _UNFIT.search(value)
+    """Return whether a value may be part of a key: no blank, no brace, and not empty."""
+    return bool(value) and not _FORBIDDEN_ERRORS.search(value)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyFamily:
-    """Keys of one kind. Call it with an id, and with the further parts that it declares."""
+    """Keys of one kind. Call it with an id and the further parts that it declares."""
 
     owner: str
     """The one service that writes such keys; others may read."""
     entity: str
     attribute: str
     lifetime: timedelta | None
-    """Set anew by each write. None: lives until its owner takes it away, and is counted as working set."""
+    """Renewed by each write. None: lives until its owner deletes it, and counts as working set."""
     purpose: str
     parts: tuple[str, ...] = ()
-    """Names of what follows the attribute."""
+    """Names of the parts after the attribute."""
 
     def __post_init__(self) -> None:
-        """Refuse words that break the grammar."""
+        """Refuse parts that break the grammar."""
         for word in (self.owner, self.entity, self.attribute, *self.parts):
             if not _WORD.fullmatch(word):
-                raise ValueError(f"no word of a key: {word!r}")
+                raise ValueError(f"invalid part of a key family: {word!r}")
         if self.lifetime is not None and self.lifetime < timedelta(seconds=1):
-            raise ValueError(f"a lifetime of less than a second: {self.lifetime}")
+            raise ValueError(f"the lifetime of a key must be at least a second, not {self.lifetime}")
 
     def __call__(self, entity_id: object, /, *parts: object) -> str:
-        """Build one key."""
+        """Return one key."""
         if len(parts) != len(self.parts):
             raise ValueError(f"{self.pattern} takes {len(self.parts)} parts after the id, not {len(parts)}")
         values = [str(value) for value in (entity_id, *parts)]
         for value in values:
             if not is_valid_key_part(value):
-                raise ValueError(f"does not fit into a key: {value!r}")
+                raise ValueError(f"a key must not contain blanks or braces, nor be empty: {value!r}")
         tail = "".join(f":{value}" for value in values[1:])
         return f"strider:{self.entity}:{{{values[0]}}}:{self.attribute}{tail}"
 
     @property
     def pattern(self) -> str:
-        """How keys of this kind look, for people: `strider:job:{<id>}:log`."""
+        """Pattern of such keys, for documentation: `strider:job:{<id>}:log`."""
         tail = "".join(f":<{part}>" for part in self.parts)
         return f"strider:{self.entity}:{{<id>}}:{self.attribute}{tail}"
 
@@ -73,7 +73,7 @@ JOB_LOG: Final = KeyFamily(
     "job",
     "log",
     timedelta(days=7),
-    "Last lines of a job's log: a capped stream, oldest lines go first.",
+    "Last lines of a job's log: a capped stream, oldest lines are dropped first.",
 )
 
 FRONTIER_HEADER: Final = KeyFamily(
@@ -81,7 +81,7 @@ FRONTIER_HEADER: Final = KeyFamily(
     "shard",
     "header",
     None,
-    "Epoch, run id and state of a frontier shard, its counters, and what was answered last.",
+    "Epoch, run id and state of a frontier shard, its counters, and its last replies.",
 )
 FRONTIER_ENTRIES: Final = KeyFamily(
     "scheduler",
@@ -95,14 +95,14 @@ FRONTIER_GROUPS: Final = KeyFamily(
     "shard",
     "groups",
     None,
-    "Clock, places and queue lengths of each group.",
+    "Clock, request limit and queue lengths of each host group.",
 )
 FRONTIER_QUEUE: Final = KeyFamily(
     "scheduler",
     "shard",
     "queue",
     None,
-    "Entries of a group that are due, by priority, oldest first.",
+    "Due entries of a host group, by priority, oldest first.",
     ("priority", "group"),
 )
 FRONTIER_LATER: Final = KeyFamily(
@@ -110,14 +110,14 @@ FRONTIER_LATER: Final = KeyFamily(
     "shard",
     "later",
     None,
-    "Entries that wait for their time.",
+    "Entries delayed until they are due.",
 )
 FRONTIER_DUE: Final = KeyFamily(
     "scheduler",
     "shard",
     "due",
     None,
-    "Groups that may be served, by priority, longest waiting first.",
+    "Host groups that may be served, by priority, longest waiting first.",
     ("priority",),
 )
 FRONTIER_LEASES: Final = KeyFamily(
@@ -132,14 +132,14 @@ FRONTIER_ENDS: Final = KeyFamily(
     "shard",
     "ends",
     None,
-    "When leases run out.",
+    "When leases expire.",
 )
 FRONTIER_EXPIRED: Final = KeyFamily(
     "scheduler",
     "shard",
     "expired",
     None,
-    "Leases that ran out and are not concluded.",
+    "Leases that expired and are not concluded.",
 )
 FRONTIER_COUNTS: Final = KeyFamily(
     "scheduler",
@@ -153,14 +153,14 @@ FRONTIER_NAMES: Final = KeyFamily(
     "shard",
     "names",
     None,
-    "Numbers of what many entries share.",
+    "Numbers of values that many entries share.",
 )
 FRONTIER_SHAPES: Final = KeyFamily(
     "scheduler",
     "shard",
     "shapes",
     None,
-    "What those numbers stand for.",
+    "Values of those numbers.",
 )
 FRONTIER_PARKED: Final = KeyFamily(
     "scheduler",
@@ -175,7 +175,7 @@ FRONTIER_PARKED_SIZES: Final = KeyFamily(
     "shard",
     "parked-sizes",
     None,
-    "Members and buckets of what is parked.",
+    "Members and buckets of the parked sets.",
 )
 FRONTIER_SEEN: Final = KeyFamily(
     "scheduler",
@@ -198,18 +198,19 @@ FRONTIER_SEEN_TOKENS: Final = KeyFamily(
     "shard",
     "seen-tokens",
     timedelta(days=14),
-    "Which seed opened an entry last, in one generation.",
+    "Token of the seed that opened an entry last, in one generation.",
     ("generation",),
 )
-"""The frontier's scripts spell these themselves, beginning at the header's key; a test holds both together.
-What was seen lives for twice the age of a generation (7 days by default), from the generation's beginning."""
+"""The frontier's functions build these keys themselves, from the header's key; a test compares both. Seen
+URLs live for twice the age of a generation (7 days by default), from the generation's beginning.
+"""
 
 WORKER_HEARTBEAT: Final = KeyFamily(
     "fetcher",
     "worker",
     "heartbeat",
     timedelta(minutes=2),
-    "When a fetcher was last heard of, what it does, and one URL that it has in hand.",
+    "Last heartbeat of a fetcher, its status, and one URL in flight.",
 )
 COOKIES: Final = KeyFamily(
     "fetcher",
@@ -224,7 +225,7 @@ FETCHER_WORKERS: Final = KeyFamily(
     "service",
     "workers",
     None,
-    "Fetchers that were heard of within two minutes, by when.",
+    "Fetchers with a heartbeat within two minutes, by its time.",
 )
 FETCHER_STATS: Final = KeyFamily(
     "fetcher",
@@ -239,7 +240,7 @@ FUNCTION_LIBRARIES: Final = KeyFamily(
     "scripts",
     "libraries",
     None,
-    "When each library of functions was last spoken for: a sorted set, names by seconds of Redis' clock.",
+    "Last use of each function library: a sorted set, names by seconds of the server's clock.",
 )
 
 KEY_FAMILIES: Final = (
@@ -267,4 +268,4 @@ KEY_FAMILIES: Final = (
     FRONTIER_SEEN_SIZES,
     FRONTIER_SEEN_TOKENS,
 )
-"""All of them; a test of the repository finds each one documented."""
+"""All key families; a test of the repository finds each one documented."""

@@ -1,8 +1,7 @@
-"""Lua scripts as files: what is run in Redis can be read, named and reviewed.
+"""Lua scripts as files with a checked header of keys, arguments and result.
 
-Each `*.lua` begins with a header that says what it does and lists keys, arguments and result; a
-file without one is refused when it is loaded. A script runs by itself, or is a function of a library,
-which the server reads once: a long script is then not set up anew by each call.
+A file without such a header is refused when it is loaded. A script runs by itself, or is a function of a
+library, which the server reads once: a long script is then not compiled by each call.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class LuaScript:
 
     name: str
     text: str
-    """All that the server must be told before it can run it: of a function, its whole library."""
+    """What the server must load before it can run it: for a function, its whole library."""
     sha: str
     is_function: bool = False
 
@@ -36,10 +35,10 @@ def load_script(name: str, package: str = "strider.storage.lua") -> LuaScript:
 
 
 def parse_script(name: str, text: str) -> LuaScript:
-    """Check the header and take the hash, by which the server will know the script."""
+    """Check the header and compute the hash by which the server will know the script."""
     header = "".join(line for line in text.splitlines(keepends=True) if line.startswith("--"))
     described = {match[1] for match in _FIELD.finditer(header)}
     if missing := [field for field in HEADER_FIELDS if field not in described]:
-        raise ValueError(f"{name}.lua: the header does not say its {', '.join(missing)}")
-    # SHA-1 is how the protocol names scripts; nothing hangs on its strength.
+        raise ValueError(f"{name}.lua: the header has no {', '.join(missing)}")
+    # SHA-1 is how the protocol names scripts; it protects nothing.
     return LuaScript(name, text, sha1(text.encode(), usedforsecurity=False).hexdigest())

@@ -1,15 +1,15 @@
-"""Bodies and long texts: content-addressed objects under the day they were put.
+"""Object store client: content-addressed objects under the day they were stored.
 
     <day>/<first two of the hash>/<sha-256>        2026-11-18/3f/3f79bb…
 
-The reference is that path and the store's address is a setting, so that a store can move. Putting
-is idempotent (same content, same day, same name), which is why a repeated put, or one whose answer
-was lost, does no harm. The day prefix is what retention deletes by; whoever re-uses a reference
-past half of its life puts the content again.
+The reference is that path and the store's URL is a setting, so that a store can move. Storing is
+idempotent (same content, same day, same name), so a repeated put, or one whose reply was lost, does
+no harm. Retention deletes by the day prefix; a caller that re-uses a reference past half of its life
+stores the content again.
 
 The library is called in threads of ours. Its own asynchronous calls set their result from a thread
-that the interpreter does not know, and abort the process when that meets its end (seen in a third
-of the runs that ended right after a failed call).
+that the interpreter does not know, and abort the process when that thread meets the interpreter's end
+(seen in a third of the runs that ended right after a failed call).
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from .errors import ObjectCorrupt, ObjectMissing, ObjectTooLarge, StoreRejected
 DEPENDENCY: Final = "objects"
 
 DEFAULT_MAX_BYTES: Final = 64 * 1024 * 1024
-"""Largest object that `get` takes into memory: a sitemap of 50 MB and some."""
+"""Largest object that `get` reads into memory: more than a sitemap of 50 MB."""
 
 THREADS: Final = 16
-"""Calls at once. They wait for the store, not for the interpreter."""
+"""Concurrent calls. They wait for the store, not for the interpreter."""
 
 T = TypeVar("T")
 
@@ -52,12 +52,12 @@ _RETRY: Final[Any] = {
     "retry_timeout": timedelta(seconds=10),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
 }
-"""The library's own would go on for three minutes; ours takes over after seconds."""
+"""The library's default would retry for three minutes; ours takes over after seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectOptions:
-    """Where objects are kept."""
+    """Where objects are stored."""
 
     url: str = field(repr=False)
     """file:///folder, s3://bucket/prefix, gs://bucket/prefix or memory:///; further S3 and GCS settings
@@ -69,7 +69,7 @@ class ObjectOptions:
 
 
 class ObjectStore:
-    """Puts and gets; errors leave as Unavailable or as one of the object failures."""
+    """Stores and reads objects; raises Unavailable or one of the object failures."""
 
     def __init__(self, store: Any, *, clock: Clock) -> None:
         self._store = store
@@ -77,42 +77,42 @@ class ObjectStore:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="objects")
 
     async def put(self, content: bytes) -> str:
-        """Store content, durably, and give the reference that finds it again."""
+        """Store content durably and return its reference."""
         digest = sha256(content).hexdigest()
         reference = f"{self._clock.now():%Y-%m-%d}/{digest[:2]}/{digest}"
         try:
-            # Overwriting is right: the content is the same, and half an object of a crash is healed.
+            # Overwriting is right: the content is the same, and half an object of a crash is repaired.
             await self._call(obstore.put, self._store, reference, content, use_multipart=False)
         except (exceptions.BaseError, OSError) as failure:
-            raise _judged(failure) from failure
+            raise _translate_error(failure) from failure
         return reference
 
     async def get(self, reference: str, *, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
-        """Give the content of a reference, checked against its name."""
+        """Return the content of a reference, checked against its hash."""
         match = _REFERENCE.fullmatch(reference)
         if match is None:
-            raise ObjectMissing(f"no reference of an object: {reference[:120]!r}")
+            raise ObjectMissing(f"invalid object reference: {reference[:120]!r}")
         try:
             content = await self._call(_read, self._store, reference, max_bytes=max_bytes)
         except (exceptions.NotFoundError, FileNotFoundError) as failure:
             raise ObjectMissing(f"no object {reference}") from failure
         except (exceptions.BaseError, OSError) as failure:
-            raise _judged(failure) from failure
+            raise _translate_error(failure) from failure
         if sha256(content).hexdigest() != match[2]:
-            raise ObjectCorrupt(f"{reference} has other content than its name says ({len(content)} bytes)")
+            raise ObjectCorrupt(f"{reference} has other content than its hash says ({len(content)} bytes)")
         return content
 
     async def ping(self) -> None:
-        """Raise Unavailable when the store cannot be asked."""
+        """Raise Unavailable when the store does not answer."""
         try:
             await self._call(obstore.head, self._store, "0000-00-00/00/ping")
         except (exceptions.NotFoundError, FileNotFoundError):
             return
         except (exceptions.BaseError, OSError) as failure:
-            raise _judged(failure) from failure
+            raise _translate_error(failure) from failure
 
     async def close(self) -> None:
-        """Begin nothing more; calls under way end by their own timeouts."""
+        """Start no more calls; calls in flight end by their own timeouts."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _call(self, function: Callable[..., T], *args: Any, **more: Any) -> T:
@@ -122,10 +122,10 @@ class ObjectStore:
 
 
 def open_object_store(options: ObjectOptions, *, clock: Clock) -> ObjectStore:
-    """Open the store that an address names; raises StartRefused for an address that is none."""
+    """Open the store of a URL; raises StartRefused for an invalid one."""
     address = urlsplit(options.url)
     if address.scheme == "file":
-        return ObjectStore(_folder(address.netloc, unquote(address.path)), clock=clock)
+        return ObjectStore(_open_local(address.netloc, unquote(address.path)), clock=clock)
     if address.scheme == "memory":
         return ObjectStore(MemoryStore(), clock=clock)
     if address.scheme not in {"s3", "gs"} or not address.netloc:
@@ -140,18 +140,18 @@ def open_object_store(options: ObjectOptions, *, clock: Clock) -> ObjectStore:
     try:
         store = from_url(options.url, client_options=client, retry_config=_RETRY)
     except (exceptions.BaseError, ValueError) as failure:
-        raise StartRefused(f"OBJECT_STORE_URL cannot be used: {failure}") from failure
+        raise StartRefused(f"cannot use OBJECT_STORE_URL: {failure}") from failure
     return ObjectStore(store, clock=clock)
 
 
-def _folder(host: str, path: str) -> LocalStore:
+def _open_local(host: str, path: str) -> LocalStore:
     if host not in {"", "localhost"} or not path.startswith("/"):
-        raise StartRefused("OBJECT_STORE_URL: a folder is file:///and/its/path")
+        raise StartRefused("OBJECT_STORE_URL: write a folder as file:///path/of/the/folder")
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
         return LocalStore(path)
     except (exceptions.BaseError, OSError) as failure:
-        raise StartRefused(f"OBJECT_STORE_URL: {path} cannot be used: {failure}") from failure
+        raise StartRefused(f"OBJECT_STORE_URL: cannot use {path}: {failure}") from failure
 
 
 def _read(store: Any, reference: str, *, max_bytes: int) -> bytes:
@@ -161,8 +161,8 @@ def _read(store: Any, reference: str, *, max_bytes: int) -> bytes:
     return bytes(result.bytes())
 
 
-def _judged(failure: Exception) -> Exception:
-    # Denied access and odd answers wait for a person, not for another message: they are unavailability too.
+def _translate_error(failure: Exception) -> Exception:
+    # Denied access and odd replies need a person, not another message: they count as unavailability.
     if isinstance(failure, exceptions.InvalidPathError | exceptions.NotSupportedError):
         return StoreRejected(DEPENDENCY, type(failure).__name__, _first_line(failure))
     return Unavailable(DEPENDENCY, _first_line(failure))

@@ -1,8 +1,8 @@
-"""The way to PostgreSQL: a pool, deadlines in the server as well as here, errors in our words.
+"""PostgreSQL client: a pool, timeouts in server and client, translated errors.
 
-What time may heal (connections, locks, deadlocks, a server that starts, stops or only reads) is
-Unavailable; what the server understood and refused is Rejected, a bug of ours. Work is handed in
-as a function, so that it can run again from its beginning: what it writes must bear repeating.
+Failures that pass (connections, locks, deadlocks, a server that starts, stops or is read-only) are
+Unavailable; what the server refused is StoreRejected, a bug of ours. Work is passed as a function, so that it
+can be repeated from its beginning: what it writes must be idempotent.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ T = TypeVar("T")
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 
 _TRANSIENT_CLASSES: Final = frozenset({"08", "53", "57", "58"})
-"""SQLSTATE classes: connection, resources, an operator (or a deadline) stepped in, the system below."""
+"""SQLSTATE classes: connection, resources, operator or timeout intervention, system."""
 
 _TRANSIENT_STATES: Final = frozenset(
     {
-        "25006",  # the server only reads: a fail-over is under way
-        "28000", "28P01",  # not let in: a person must act, and no message is to blame
+        "25006",  # read-only: a fail-over is in progress
+        "28000", "28P01",  # login refused: a person must act, and no message is the cause
         "3D000",  # no such database (yet)
         "40001", "40P01",  # serialisation, deadlock
         "55P03", "55006",  # a lock, an object in use
@@ -48,24 +48,24 @@ _TRANSIENT_STATES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PostgresOptions:
-    """How to reach a database."""
+    """How to connect to a database."""
 
     dsn: str = field(repr=False)
-    """Address with user, password, database and options; `sslmode` and `sslrootcert` as libpq has them."""
+    """URL with user, password, database and options; `sslmode` and `sslrootcert` as in libpq."""
     application: str = "strider"
     """Name that the server shows for these connections."""
     min_connections: int = 1
     max_connections: int = 8
     connect_timeout_seconds: float = 3.0
     statement_timeout_seconds: float = 5.0
-    """The server ends a statement after this; here the wait is a little longer."""
+    """The server ends a statement after this; the client waits a little longer."""
     lock_timeout_seconds: float = 2.0
     cached_statements: int = 100
-    """0 behind a pooler that hands connections out by transaction."""
+    """0 behind a pooler that assigns connections by transaction."""
 
 
 class Postgres:
-    """A pool of connections, and the one way to work with them."""
+    """A pool of connections with retries."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Postgres:
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None
 
     async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Do some work in one transaction; done again from its beginning when the database falters."""
+        """Run work in one transaction; repeated from its beginning after a transient failure."""
         return await retry(
             self._ladder,
             lambda: self._once(work),
@@ -93,11 +93,11 @@ class Postgres:
         )
 
     async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:
-        """Read rows."""
+        """Return the rows of a query."""
         return await self.run(lambda connection: connection.fetch(query, *args))
 
     async def upsert(self, statement: Upsert, rows: Iterable[Sequence[Any]]) -> int:
-        """Write rows in one statement; gives how many the server took as new or changed."""
+        """Write rows in one statement; return how many were new or changed."""
         columns = statement.columns_of(rows)
         if not columns[0]:
             return 0
@@ -105,11 +105,11 @@ class Postgres:
         return int(done.rpartition(" ")[2])
 
     async def ping(self) -> None:
-        """Raise Unavailable when the database does not answer; asked once, for readiness."""
+        """Raise Unavailable when the database does not answer; tried once, for readiness."""
         await self._once(lambda connection: connection.fetchval("SELECT 1"))
 
     async def close(self) -> None:
-        """Let connections finish what they do, but not for long."""
+        """Close the connections, with a short time to finish."""
         pool, self._pool = self._pool, None
         if pool is None:
             return
@@ -137,13 +137,13 @@ class Postgres:
 
 @asynccontextmanager
 async def translate_errors() -> AsyncIterator[None]:
-    """Turn the library's errors into ours."""
+    """Translate the library's errors into ours."""
     try:
         yield
     except asyncpg.PostgresError as failure:
-        raise _judged(failure) from failure
+        raise _translate_error(failure) from failure
     except asyncpg.InterfaceError as failure:
-        # Of two kinds: the connection went away under us, or an argument does not fit its type.
+        # Of two kinds: the connection was lost, or an argument does not fit its type.
         if isinstance(failure, ValueError | TypeError):
             raise StoreRejected(DEPENDENCY, type(failure).__name__, str(failure)) from failure
         raise Unavailable(DEPENDENCY, str(failure)) from failure
@@ -154,7 +154,7 @@ async def translate_errors() -> AsyncIterator[None]:
 async def connect_once(
     dsn: str, *, application: str, timeout_seconds: float = 5.0
 ) -> asyncpg.Connection[asyncpg.Record]:
-    """Open one connection outside of any pool, without a limit on statements: for migrations."""
+    """Open one connection outside of any pool, without a statement timeout: for migrations."""
     async with translate_errors():
         with _check_dsn():
             return await asyncpg.connect(
@@ -164,14 +164,14 @@ async def connect_once(
 
 @contextmanager
 def _check_dsn() -> Iterator[None]:
-    """Tell an address that is none (a ValueError, also the library's own) from a server that is not there."""
+    """Tell an invalid URL (a ValueError, also the library's own) from an unreachable server."""
     try:
         yield
     except ssl.SSLError:
-        raise  # a certificate that nobody vouches for is a ValueError as well
+        raise  # an untrusted certificate is a ValueError as well
     except ValueError:
-        # The library's words quote what it could not read, which may be a part of the password.
-        raise StartRefused(f"POSTGRES_DSN is no address ({ESCAPE_HINT})") from None
+        # The library's message quotes what it could not read, which may be a part of the password.
+        raise StartRefused(f"POSTGRES_DSN is not a valid URL ({ESCAPE_HINT})") from None
 
 
 def _pool_arguments(options: PostgresOptions) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def _pool_arguments(options: PostgresOptions) -> dict[str, Any]:
     }
 
 
-def _judged(failure: asyncpg.PostgresError) -> Exception:
+def _translate_error(failure: asyncpg.PostgresError) -> Exception:
     state = failure.sqlstate or "?"
     if state[:2] in _TRANSIENT_CLASSES or state in _TRANSIENT_STATES:
         return Unavailable(DEPENDENCY, f"{failure} ({state})")

@@ -1,7 +1,7 @@
-"""The table of proxies: who they are, and how well they do.
+"""The table `proxies`: addresses, encrypted credentials and results.
 
-Passwords are sealed before they get here. What processes report is taken as they counted it: the last
-one to speak wins, which is as good as any order. Who was put out of use by a person stays so.
+Passwords are encrypted before they arrive here. Results are stored as processes counted them: the last writer
+wins, which is as good as any order. A proxy that a person disabled stays so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .postgres import Postgres
 
 @dataclass(frozen=True, slots=True)
 class ProxyRow:
-    """A proxy as the table has it. Times are in seconds since 1970; 0 for never."""
+    """A row of the table. Times are in seconds since 1970; 0 for never."""
 
     protocol: str
     host: str
@@ -52,74 +52,74 @@ _REMOVE: Final = "DELETE FROM proxies WHERE protocol = $1 AND url = $2 AND port 
 
 _RECORD: Final = """
     UPDATE proxies AS known
-       SET is_active = told.is_active,
-           disabled_at = CASE WHEN told.is_active THEN NULL ELSE coalesce(known.disabled_at, now()) END,
-           success_count = known.success_count + told.successes,
-           failure_count = told.failure_count,
-           avg_response_time_ms = CASE WHEN told.successes > 0 THEN told.average_ms
+       SET is_active = reported.is_active,
+           disabled_at = CASE WHEN reported.is_active THEN NULL ELSE coalesce(known.disabled_at, now()) END,
+           success_count = known.success_count + reported.successes,
+           failure_count = reported.failure_count,
+           avg_response_time_ms = CASE WHEN reported.successes > 0 THEN reported.average_ms
                                        ELSE known.avg_response_time_ms END,
-           last_used_at = greatest(known.last_used_at, told.last_used_at),
-           last_success_at = greatest(known.last_success_at, told.last_success_at),
-           last_failure_at = greatest(known.last_failure_at, told.last_failure_at)
+           last_used_at = greatest(known.last_used_at, reported.last_used_at),
+           last_success_at = greatest(known.last_success_at, reported.last_success_at),
+           last_failure_at = greatest(known.last_failure_at, reported.last_failure_at)
       FROM unnest($1::text[], $2::text[], $3::integer[], $4::text[], $5::boolean[], $6::bigint[],
                   $7::integer[], $8::double precision[], $9::timestamptz[], $10::timestamptz[],
                   $11::timestamptz[])
-        AS told(protocol, url, port, username, is_active, successes, failure_count, average_ms,
+        AS reported(protocol, url, port, username, is_active, successes, failure_count, average_ms,
                 last_used_at, last_success_at, last_failure_at)
      WHERE (known.protocol, known.url, known.port, known.username)
-           = (told.protocol, told.url, told.port, told.username)
+           = (reported.protocol, reported.url, reported.port, reported.username)
        AND (known.is_active OR known.disabled_at IS NOT NULL)
 """
 
 
 class ProxyTable:
-    """Reads proxies, writes them, and takes what became of them."""
+    """Reads and writes proxies and their results."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
     async def load(self) -> list[ProxyRow]:
-        """Give those that may be used, or may be again; the one that was used longest ago first."""
+        """Return the proxies that are or may become active; least recently used first."""
         return [_row(record) for record in await self._postgres.fetch(_READ)]
 
     async def add(self, row: ProxyRow) -> None:
-        """Add a proxy, or put it back into use with the account that is given."""
+        """Add a proxy, or activate it again with the given credentials."""
         values = (row.protocol, row.host, row.port, row.username, row.encrypted_password)
         await self._postgres.run(lambda connection: connection.execute(_ADD, *values))
 
     async def remove(self, row: ProxyRow) -> bool:
-        """Take a proxy away; says whether there was one."""
+        """Delete a proxy; return whether there was one."""
         values = (row.protocol, row.host, row.port, row.username)
         done = await self._postgres.run(lambda connection: connection.execute(_REMOVE, *values))
         return not done.endswith(" 0")
 
     async def record_results(self, rows: Iterable[ProxyRow]) -> None:
-        """Take what became of some proxies; their successes are those since the last time."""
-        told = list(rows)
-        if not told:
+        """Store results of proxies; their successes are those since the last call."""
+        reported = list(rows)
+        if not reported:
             return
         columns = (
-            [row.protocol for row in told],
-            [row.host for row in told],
-            [row.port for row in told],
-            [row.username for row in told],
-            [row.is_active for row in told],
-            [row.success_count for row in told],
-            [row.failure_count for row in told],
-            [row.average_ms for row in told],
-            [_moment(row.last_used_at) for row in told],
-            [_moment(row.last_success_at) for row in told],
-            [_moment(row.last_failure_at) for row in told],
+            [row.protocol for row in reported],
+            [row.host for row in reported],
+            [row.port for row in reported],
+            [row.username for row in reported],
+            [row.is_active for row in reported],
+            [row.success_count for row in reported],
+            [row.failure_count for row in reported],
+            [row.average_ms for row in reported],
+            [_datetime(row.last_used_at) for row in reported],
+            [_datetime(row.last_success_at) for row in reported],
+            [_datetime(row.last_failure_at) for row in reported],
         )
         await self._postgres.run(lambda connection: connection.execute(_RECORD, *columns))
 
 
 def _row(record: asyncpg.Record) -> ProxyRow:
-    *told, used, good, bad = record
-    return ProxyRow(*told, *map(_seconds, (used, good, bad)))
+    *reported, used, good, bad = record
+    return ProxyRow(*reported, *map(_seconds, (used, good, bad)))
 
 
-def _moment(seconds: float) -> datetime | None:
+def _datetime(seconds: float) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if seconds else None
 
 

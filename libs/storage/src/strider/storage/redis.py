@@ -1,10 +1,10 @@
-"""The way to Redis (or Valkey): bounded waits, errors in our words, scripts by name.
+"""Redis (or Valkey) client: bounded waits, translated errors, scripts by name.
 
-Scripts share one connection (`redis_line`), all else goes by a pool. The library's own retries are
-off: it would spend ten times the timeout on a server that does not answer. Trying again is
-`strider.runtime.retry`'s, up the ladder for Redis operations. A command of the pool that is cancelled
-while its answer is on the way closes its connection, so that the answer can never be taken for another
-command's; a canary test holds the library to that.
+Scripts share one connection (`redis_pipeline`), other commands use a pool. The library's own retries are off:
+it would spend ten times the timeout on a server that does not answer. Retries are `strider.runtime.retry`'s,
+by the policy for Redis operations. A command of the pool that is cancelled while its reply is in transit
+closes its connection, so that the reply can never be taken for another command's; a canary test holds the
+library to that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from strider.runtime.settings import RedisSettings
 from .errors import ESCAPE_HINT, StoreRejected
 from .lua_files import LuaScript
 
-# It would load the metrics of OpenTelemetry, a fourteenth of a service's start; ours are counted elsewhere.
+# It would import the metrics of OpenTelemetry, a fourteenth of a service's start; ours are counted elsewhere.
 with left_out("opentelemetry"):
     from redis import exceptions
     from redis.asyncio import BlockingConnectionPool
@@ -35,13 +35,13 @@ with left_out("opentelemetry"):
 
 DEPENDENCY: Final = "redis"
 NO_EVICTION: Final = "noeviction"
-"""The only policy of a full server that keeps what is there."""
+"""The only policy of a full server that keeps existing keys."""
 
 _SERVER_STATE_CODES: Final = (
     "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOPERM", "NOREPLICAS", "OOM",
     "READONLY", "TRYAGAIN", "UNKILLABLE", "WRONGPASS",
 )  # fmt: skip
-"""First words of answers that speak of the server, not of the command: time may heal them, or a person."""
+"""First words of error replies about the server, not the command: they pass, or a person must act."""
 
 
 _FUNCTION_NOT_FOUND: Final = "Function not found"
@@ -49,18 +49,18 @@ _FUNCTION_NOT_FOUND: Final = "Function not found"
 
 @dataclass(frozen=True, slots=True)
 class RedisOptions:
-    """How to reach a server."""
+    """How to connect to a server."""
 
     url: str = field(repr=False)
     """redis://, rediss:// (encrypted) or unix://, with user, password and database as usual."""
     timeout_seconds: float = 1.0
-    """Longest wait for a connection, and for an answer."""
+    """Longest wait for a connection, and for a reply."""
     max_connections: int = 32
-    """A command waits for a free one, as long as for an answer."""
+    """A command waits for a free one, as long as for a reply."""
     health_check_seconds: int = 30
-    """A connection idle for longer is asked before it is used."""
+    """A connection idle for longer is checked before it is used."""
     ca_file: str = ""
-    """Authorities to trust (PEM) with rediss://; the system's where empty."""
+    """Trusted authorities (PEM) with rediss://; the system's where empty."""
 
 
 ScriptCall = tuple[Sequence[str], Sequence[str | bytes | int]]
@@ -68,49 +68,49 @@ ScriptCall = tuple[Sequence[str], Sequence[str | bytes | int]]
 
 
 class Redis:
-    """A pool of connections. Every error of the library leaves as Unavailable or Rejected."""
+    """A pool of connections. Every error of the library is raised as Unavailable or StoreRejected."""
 
     def __init__(self, client: Client, pipeline: RedisPipeline | None = None) -> None:
         self._client = client
-        self._line = pipeline
-        """For scripts; without it they go by the client, which knows the nodes of a cluster."""
+        self._pipeline = pipeline
+        """For scripts; without it they use the client, which knows the nodes of a cluster."""
 
     async def run(
         self, script: LuaScript, *, keys: Sequence[str], args: Sequence[str | bytes | int] = ()
     ) -> Any:
-        """Run a script; a server that does not know it (any more) is told."""
-        word, name = _named(script)
+        """Run a script; load it first where the server does not know it (any more)."""
+        word, name = _command_of(script)
         async with translate_errors():
             try:
-                return await self._ask(word, name, len(keys), *keys, *args)
+                return await self._execute(word, name, len(keys), *keys, *args)
             except exceptions.ResponseError as failure:
                 if not _is_unknown_script(failure):
                     raise
             if not script.is_function:
-                return await self._ask("EVAL", script.text, len(keys), *keys, *args)
+                return await self._execute("EVAL", script.text, len(keys), *keys, *args)
             await self._client.function_load(script.text, replace=True)
-            return await self._ask(word, name, len(keys), *keys, *args)
+            return await self._execute(word, name, len(keys), *keys, *args)
 
-    async def _ask(self, *words: str | bytes | int) -> Any:
-        if self._line is None:
+    async def _execute(self, *words: str | bytes | int) -> Any:
+        if self._pipeline is None:
             return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]  # the library's
-        return await self._line.execute(words)
+        return await self._pipeline.execute(words)
 
     async def command(self, *words: str | bytes | float) -> Any:
-        """Send one command as it would be typed."""
+        """Send one command, written as on the command line."""
         async with translate_errors():
             return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]  # the library's
 
     async def run_all(self, script: LuaScript, calls: Sequence[ScriptCall]) -> list[Any]:
         """Run a script several times: one connection, one write, one wait for all of them.
 
-        A call that is answered by an error is made once more, by itself: that must change nothing.
+        A call with an error reply is repeated by itself: it must be idempotent.
         """
-        if self._line is None:  # of a cluster each node has its own calls
+        if self._pipeline is None:  # in a cluster each node has its own calls
             return await asyncio.gather(*(self.run(script, keys=keys, args=args) for keys, args in calls))
-        word, name = _named(script)
+        word, name = _command_of(script)
         async with translate_errors():
-            answers = await self._line.execute_all(
+            answers = await self._pipeline.execute_all(
                 (word, name, len(keys), *keys, *args) for keys, args in calls
             )
         return [
@@ -121,13 +121,13 @@ class Redis:
         ]
 
     async def require_noeviction(self) -> None:
-        """Raise StartRefused where the server is set to throw keys away when its memory is full."""
-        told = await self.command("INFO", "memory")
-        policy = str(told.get("maxmemory_policy", NO_EVICTION))
+        """Raise StartRefused where the server evicts keys when its memory is full."""
+        reply = await self.command("INFO", "memory")
+        policy = str(reply.get("maxmemory_policy", NO_EVICTION))
         if policy != NO_EVICTION:
             raise StartRefused(
-                f"the server at REDIS_URL has the maxmemory-policy {policy}, so it throws away what it was "
-                f"given when its memory is full; set: CONFIG SET maxmemory-policy {NO_EVICTION}"
+                f"the server at REDIS_URL has the maxmemory-policy {policy}, so it evicts keys when "
+                f"its memory is full; set: CONFIG SET maxmemory-policy {NO_EVICTION}"
             )
 
     async def ping(self) -> None:
@@ -136,18 +136,18 @@ class Redis:
 
     async def close(self) -> None:
         """Close all connections; commands under way fail."""
-        if self._line is not None:
-            await self._line.close()
+        if self._pipeline is not None:
+            await self._pipeline.close()
         await self._client.aclose()
 
 
 def redis_options(settings: RedisSettings, *, url: str = "", **more: Any) -> RedisOptions:
-    """Give the way to the server that settings name, or to another one by the same means."""
+    """Return the options for the server of the settings, or for another URL with the same TLS."""
     return RedisOptions(url or settings.url.get_secret_value(), ca_file=settings.ca_file, **more)
 
 
 def connect(options: RedisOptions) -> Redis:
-    """Make a pool; the first command opens the first connection. Raises StartRefused for no address."""
+    """Return a client; the first command opens the first connection. StartRefused for an invalid URL."""
     url = options.url
     if urlsplit(url).scheme not in {"redis", "rediss", "unix"}:
         raise StartRefused("REDIS_URL must begin with redis://, rediss:// or unix://")
@@ -170,8 +170,8 @@ def connect(options: RedisOptions) -> Redis:
             **more,
         )
     except ValueError:
-        # The library's words quote what it could not read, which may be a part of the password.
-        raise StartRefused(f"REDIS_URL is no address ({ESCAPE_HINT})") from None
+        # The library's message quotes what it could not read, which may be a part of the password.
+        raise StartRefused(f"REDIS_URL is not a valid URL ({ESCAPE_HINT})") from None
     line = RedisPipeline(
         lambda: pool.connection_class(**{**pool.connection_kwargs, "socket_timeout": None}),
         timeout_seconds=options.timeout_seconds,
@@ -180,26 +180,26 @@ def connect(options: RedisOptions) -> Redis:
     return Redis(Client.from_pool(pool), line)
 
 
-def _named(script: LuaScript) -> tuple[str, str]:
-    """Give the command that runs a script, and the name that the server knows it by."""
+def _command_of(script: LuaScript) -> tuple[str, str]:
+    """Return the command that runs a script, and the name that the server knows it by."""
     return ("FCALL", script.name) if script.is_function else ("EVALSHA", script.sha)
 
 
 @asynccontextmanager
 async def translate_errors() -> AsyncIterator[None]:
-    """Turn the library's errors into ours."""
+    """Translate the library's errors into ours."""
     try:
         yield
     except (exceptions.AuthenticationError, exceptions.ConnectionError, exceptions.TimeoutError) as failure:
-        raise Unavailable(DEPENDENCY, _words(failure)) from failure
+        raise Unavailable(DEPENDENCY, _message(failure)) from failure
     except exceptions.RedisError as failure:
-        raise _judged(failure) from failure
+        raise _translate_error(failure) from failure
     except (OSError, asyncio.IncompleteReadError) as failure:
-        raise Unavailable(DEPENDENCY, _words(failure)) from failure
+        raise Unavailable(DEPENDENCY, _message(failure)) from failure
 
 
-def _judged(failure: exceptions.RedisError) -> Exception:
-    # The library strips the first word of answers that it has a class for, and keeps it in others.
+def _translate_error(failure: exceptions.RedisError) -> Exception:
+    # The library strips the first word of replies that it has a class for, and keeps it in others.
     code = str(failure).split(" ", 1)[0]
     is_state = code in _SERVER_STATE_CODES or isinstance(
         failure,
@@ -214,7 +214,7 @@ def _judged(failure: exceptions.RedisError) -> Exception:
         ),
     )
     if is_state:
-        return Unavailable(DEPENDENCY, _words(failure))
+        return Unavailable(DEPENDENCY, _message(failure))
     return StoreRejected(DEPENDENCY, cast("str", getattr(failure, "status_code", None)) or code, str(failure))
 
 
@@ -222,5 +222,5 @@ def _is_unknown_script(failure: exceptions.ResponseError) -> bool:
     return isinstance(failure, exceptions.NoScriptError) or _FUNCTION_NOT_FOUND in str(failure)
 
 
-def _words(failure: BaseException) -> str:
+def _message(failure: BaseException) -> str:
     return str(failure) or type(failure).__name__

@@ -1,6 +1,6 @@
-"""Many rows in one statement: `INSERT … SELECT unnest` with a rule for those that are there.
+"""Upserts of many rows in one statement: `INSERT … SELECT unnest … ON CONFLICT`.
 
-Builds text and columns and sends nothing. Names are checked, values travel as parameters.
+Builds SQL and columns and sends nothing. Names are checked, values are parameters.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
-    """One table's statement. Arrays of arrays cannot be unnested: such a column travels as jsonb text."""
+    """The upsert of one table. Arrays of arrays cannot be unnested: such a column travels as jsonb text."""
 
     table: str
     columns: tuple[tuple[str, str], ...]
     """Name and type of each column, in the order of a row's values."""
     conflict: tuple[str, ...]
-    """The columns that make a row the same row."""
+    """Columns that identify a row."""
     update: tuple[str, ...] = ()
-    """What a repeated row sets anew; nothing: it is left as it is."""
+    """Columns that a repeated row updates; none: the stored row stays as it is."""
     where: str = ""
-    """When an update may happen, in SQL (`pages.seq <= excluded.seq`): a fixed text, never input."""
+    """Condition of an update, in SQL (`pages.seq <= excluded.seq`): a fixed text, never input."""
     computed: tuple[tuple[str, str], ...] = ()
-    """What a repeated row sets by an expression in SQL, also of columns that no row has: fixed texts too."""
+    """Columns that a repeated row sets by an SQL expression, in a row or not: fixed texts too."""
     sql: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Check the names and write the statement."""
+        """Check the names and build the statement."""
         names = [name for name, _ in self.columns]
         for name in (self.table, *names, *self.conflict, *self.update, *(name for name, _ in self.computed)):
             if not _NAME.fullmatch(name):
-                raise ValueError(f"no name of a table or column: {name!r}")
+                raise ValueError(f"invalid name of a table or column: {name!r}")
         for kind in (kind for _, kind in self.columns):
             if not _TYPE.fullmatch(kind):
-                raise ValueError(f"no type of a column: {kind!r}")
+                raise ValueError(f"invalid type of a column: {kind!r}")
         if not self.conflict or not {*self.conflict, *self.update} <= {*names}:
-            raise ValueError(f"{self.table}: conflict and update name columns of the row")
+            raise ValueError(f"{self.table}: conflict and update must name columns of the row")
         object.__setattr__(self, "sql", self._statement(names))
 
     def columns_of(self, rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-        """Turn rows into columns; of rows that are the same row the last stays (the server takes one)."""
+        """Return rows as columns; the last of several rows with one identity wins (the server takes one)."""
         places = [index for index, (name, _) in enumerate(self.columns) if name in self.conflict]
         last = {tuple(row[place] for place in places): row for row in rows}
         return [
@@ -68,7 +68,7 @@ class Upsert:
 
 
 def _replace_unstorable(value: Any) -> Any:
-    """Take out of a text what PostgreSQL cannot hold: NUL, and surrogates that stand alone."""
+    """Replace what PostgreSQL cannot store in a text: NUL and lone surrogates."""
     if not isinstance(value, str):
         return value
     if "\x00" in value:

@@ -1,7 +1,7 @@
-"""Who works, as Redis shows it: a heartbeat for each process, the set of those alive, and their counts.
+"""Worker heartbeats in Redis: status of each process, the set of those alive, and totals.
 
-For people and dashboards; nothing is decided by it. A process that is not heard of for two minutes is
-gone. Times are of whoever wrote them.
+For people and dashboards; nothing is decided by it. A process without a heartbeat for two minutes counts as
+gone. Times are by the writer's clock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOTAL_FIELDS: Final = ("pages_crawled", "pages_failed", "bytes_downloaded")
 
 @dataclass(frozen=True, slots=True)
 class WorkerHeartbeat:
-    """What a worker says of itself."""
+    """Status that a worker reports."""
 
     worker_id: str
     last_heartbeat: float
@@ -27,16 +27,16 @@ class WorkerHeartbeat:
     status: str
     """working, idle, paused or stopping."""
     current_url: str = ""
-    """The URL that it has had in hand for the longest time."""
+    """URL that has been in flight for the longest time."""
     active_requests: int = 0
     started_at: float = 0.0
     why: str = ""
-    """What a paused worker waits for."""
+    """Reason of a pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerTotals:
-    """What workers did."""
+    """Totals of all workers."""
 
     pages_crawled: int = 0
     pages_failed: int = 0
@@ -44,13 +44,13 @@ class WorkerTotals:
 
 
 class RedisWorkerHeartbeats:
-    """Heartbeats of workers, written and read."""
+    """Writes and reads heartbeats of workers."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     async def record(self, heartbeat: WorkerHeartbeat, done: WorkerTotals) -> None:
-        """Say that a worker is alive, and what it did since it said so last. Raises Unavailable."""
+        """Store a heartbeat and add what was done since the last one. Raises Unavailable."""
         key, workers = WORKER_HEARTBEAT(heartbeat.worker_id), FETCHER_WORKERS(SERVICE)
         lifetime_seconds = WORKER_HEARTBEAT.lifetime_seconds
         command = self._redis.command
@@ -62,20 +62,20 @@ class RedisWorkerHeartbeats:
                 await command("HINCRBY", FETCHER_STATS(SERVICE), name, amount)
 
     async def remove(self, worker_id: str) -> None:
-        """Say that a worker has ended. Raises Unavailable."""
+        """Remove a worker that has ended. Raises Unavailable."""
         await self._redis.command("DEL", WORKER_HEARTBEAT(worker_id))
         await self._redis.command("ZREM", FETCHER_WORKERS(SERVICE), worker_id)
 
     async def list_alive(self) -> list[WorkerHeartbeat]:
-        """List the workers that were heard of within two minutes, the one heard of last first."""
+        """Return the workers with a heartbeat within two minutes, latest first."""
         ids: list[Any] = await self._redis.command("ZREVRANGE", FETCHER_WORKERS(SERVICE), 0, -1)
-        told = [await self._redis.command("GET", WORKER_HEARTBEAT(_text(worker_id))) for worker_id in ids]
-        return [WorkerHeartbeat(**json.loads(each)) for each in told if each]
+        stored = [await self._redis.command("GET", WORKER_HEARTBEAT(_text(worker_id))) for worker_id in ids]
+        return [WorkerHeartbeat(**json.loads(each)) for each in stored if each]
 
     async def totals(self) -> WorkerTotals:
-        """Say what all workers did."""
-        told = await self._redis.command("HMGET", FETCHER_STATS(SERVICE), *TOTAL_FIELDS)
-        return WorkerTotals(*(int(each or 0) for each in told))
+        """Return the totals of all workers."""
+        stored = await self._redis.command("HMGET", FETCHER_STATS(SERVICE), *TOTAL_FIELDS)
+        return WorkerTotals(*(int(each or 0) for each in stored))
 
 
 def _text(word: bytes | str) -> str:

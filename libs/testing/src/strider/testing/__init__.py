@@ -1,1 +1,1 @@
-"""What tests share: builders, clocks, a simulated stack, a real one."""
+"""Test infrastructure: real servers, faulty connections, proxies and websites."""

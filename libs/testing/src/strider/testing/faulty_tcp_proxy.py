@@ -1,7 +1,7 @@
-"""A wire between client and server that a test can hold up, slow down, cut, or make swallow everything.
+"""A TCP proxy whose responses a test can hold, delay, truncate or drop.
 
-Carries bytes and knows no protocol. `wire_to` lives in the test's own loop; `wire_beside` in a thread
-of its own, for clients that are processes and outlive a test.
+Forwards bytes and knows no protocol. `faulty_tcp_proxy` runs in the test's own event loop;
+`threaded_faulty_tcp_proxy` in a thread of its own, for clients that are processes and outlive a test.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MAX_HELD_CHUNKS: Final = 1024
 
 
 class FaultyTcpProxy:
-    """Carries bytes both ways, as long as nobody interferes. To be used in the loop that it lives in."""
+    """Forwards bytes both ways, with the faults that are set. Use it in the loop that it runs in."""
 
     def __init__(self, host: str, port: int) -> None:
         self._server_address = (host, port)
@@ -27,30 +27,30 @@ class FaultyTcpProxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self.connections = 0
         self.response_held = asyncio.Event()
-        """Set when an answer waits behind `hold`."""
+        """Set when a response waits behind `hold`."""
         self.delay_seconds = 0.0
-        """How much later than it came every answer is passed on."""
+        """Delay of every response after its arrival."""
         self.drops_everything = False
-        """Whether all that is sent either way vanishes: connections open, and nothing ever comes."""
+        """Whether everything sent either way is dropped: connections open, and nothing arrives."""
         self.truncated_responses = 0
-        """How many of the next answers are passed on by half, and their connections broken then."""
+        """How many of the next responses are forwarded by half, and their connections closed then."""
 
     def hold(self) -> None:
-        """Keep answers back from now on."""
+        """Hold responses back from now on."""
         self.response_held.clear()
         self._open.clear()
 
     def release(self) -> None:
-        """Let them pass again."""
+        """Forward held responses."""
         self._open.set()
 
     def cut(self) -> None:
-        """Break every connection there is."""
+        """Abort every connection."""
         for writer in self._writers:
             writer.transport.abort()
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry one connection."""
+        """Forward one connection."""
         self.connections += 1
         self._writers.add(writer)
         try:
@@ -68,7 +68,7 @@ class FaultyTcpProxy:
             carrying.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """End all that is carried."""
+        """Stop forwarding."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -102,7 +102,7 @@ class FaultyTcpProxy:
 
 
 async def _timestamped_chunks(reader: asyncio.StreamReader) -> AsyncIterator[tuple[bytes, float]]:
-    """Give what comes, and when: what comes while something else is held back is not later for that."""
+    """Yield chunks with their arrival times: a chunk that arrives while another is held is not late."""
     loop = asyncio.get_running_loop()
     arrived: asyncio.Queue[tuple[bytes, float]] = asyncio.Queue(_MAX_HELD_CHUNKS)
 
@@ -125,7 +125,7 @@ async def _timestamped_chunks(reader: asyncio.StreamReader) -> AsyncIterator[tup
 
 @asynccontextmanager
 async def faulty_tcp_proxy(host: str, port: int) -> AsyncIterator[tuple[FaultyTcpProxy, int]]:
-    """Open a wire; gives it and the port to connect to."""
+    """Run a proxy; yield it and the port to connect to."""
     wire = FaultyTcpProxy(host, port)
     server = await asyncio.start_server(wire.accept, "127.0.0.1", 0)
     try:
@@ -136,7 +136,7 @@ async def faulty_tcp_proxy(host: str, port: int) -> AsyncIterator[tuple[FaultyTc
 
 
 class ThreadedFaultyTcpProxy:
-    """A wire that lives in another thread."""
+    """A proxy that runs in another thread."""
 
     def __init__(self, wire: FaultyTcpProxy, port: int, loop: asyncio.AbstractEventLoop) -> None:
         self._wire = wire
@@ -144,7 +144,7 @@ class ThreadedFaultyTcpProxy:
         self.port = port
 
     def apply(self, change: Callable[[FaultyTcpProxy], object]) -> None:
-        """Have a change made to the wire, and wait until it is."""
+        """Apply a change to the proxy, and wait until it is done."""
         done = threading.Event()
 
         def make() -> None:
@@ -155,13 +155,13 @@ class ThreadedFaultyTcpProxy:
         done.wait()
 
     def reset_faults(self) -> None:
-        """Undo all interference; what was swallowed stays lost, so connections are broken."""
+        """Remove all faults; dropped bytes stay lost, so connections are aborted."""
         self.apply(_reset_faults)
 
 
 @contextmanager
 def threaded_faulty_tcp_proxy(host: str, port: int) -> Iterator[ThreadedFaultyTcpProxy]:
-    """Open a wire in a thread of its own."""
+    """Run a proxy in a thread of its own."""
     opened: list[ThreadedFaultyTcpProxy] = []
     is_open, may_end = threading.Event(), asyncio.Event()
 

@@ -1,7 +1,7 @@
-"""A Kafka of several nodes for tests, of which one after the other is killed.
+"""A Kafka cluster of several nodes for tests, which kill one node after the other.
 
-Each node is broker and controller. Every record is on all of them, and acknowledged by two: with three
-nodes one may be missing and nothing stops, which is how Kafka is run where it matters.
+Each node is broker and controller. Every record is on all of them, and acknowledged by all but one: with
+three nodes one may be missing and nothing stops, as in production.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class KafkaCluster:
         return ",".join(node.address for node in self.nodes)
 
     def start(self) -> None:
-        """Start what does not run; a node is ready when it has found enough of the others."""
+        """Start the nodes that do not run; a node is ready when it has found enough of the others."""
         with ThreadPoolExecutor(len(self.nodes)) as threads:
             list(threads.map(RunningServer.start, self.nodes))
 
     def close(self) -> None:
-        """End all of them for good."""
+        """Stop all of them for good."""
         with ThreadPoolExecutor(len(self.nodes)) as threads:
             list(threads.map(RunningServer.close, self.nodes))
 
 
 def start_cluster(directory: Path, *, nodes: int = 3) -> KafkaCluster:
-    """Start so many nodes in that directory. Close the cluster at the end."""
+    """Start a cluster in that directory. Close it at the end."""
     homes = [directory / f"kafka-{number}" for number in range(1, nodes + 1)]
     ports = [choose_ports(PORT_NAMES["kafka"], home, remembered={}) for home in homes]
     first = build_kafka(homes[0], ports=ports[0], environment=os.environ, fast_start=True)

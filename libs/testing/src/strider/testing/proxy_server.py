@@ -1,6 +1,6 @@
-"""A proxy for tests: HTTP (tunnels and plain) or SOCKS5, with or without an account, well or ill.
+"""An HTTP or SOCKS5 proxy for tests, with or without credentials, working or failing.
 
-It connects to nothing but loopback, and notes what it was asked for.
+It connects only to loopback, and records the requests.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ Writer = asyncio.StreamWriter
 
 @dataclass
 class TestProxy:
-    """A proxy. What it does can be changed while it runs."""
+    """A proxy. Its behaviour can be changed while it runs."""
 
     __test__ = False
 
     protocol: str = "http"
     credentials: str = ""
-    """user:password; empty where everybody may use it."""
+    """user:password; empty where none are required."""
     refusal_status: int = 0
-    """Status, or SOCKS reply, with which it refuses; 0: it does not."""
+    """Status, or SOCKS reply, of refusals; 0 for none."""
     supports_connect: bool = True
-    """Whether it knows CONNECT: some take nothing but URLs."""
+    """Whether it supports CONNECT: some proxies accept only URLs."""
     port: int = 0
     requested_targets: list[str] = field(default_factory=list)
-    """What it was asked for, as it was written."""
+    """Requested targets, as they were written."""
     request_heads: list[bytes] = field(default_factory=list)
-    """What was said to it before."""
+    """Request heads, or SOCKS greetings."""
 
     @property
     def url(self) -> str:
-        """Its URL, account included."""
+        """Its URL, credentials included."""
         account = f"{self.credentials}@" if self.credentials else ""
         return f"{self.protocol}://{account}127.0.0.1:{self.port}"
 
@@ -67,10 +67,10 @@ class TestProxy:
         else:
             inner, outer = await asyncio.open_connection("127.0.0.1", urlsplit(target).port or 80)
             outer.write(_rewrite_head(head))
-            await asyncio.gather(self._more(reader, outer), _pump(inner, writer))
+            await asyncio.gather(self._forward_requests(reader, outer), _pump(inner, writer))
 
-    async def _more(self, reader: Reader, outer: Writer) -> None:
-        """Take further requests of a connection; they are for the same site."""
+    async def _forward_requests(self, reader: Reader, outer: Writer) -> None:
+        """Forward further requests of a connection; they are for the same site."""
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -111,7 +111,7 @@ class TestProxy:
 
 
 def _rewrite_head(head: bytes) -> bytes:
-    """Write a request as the site wants it."""
+    """Return a request head in the form that the site expects."""
     lines = [line for line in head.split(b"\r\n") if not line.startswith(b"Proxy-")]
     method, target, version = lines[0].split(b" ")
     lines[0] = b" ".join((method, target[target.index(b"/", 8) :], version))

@@ -1,8 +1,7 @@
-"""Directories for real servers in tests, and what becomes of them when a test run is killed.
+"""Directories of real servers in tests, and their cleanup after a killed test run.
 
-A server outlives the process that started it, so a test run that was killed leaves servers behind.
-The next run on the same machine finds their directories, sees that their owner is gone, and clears
-both away.
+A server outlives its parent, so a killed test run leaves servers behind. The next run on the same machine
+finds their directories, sees that their owner is gone, and removes both.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ OWNER: Final = "owner.json"
 
 @contextmanager
 def temp_server_directory(parent: Path | None = None) -> Iterator[Path]:
-    """Make a directory that other accounts can pass through, which pytest's own ones forbid."""
+    """Create a directory that other users can pass through, which pytest's own ones forbid."""
     around = parent or Path(tempfile.gettempdir())
     remove_abandoned(around)
     place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=around))
@@ -40,7 +39,7 @@ def temp_server_directory(parent: Path | None = None) -> Iterator[Path]:
 
 
 def remove_abandoned(around: Path) -> list[Path]:
-    """End the servers of runs that are gone, and remove their directories."""
+    """Kill the servers of test runs that are gone, and remove their directories."""
     abandoned = [place for place in around.glob(f"{PREFIX}*") if _is_abandoned(place)]
     for place in abandoned:
         for number in (*place.glob("*.pid"), *place.glob("*/*.pid")):
@@ -51,7 +50,7 @@ def remove_abandoned(around: Path) -> list[Path]:
 
 
 def _is_abandoned(place: Path) -> bool:
-    """Whether its owner is known, ours, and gone; a directory that says nothing is left alone."""
+    """Whether its owner is recorded, of this user, and gone; a directory without a record is kept."""
     with suppress(OSError, ValueError, TypeError):
         if place.stat().st_uid == os.geteuid():
             return not is_alive(ProcessIdentity(**json.loads((place / OWNER).read_text())))

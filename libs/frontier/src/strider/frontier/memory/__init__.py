@@ -1,1 +1,1 @@
-"""TODO: memory."""
+"""The frontier in one process's memory, for embedded mode and simulation."""

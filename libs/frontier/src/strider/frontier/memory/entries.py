@@ -1,6 +1,6 @@
-"""One shard in memory: its entries, and how they move between queues, leases and the ring.
+"""Open entries of a shard in memory, and their moves between queues, leases and pipeline.
 
-Decides the same as the scripts of Redis, in the same order; asks no clock, is told the time.
+Decides the same as the Redis functions, in the same order; has no clock, the time is an argument.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .models import EntryPhase, EntrySlot, HostGroup
 from .parked import ParkedEntries
 from .seen import SeenSets
 
-_PLACES: Final = {
+_LOCATIONS: Final = {
     EntryPhase.QUEUED: EntryLocation.QUEUED,
     EntryPhase.LEASED: EntryLocation.LEASED,
     EntryPhase.PIPELINE: EntryLocation.PIPELINE,
@@ -42,7 +42,7 @@ _PLACES: Final = {
 
 
 class ShardEntries:
-    """What is open in a shard, where it waits, and what was seen."""
+    """Open entries of a shard, where each waits, and which URLs were seen."""
 
     def __init__(self, groups: HostGroups, seen: SeenSets, parked: ParkedEntries) -> None:
         self.parked = parked
@@ -50,18 +50,18 @@ class ShardEntries:
         self.seen = seen
         self.phases = {EntryPhase.QUEUED: 0, EntryPhase.LEASED: 0, EntryPhase.PIPELINE: 0}
         self._slots: dict[str, EntrySlot] = {}
-        self._later: list[tuple[int, int, str]] = []
+        self._delayed: list[tuple[int, int, str]] = []
         """Due time, ticket, entry id."""
         self._tickets = 0
         self._open: defaultdict[str, int] = defaultdict(int)
         self._accepted: defaultdict[str, int] = defaultdict(int)
 
     def get(self, name: str) -> EntrySlot | None:
-        """Give an open entry."""
+        """Return an open entry."""
         return self._slots.get(name)
 
     def lookup(self, wanted: EntryLookup, now_ms: int) -> EntryLookupResult:
-        """Say what is known of an entry."""
+        """Return what is known of an entry."""
         token = self.seen.token(wanted.entry_id, now_ms)
         if slot := self._slots.get(wanted.entry_id):
             return EntryLookupResult(
@@ -74,7 +74,7 @@ class ShardEntries:
         return EntryLookupResult(LookupStatus.SEEN if is_seen else LookupStatus.UNKNOWN, None, token)
 
     def accept(self, accepted: Iterable[AcceptedEntry], now_ms: int) -> None:
-        """Queue what is not open."""
+        """Queue entries that are not open."""
         for each in accepted:
             entry = each.entry
             name = entry_id(entry.job_id, entry.url_key)
@@ -86,23 +86,23 @@ class ShardEntries:
             self._queue_or_park(name, entry, now_ms)
 
     def refill(self, entries: Iterable[EntryRecorded], now_ms: int) -> int:
-        """Queue what is parked and has room; give how many."""
+        """Queue parked entries that have room now; return how many."""
         opened = 0
         for entry in entries:
             name = entry_id(entry.job_id, entry.url_key)
             if self.parked.unpark_if_room(entry, name, self.groups.get(entry.group), now_ms):
-                self._slot(EntryPhase.QUEUED, name, entry)
+                self._add_slot(EntryPhase.QUEUED, name, entry)
                 self.queue(name, now_ms)
                 opened += 1
         return opened
 
     def record_refused(self, seen: Iterable[RefusedUrl], now_ms: int) -> None:
-        """Remember what was refused for good."""
+        """Record URLs that were refused for good."""
         for each in seen:
             self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
 
     def load(self, loaded: Iterable[RecordedEntry], phase: EntryPhase, now_ms: int) -> None:
-        """Put back what the log says is open."""
+        """Load entries that are open according to the log."""
         for each in loaded:
             entry, fingerprint = each.to_event(), key_fingerprint(each.url_key)
             name = entry_id(entry.job_id, entry.url_key)
@@ -114,34 +114,34 @@ class ShardEntries:
                 self._queue_or_park(name, entry, now_ms)
             else:
                 self._open[entry.execution_id] += 1
-                self._slot(phase, name, entry)
+                self._add_slot(phase, name, entry)
 
     def record_seen(self, loaded: Iterable[SeenEntry], now_ms: int) -> None:
-        """Put back what is known of entries that are not opened."""
+        """Load entries that are known and not open."""
         for each in loaded:
             when = each.seen_at_ms
             self.seen.add(each.seen_scope, each.fingerprint, seen_at_ms=when, now_ms=now_ms)
             self.seen.store_token(each.entry_id, each.seed_token, seen_at_ms=when, now_ms=now_ms)
 
     def load_seen_batches(self, loaded: Iterable[SeenBatch], now_ms: int) -> None:
-        """Put back what is known of URLs."""
+        """Load URLs that were seen according to the log."""
         for scope, seen_at_ms, fingerprints in loaded:
             for fingerprint in fingerprints:
                 self.seen.add(scope, fingerprint, seen_at_ms=seen_at_ms, now_ms=now_ms)
 
     def set_accepted_counts(self, accepted: Mapping[str, int]) -> None:
-        """Put back how many entries were accepted, by execution."""
+        """Load the numbers of accepted entries, by execution."""
         self._accepted.update(accepted)
 
     def queue(self, name: str, now_ms: int, *, at_head: bool = False) -> None:
-        """Put an entry into its queue, or where it waits for its time; leaves an older place deserted."""
+        """Queue an entry, or delay it until it is due; its older queue item becomes stale."""
         slot = self._slots[name]
         self.move(slot, EntryPhase.QUEUED)
         slot.held_by = 0
         self._tickets += 1
         slot.ticket = self._tickets
         if slot.entry.due_at_ms > now_ms and not at_head:
-            heappush(self._later, (slot.entry.due_at_ms, slot.ticket, name))
+            heappush(self._delayed, (slot.entry.due_at_ms, slot.ticket, name))
             return
         group = self.groups.get(slot.entry.group)
         queue = group.queues[queue_priority(slot.entry)]
@@ -149,25 +149,25 @@ class ShardEntries:
         self.groups.reschedule(group, now_ms)
 
     def promote(self, now_ms: int) -> None:
-        """Put entries whose time has come into their queues."""
+        """Queue the delayed entries that are due."""
         while (due := self.next_due_ms()) is not None and due <= now_ms:
-            _, ticket, name = heappop(self._later)
+            _, ticket, name = heappop(self._delayed)
             entry = self._slots[name].entry
             group = self.groups.get(entry.group)
             group.queues[queue_priority(entry)].append((name, ticket))
             self.groups.reschedule(group, now_ms)
 
     def next_due_ms(self) -> int | None:
-        """Say when the first entry that waits for its time is due."""
-        while self._later:
-            due, ticket, name = self._later[0]
+        """Return when the first delayed entry is due."""
+        while self._delayed:
+            due, ticket, name = self._delayed[0]
             if self._is_queued(name, ticket):
                 return due
-            heappop(self._later)
+            heappop(self._delayed)
         return None
 
     def pop(self, group: HostGroup, priority: int) -> tuple[str, EntrySlot] | None:
-        """Take the first entry out of a queue of a group."""
+        """Remove and return the first entry of a queue of a host group."""
         queue = group.queues[priority]
         while queue:
             name, ticket = queue.popleft()
@@ -176,13 +176,13 @@ class ShardEntries:
         return None
 
     def move(self, slot: EntrySlot, phase: EntryPhase) -> None:
-        """Change where an entry is."""
+        """Change the phase of an entry."""
         self.phases[slot.phase] -= 1
         self.phases[phase] += 1
         slot.phase = phase
 
     def conclude(self, conclusion: EntryConclusion, now_ms: int, *, named: int) -> int:
-        """Give an entry its fate, unless another, later fetch has it; give the sequence of what had it."""
+        """Apply a disposition, unless a later fetch has the entry; return the sequence that held it."""
         entry = conclusion.entry
         name = entry_id(entry.job_id, entry.url_key)
         slot = self._slots.get(name)
@@ -198,23 +198,23 @@ class ShardEntries:
         if is_closed:
             self._close(name, slot, conclusion, now_ms)
         else:
-            self._go_on(name, slot, conclusion, now_ms)
+            self._update_open(name, slot, conclusion, now_ms)
         return held_by
 
     def scan(self, place: EntryLocation | None = None) -> list[tuple[EntryRecorded, EntryLocation]]:
-        """Show what is open, in one place or anywhere."""
-        found = ((slot, _PLACES[slot.phase]) for slot in self._slots.values())
+        """Return the open entries at one location, or all."""
+        found = ((slot, _LOCATIONS[slot.phase]) for slot in self._slots.values())
         return [(with_latest_sequence(slot), where) for slot, where in found if place in {None, where}]
 
     def run_counts(self) -> Mapping[str, RunEntryCounts]:
-        """Count entries by execution."""
+        """Return the number of entries by execution."""
         return {
             execution: RunEntryCounts(self._open[execution], self._accepted[execution])
             for execution in sorted({*self._open, *self._accepted})
         }
 
     def forget_executions(self, executions: Iterable[str]) -> int:
-        """Let go of the counters of executions that have nothing open; give of how many."""
+        """Drop the counters of executions without open entries; return of how many."""
         known = {*self._open, *self._accepted}
         over = [run for run in executions if run in known and not self._open.get(run)]
         for run in over:
@@ -225,10 +225,10 @@ class ShardEntries:
     def _queue_or_park(self, name: str, entry: EntryRecorded, now_ms: int) -> None:
         self._open[entry.execution_id] += 1
         if not self.parked.park_if_needed(entry, name, self.groups.get(entry.group), now_ms):
-            self._slot(EntryPhase.QUEUED, name, entry)
+            self._add_slot(EntryPhase.QUEUED, name, entry)
             self.queue(name, now_ms)
 
-    def _slot(self, phase: EntryPhase, name: str, entry: EntryRecorded) -> None:
+    def _add_slot(self, phase: EntryPhase, name: str, entry: EntryRecorded) -> None:
         self._slots[name] = EntrySlot(entry, phase, last_ended=entry.fetch_sequence)
         self.phases[phase] += 1
 
@@ -245,7 +245,7 @@ class ShardEntries:
         else:
             self.seen.add(scope, fingerprint, seen_at_ms=now_ms, now_ms=now_ms)
 
-    def _go_on(self, name: str, slot: EntrySlot, conclusion: EntryConclusion, now_ms: int) -> None:
+    def _update_open(self, name: str, slot: EntrySlot, conclusion: EntryConclusion, now_ms: int) -> None:
         before, entry = slot.entry, conclusion.entry
         slot.entry = entry
         self._open[before.execution_id] -= 1
@@ -256,7 +256,7 @@ class ShardEntries:
         elif self.parked.defer_if_far(entry, name, now_ms):
             self.phases[slot.phase] -= 1
             del self._slots[name]
-        elif slot.phase is not EntryPhase.QUEUED or _place(before) != _place(entry):
+        elif slot.phase is not EntryPhase.QUEUED or _queue_position(before) != _queue_position(entry):
             self.queue(name, now_ms)
 
     def _is_queued(self, name: str, ticket: int) -> bool:
@@ -265,21 +265,21 @@ class ShardEntries:
 
 
 def with_latest_sequence(slot: EntrySlot) -> EntryRecorded:
-    """Give an entry with its latest fetch sequence, be it under way."""
+    """Return an entry with the sequence of its latest fetch, in flight or concluded."""
     if slot.sequence == slot.entry.fetch_sequence:
         return slot.entry
     return with_sequence(slot.entry, slot.sequence)
 
 
 def with_sequence(entry: EntryRecorded, sequence: int) -> EntryRecorded:
-    """Give an entry the number of its latest fetch."""
+    """Return an entry with another fetch sequence."""
     return replace_fields(entry, fetch_sequence=sequence)
 
 
 def known(entries: ShardEntries, questions: Sequence[EntryLookup], now_ms: int) -> list[EntryLookupResult]:
-    """Answer questions in their order."""
+    """Return the results of lookups, in their order."""
     return [entries.lookup(question, now_ms) for question in questions]
 
 
-def _place(entry: EntryRecorded) -> tuple[int, int]:
+def _queue_position(entry: EntryRecorded) -> tuple[int, int]:
     return queue_priority(entry), entry.due_at_ms

@@ -1,8 +1,8 @@
-"""The whole frontier of one process, for embedded mode and simulation: all ports in one object.
+"""The whole frontier of one process in memory: all ports in one object.
 
-Keeps the promises that Redis keeps, fencing included, so that what runs on it runs on Redis. Time
-is the clock's monotonic one, counted from what it said was now at the beginning: a step of the wall
-clock moves nothing. No lock is needed: nothing in here waits.
+Gives the guarantees of Redis, fencing included, so that what runs on it runs on Redis. Time is the clock's
+monotonic time, counted from the wall time at the start: a step of the wall clock changes nothing. No lock is
+needed: no method awaits anything.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _EMPTY_SETS: Final = (frozenset[int](),)
 
 
 class MemoryFrontier:
-    """Working set, question to the seen-sets, and marks."""
+    """Working set, seen lookup and lease marks."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class MemoryFrontier:
         visited_ttl_ms: int = VISITED_TTL_MS,
         limits: QueueLimits = NO_QUEUE_LIMITS,
     ) -> None:
-        self._room = limits
+        self._limits = limits
         self._clock = clock
         self._began_us = int(clock.now().timestamp() * 1_000_000)
         self._began_monotonic = clock.monotonic()
@@ -76,8 +76,8 @@ class MemoryFrontier:
         self._shards: dict[int, MemoryShard] = {}
 
     async def take_over(self, shard: int, epoch: int) -> TakeoverResult:
-        """Become the owner."""
-        kept = self._shards.get(shard) or self._fresh(shard)
+        """Become the owner of a shard."""
+        kept = self._shards.get(shard) or self._new_shard(shard)
         if epoch < kept.epoch:
             raise Fenced(shard)
         if epoch > kept.epoch:
@@ -85,10 +85,10 @@ class MemoryFrontier:
         return TakeoverResult(kept.is_ready, self._now_ms())
 
     async def begin_rebuild(self, shard: int, epoch: int) -> None:
-        """Drop all there is, and open the shard for `load`."""
+        """Drop the content of a shard and open it for `load`."""
         if (kept := self._shards.get(shard)) and epoch < kept.epoch:
             raise Fenced(shard)
-        self._fresh(shard, epoch=epoch).is_loading = True
+        self._new_shard(shard, epoch=epoch).is_loading = True
 
     async def load(
         self,
@@ -100,7 +100,7 @@ class MemoryFrontier:
         seen_entries: Sequence[SeenEntry] = (),
         seen_batches: Sequence[SeenBatch] = (),
     ) -> None:
-        """Put back what the log says."""
+        """Load what the log says."""
         entries, now_ms = self._loading(shard, epoch).entries, self._now_ms()
         entries.load(queued, EntryPhase.QUEUED, now_ms)
         entries.load(in_pipeline, EntryPhase.PIPELINE, now_ms)
@@ -108,21 +108,21 @@ class MemoryFrontier:
         entries.load_seen_batches(seen_batches, now_ms)
 
     async def reserve_seen(self, shard: int, epoch: int, expected: Mapping[str, int]) -> None:  # noqa: ARG002  # grows by itself
-        """Check that the rebuild is this owner's."""
+        """Check that the rebuild belongs to this owner."""
         self._loading(shard, epoch)
 
     async def set_accepted_counts(self, shard: int, epoch: int, runs: Sequence[RecordedRunCount]) -> None:
-        """Take how many entries of runs the log knows."""
+        """Set the numbers of entries that the log has of runs."""
         self._loading(shard, epoch).entries.set_accepted_counts(sum_by_run(runs))
 
     async def report_progress(self, shard: int, epoch: int, share: float) -> None:  # noqa: ARG002  # nobody watches
-        """Check that the rebuild is this owner's."""
+        """Check that the rebuild belongs to this owner."""
         self._loading(shard, epoch)
 
     async def finish_rebuild(
         self, shard: int, epoch: int, *, groups: Sequence[HostGroupState], sequence: int
     ) -> None:
-        """End a rebuild."""
+        """Finish a rebuild."""
         kept, now_ms = self._owned(shard, epoch), self._now_ms()
         if not (kept.is_loading or kept.is_ready):
             raise ShardNotReady(shard, "no rebuild has begun")
@@ -135,30 +135,30 @@ class MemoryFrontier:
     async def lookup(
         self, shard: int, epoch: int, lookups: Sequence[EntryLookup]
     ) -> Sequence[EntryLookupResult]:
-        """Say what is known of entries."""
+        """Return what is known of entries."""
         return known(self._ready(shard, epoch).entries, lookups, self._now_ms())
 
     async def accept(
         self, shard: int, epoch: int, accepted: Sequence[AcceptedEntry], *, refused: Sequence[RefusedUrl] = ()
     ) -> None:
-        """Queue entries that are not open; remember refusals."""
+        """Queue entries that are not open; record refused URLs as seen."""
         entries, now_ms = self._ready(shard, epoch).entries, self._now_ms()
         entries.promote(now_ms)
         entries.accept(accepted, now_ms)
         entries.record_refused(refused, now_ms)
 
     async def record_seen(self, shard: int, epoch: int, entries: Sequence[SeenEntry]) -> None:
-        """Take tokens."""
+        """Record entries as seen, with their seeds' tokens."""
         self._ready(shard, epoch).entries.record_seen(entries, self._now_ms())
 
     async def release(self, shard: int, epoch: int, *, limit: int, lease_ms: int) -> ReleaseResult:
-        """Write leases for what is due."""
+        """Issue leases for due entries."""
         return self._ready(shard, epoch).release(self._now_ms(), limit=limit, lease_ms=lease_ms)
 
     async def swap(
         self, shard: int, epoch: int, swaps: Sequence[LeaseSwap], *, lease_ms: int
     ) -> Sequence[Lease | None]:
-        """Give the places of leases to other requests."""
+        """Replace leases by leases for other requests."""
         kept, now_ms = self._ready(shard, epoch), self._now_ms()
         return [kept.swap(swap, now_ms, lease_ms=lease_ms) for swap in swaps]
 
@@ -170,61 +170,61 @@ class MemoryFrontier:
         return [kept.end_request(each, now_ms) for each in ended]
 
     async def conclude(self, shard: int, epoch: int, conclusions: Sequence[EntryConclusion]) -> None:
-        """Give entries their fates."""
+        """Apply dispositions to entries."""
         kept, now_ms = self._ready(shard, epoch), self._now_ms()
         kept.entries.promote(now_ms)
         for conclusion in conclusions:
             kept.conclude(conclusion, now_ms)
 
     async def set_host_groups(self, shard: int, epoch: int, groups: Sequence[HostGroupState]) -> None:
-        """Set delays, places and blocks."""
+        """Set delays, request limits and blocks."""
         kept, now_ms = self._ready(shard, epoch), self._now_ms()
         for group in groups:
             kept.groups.set(group, now_ms)
 
     async def find_parked(self, shard: int, epoch: int, entry_ids: Sequence[str]) -> Sequence[bool]:
-        """Say which entries are parked."""
+        """Return which entries are parked."""
         parked = self._ready(shard, epoch).entries.parked
         return [name in parked for name in entry_ids]
 
     async def refill(
         self, shard: int, epoch: int, entries: Sequence[EntryRecorded], *, part: LogPassPart
     ) -> int:
-        """Queue what is parked and has room."""
+        """Queue parked entries that have room."""
         kept, now_ms = self._ready(shard, epoch).entries, self._now_ms()
         kept.promote(now_ms)
         return kept.parked.refill_in_pass(part, lambda: kept.refill(entries, now_ms))
 
     async def prune_host_groups(self, shard: int, epoch: int) -> Sequence[str]:
-        """Forget groups that are idle."""
+        """Drop idle host groups."""
         return self._ready(shard, epoch).prune_host_groups(self._now_ms())
 
     async def forget_executions(
         self, shard: int, epoch: int, executions: Sequence[str], *, scopes: Sequence[str] = ()
     ) -> int:
-        """Let go of executions that are over, and of what was seen in scopes."""
+        """Drop finished executions, and what was seen in scopes."""
         kept = self._ready(shard, epoch)
         for scope in scopes:
             kept.seen.drop_scope(scope)
         return kept.entries.forget_executions(executions)
 
     async def run_counts(self, shard: int, epoch: int) -> Mapping[str, RunEntryCounts]:
-        """Count entries by execution."""
+        """Return the number of entries by execution."""
         return self._ready(shard, epoch).entries.run_counts()
 
     async def scan(
         self, shard: int, epoch: int, *, cursor: int, limit: int, location: EntryLocation | None = None
     ) -> EntryScan:
-        """Show all of these open entries at once: they are here anyway."""
+        """Return all matching open entries at once: they are in memory."""
         del cursor, limit
         return EntryScan(self._ready(shard, epoch).entries.scan(location), 0, self._now_ms())
 
     async def stats(self, shard: int, epoch: int) -> ShardStats:
-        """Say how full the shard is."""
+        """Return the counters of a shard."""
         return self._ready(shard, epoch).stats(self._now_ms())
 
     def stats_if_ready(self, shard: int) -> ShardStats | None:
-        """Say how full a shard is to whoever only shows it; None where it is not ready."""
+        """Return the counters of a shard without owning it; None where it is not ready."""
         held = self._shards.get(shard)
         return held.stats(self._now_ms()) if held is not None and held.is_ready else None
 
@@ -234,7 +234,7 @@ class MemoryFrontier:
     async def find_seen(
         self, lookups: Mapping[tuple[int, str], Sequence[int]]
     ) -> Mapping[tuple[int, str], Sequence[bool]]:
-        """Say which fingerprints are known."""
+        """Return which fingerprints were seen."""
         now_ms = self._now_ms()
         answers: dict[tuple[int, str], list[bool]] = {}
         for (shard, scope), fingerprints in lookups.items():
@@ -263,12 +263,12 @@ class MemoryFrontier:
     def _now_ms(self) -> int:
         return self._now_us() // 1000
 
-    def _fresh(self, shard: int, *, epoch: int = 0) -> MemoryShard:
+    def _new_shard(self, shard: int, *, epoch: int = 0) -> MemoryShard:
         made = MemoryShard(
             shard,
             default_delay_ms=self._default_delay_ms,
             visited_ttl_ms=self._visited_ttl_ms,
-            room=self._room,
+            limits=self._limits,
         )
         made.epoch = epoch
         self._shards[shard] = made
@@ -281,7 +281,7 @@ class MemoryFrontier:
         if epoch < kept.epoch:
             raise Fenced(shard)
         if epoch > kept.epoch:
-            raise ShardNotReady(shard, "it was not taken with this epoch")
+            raise ShardNotReady(shard, "it was not taken over with this epoch")
         return kept
 
     def _loading(self, shard: int, epoch: int) -> MemoryShard:

@@ -1,6 +1,6 @@
-"""Which group is served next: clocks, places, and four orders of those that are due.
+"""Host groups in memory: delay clocks, request limits, and the order of due groups.
 
-Heaps with deserted places that are skipped when they come up, so that no call looks at all groups.
+Heaps with stale items that are skipped when they reach the top, so that no call reads all groups.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SPARE_HEAP_ITEMS = 64
 
 
 class HostGroups:
-    """All groups of a shard."""
+    """All host groups of a shard."""
 
     def __init__(self, *, default_delay_ms: int) -> None:
         self._default_delay_ms = default_delay_ms
@@ -28,23 +28,23 @@ class HostGroups:
         return len(self._groups)
 
     def get(self, name: str) -> HostGroup:
-        """Give a group, new where it is not known."""
+        """Return a group; a new one where it is unknown."""
         group = self._groups.get(name)
         if group is None:
             group = self._groups[name] = HostGroup(name, self._default_delay_ms)
         return group
 
     def set(self, state: HostGroupState, now_ms: int) -> None:
-        """Set what holds for a group."""
+        """Apply a state that the owner set."""
         group = self.get(state.group)
         group.delay_ms = state.delay_ms
         group.max_in_flight = state.max_in_flight
         group.blocked_until_ms = state.blocked_until_ms
-        group.clock_ms = max(group.clock_ms, state.not_before_ms)
+        group.next_start_ms = max(group.next_start_ms, state.not_before_ms)
         self.reschedule(group, now_ms)
 
     def reschedule(self, group: HostGroup, now_ms: int) -> None:
-        """Put a group into the order where it belongs now; first come, first served."""
+        """Put a group into the due order of its best entry; first come, first served."""
         best, eligible = group.best_priority, group.eligible_at_ms
         is_waiting = group.due_priority != NO_QUEUE and group.due_since_ms <= now_ms and eligible <= now_ms
         since = group.due_since_ms if is_waiting else max(eligible, now_ms)
@@ -55,26 +55,26 @@ class HostGroups:
         due = self._due[best]
         heappush(due, (since, group.name))
         if len(due) > 2 * len(self._groups) + _SPARE_HEAP_ITEMS:
-            due[:] = {place for place in due if self._is_held(best, place)}
+            due[:] = {place for place in due if self._is_current(best, place)}
             heapify(due)
 
     def first(self, priority: int) -> HostGroup | None:
-        """Give the group that is, or will be, served first at a priority."""
+        """Return the group that is, or will be, served first at a priority."""
         due = self._due[priority]
         while due:
-            if self._is_held(priority, due[0]):
+            if self._is_current(priority, due[0]):
                 return self._groups[due[0][1]]
             heappop(due)
         return None
 
     def add_lease(self, group: HostGroup, *, is_alone: bool) -> None:
-        """Note a new lease."""
+        """Count a new lease."""
         group.in_flight += 1
         group.unstarted += 1
         group.standalone_in_flight += is_alone
 
     def mark_started(self, lease: HeldLease, now_ms: int) -> None:
-        """Note that a request is started; its head may yet take its grace."""
+        """Count a started request, which may use its whole start tolerance."""
         group = self.get(lease.group)
         group.unstarted -= 1
         if group.delay_ms:  # without a delay nothing depends on when it begins
@@ -84,35 +84,35 @@ class HostGroups:
         self.reschedule(group, now_ms)
 
     def end_lease(self, lease: HeldLease, *, began_at_ms: int, now_ms: int) -> None:
-        """Give the lease's place free, if it still has it, and move the clock where a head was written."""
+        """Free the lease's slot, if it still has one, and move the clock where a head was written."""
         group = self.get(lease.group)
         if lease.progress is LeaseProgress.RUNNING:
             group.in_flight -= 1
             group.unstarted -= lease.state is LeaseState.ISSUED
-            group.standalone_in_flight -= lease.is_alone
+            group.standalone_in_flight -= lease.is_standalone
             if not group.in_flight:
                 group.provisional_next_start_ms = 0
         self.apply_delay(group, began_at_ms=began_at_ms, now_ms=now_ms)
 
     def apply_delay(self, group: HostGroup, *, began_at_ms: int, now_ms: int) -> None:
-        """Let a request's beginning push the next one by the delay; 0 for none."""
+        """Move the earliest next request to start + delay; a start of 0 moves nothing."""
         if began_at_ms:
-            group.clock_ms = max(group.clock_ms, began_at_ms + group.delay_ms)
+            group.next_start_ms = max(group.next_start_ms, began_at_ms + group.delay_ms)
         self.reschedule(group, now_ms)
 
     def next_due_ms(self) -> int | None:
-        """Say when the first group is due."""
+        """Return when the first group is due."""
         firsts = [group.due_since_ms for priority in PRIORITIES if (group := self.first(priority))]
         return min(firsts, default=None)
 
     def count_due(self, now_ms: int) -> int:
-        """Count groups of which a request could begin now."""
+        """Return the number of groups of which a request could start now."""
         return sum(
             group.due_priority != NO_QUEUE and group.due_since_ms <= now_ms for group in self._groups.values()
         )
 
     def prune(self, now_ms: int, *, is_needed: Callable[[str], int]) -> list[str]:
-        """Forget groups that have nothing queued or under way, and whose clocks have passed; name them."""
+        """Drop groups without entries, requests or a running delay; return their names."""
         idle = [
             name
             for name, group in self._groups.items()
@@ -123,6 +123,6 @@ class HostGroups:
             del self._groups[name]
         return idle
 
-    def _is_held(self, priority: int, place: tuple[int, str]) -> bool:
+    def _is_current(self, priority: int, place: tuple[int, str]) -> bool:
         group = self._groups.get(place[1])
         return group is not None and (group.due_priority, group.due_since_ms) == (priority, place[0])

@@ -1,4 +1,4 @@
-"""What memory keeps of an entry, a lease and a group. Plain mutable parts; the rules are elsewhere."""
+"""Mutable records of entries, leases and host groups in memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from strider.frontier.constants import PRIORITIES
 from strider.frontier.models import Lease, LeaseState
 
 NO_QUEUE: Final = -1
-"""Rank of a group that waits for nothing but an event."""
+"""Due priority of a group that waits for an event, not for time."""
 
 
 class EntryPhase(Enum):
-    """Where an open entry is."""
+    """Phase of an open entry."""
 
     QUEUED = auto()
     LEASED = auto()
@@ -24,14 +24,14 @@ class EntryPhase(Enum):
 
 
 class LeaseProgress(Enum):
-    """How far a lease has gone, beside whether its request was started."""
+    """Progress of a lease, apart from whether its request was started."""
 
     RUNNING = auto()
-    """Its request may be made: it holds a place of its group."""
+    """Its request may be made: it occupies a request slot of its group."""
     EXPIRED = auto()
-    """It ran out, and nobody has said yet what becomes of its entry."""
+    """It expired and is not concluded."""
     ENDED = auto()
-    """Its outcome is here, and nobody has said yet what becomes of its entry."""
+    """Its outcome arrived and is not concluded."""
 
 
 @dataclass(slots=True)
@@ -41,21 +41,21 @@ class EntrySlot:
     entry: EntryRecorded
     phase: EntryPhase
     ticket: int = 0
-    """Of its place in a queue; places with other tickets are deserted."""
+    """Ticket of its queue item; items with other tickets are stale."""
     held_by: int = 0
-    """Sequence of the lease that has it; 0 for none."""
+    """Sequence of the lease that holds it; 0 for none."""
     last_ended: int = 0
     """Last sequence whose outcome was counted."""
 
     @property
     def sequence(self) -> int:
-        """The latest fetch, under way or concluded."""
+        """Sequence of the latest fetch, in flight or concluded."""
         return self.held_by or self.entry.fetch_sequence
 
 
 @dataclass(slots=True)
 class HeldLease:
-    """A lease."""
+    """A lease and the state that the port does not show."""
 
     sequence: int
     lease_id: str
@@ -64,50 +64,50 @@ class HeldLease:
     entry: EntryRecorded
     issued_at_ms: int
     expires_at_ms: int
-    is_alone: bool = False
+    is_standalone: bool = False
     state: LeaseState = LeaseState.ISSUED
     progress: LeaseProgress = LeaseProgress.RUNNING
     nonce: str = ""
     marked_at_us: int = 0
 
     def to_lease(self) -> Lease:
-        """Give it as the port has it."""
+        """Return it as a model of the port."""
         return Lease(self.lease_id, self.entry, self.issued_at_ms, self.expires_at_ms, self.state)
 
 
 @dataclass(slots=True)
 class HostGroup:
-    """What politeness is about."""
+    """A host group: the unit of politeness."""
 
     name: str
     delay_ms: int
     max_in_flight: int = 1
     blocked_until_ms: int = 0
-    clock_ms: int = 0
-    """No request before, by those that have ended."""
+    next_start_ms: int = 0
+    """Earliest next request, by the requests that have ended."""
     provisional_next_start_ms: int = 0
-    """No request before, by those that are under way and have not told when they began."""
+    """Earliest next request, by the requests in flight whose start is not reported yet."""
     in_flight: int = 0
     unstarted: int = 0
     standalone_in_flight: int = 0
-    """Lone requests under way: nothing else goes out meanwhile."""
+    """Standalone requests in flight: nothing else is released meanwhile."""
     queues: tuple[deque[tuple[str, int]], ...] = field(
         default_factory=lambda: tuple(deque() for _ in PRIORITIES)
     )
     """Entry ids with their tickets, by priority."""
     due_priority: int = NO_QUEUE
-    """In which of the shard's orders it waits."""
+    """Due order of the shard that the group is in."""
     due_since_ms: int = 0
-    """From when on it may be served there."""
+    """Time since which it may be served there."""
 
     @property
     def eligible_at_ms(self) -> int:
-        """When the next request may go out, as far as time decides it."""
-        return max(self.clock_ms, self.blocked_until_ms, self.provisional_next_start_ms)
+        """Earliest next request, as far as time decides."""
+        return max(self.next_start_ms, self.blocked_until_ms, self.provisional_next_start_ms)
 
     @property
     def best_priority(self) -> int:
-        """Priority of its best entry, if one may go out as far as places decide it."""
+        """Priority of its best entry, if a request may start as far as limits decide."""
         is_free = self.in_flight < self.max_in_flight and not self.standalone_in_flight
         if not is_free or (self.delay_ms and self.unstarted):
             return NO_QUEUE

@@ -1,7 +1,7 @@
-"""What is parked in a shard: only in the log, and known to be there.
+"""Parked entries of a shard: only in the log, and known to be there.
 
-Two kinds: what waits for room in its group, and what sleeps until it is nearly due. Knows neither
-queues nor executions; an entry that is parked is open all the same.
+Two kinds: overflow waits for room in its host group, deferred waits until it is nearly due. Knows neither
+queues nor executions; a parked entry is open all the same.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from strider.frontier.models import LogPassPart, QueueLimits
 from .models import HostGroup
 
 _REFILL_THRESHOLD: Final = 1_000
-"""Entries of a group without a limit, below which it is hungry."""
+"""Queued entries of a group without a limit, below which it is refillable."""
 
 
 class ParkedEntries:
-    """Of one shard."""
+    """Parked entries of one shard."""
 
     def __init__(self, limits: QueueLimits) -> None:
-        self._room = limits
+        self._limits = limits
         self.overflow: dict[str, str] = {}
-        """Groups, by the ids of their entries that wait for room."""
+        """Host groups by the ids of their overflow entries."""
         self.deferred: set[str] = set()
         self.next_deferred_due_ms = 0
         self._pass_deferred_due_ms = 0
@@ -35,7 +35,7 @@ class ParkedEntries:
         return name in self.overflow or name in self.deferred
 
     def park_if_needed(self, entry: EntryRecorded, name: str, group: HostGroup, now_ms: int) -> bool:
-        """Park an entry for which there is no room, or that is due too late; False where it can be queued."""
+        """Park an entry without room, or that is due too late; False where it can be queued."""
         if self.defer_if_far(entry, name, now_ms):
             return True
         if not self._is_crowded(entry, group):
@@ -54,25 +54,25 @@ class ParkedEntries:
         return True
 
     def unpark_if_room(self, entry: EntryRecorded, name: str, group: HostGroup, now_ms: int) -> bool:
-        """Let go of an entry that can be queued now; False where it is not parked, or stays so."""
+        """Unpark an entry that can be queued now; False where it is not parked, or stays so."""
         if name in self.deferred:
             self.deferred.discard(name)
         elif name in self.overflow and (self._is_far(entry, now_ms) or not self._is_crowded(entry, group)):
             del self.overflow[name]
-            self._leave(group.name)
+            self._decrement_group(group.name)
         else:
             return False
         return not self.park_if_needed(entry, name, group, now_ms)
 
     def remove_closed(self, name: str) -> bool:
-        """Let go of an entry that waits for room, because it is closed; False where it does not wait."""
+        """Drop an overflow entry because it is closed; False where there is none."""
         group = self.overflow.pop(name, None)
         if group is not None:
-            self._leave(group)
+            self._decrement_group(group)
         return group is not None
 
     def refill_in_pass(self, part: LogPassPart, refill: Callable[[], int]) -> int:
-        """Refill as a part of a round through the log, at whose end it is known who wakes first."""
+        """Refill as a part of a pass through the log, at whose end the next deferred due time is known."""
         if part in (LogPassPart.BEGIN, LogPassPart.WHOLE):
             self._pass_deferred_due_ms = 0
         opened = refill()
@@ -81,25 +81,25 @@ class ParkedEntries:
         return opened
 
     def overflow_of_group(self, group: str) -> int:
-        """Count the entries of a group that wait for room."""
+        """Return the number of overflow entries of a group."""
         return self._overflow_by_group.get(group, 0)
 
     def count_refillable_groups(self, group_of: Callable[[str], HostGroup]) -> int:
-        """Count the groups that have entries parked, and few queued."""
-        few = self._room.entries_per_group // 4 if self._room.entries_per_group else _REFILL_THRESHOLD
+        """Return the number of groups with overflow and few queued entries."""
+        few = self._limits.entries_per_group // 4 if self._limits.entries_per_group else _REFILL_THRESHOLD
         return sum(_queued(group_of(name)) <= few for name in self._overflow_by_group)
 
-    def _leave(self, group: str) -> None:
+    def _decrement_group(self, group: str) -> None:
         self._overflow_by_group[group] -= 1
         if not self._overflow_by_group[group]:
             del self._overflow_by_group[group]
 
     def _is_far(self, entry: EntryRecorded, now_ms: int) -> bool:
-        horizon_ms = self._room.horizon_ms
+        horizon_ms = self._limits.horizon_ms
         return horizon_ms > 0 and entry.due_at_ms > now_ms + horizon_ms
 
     def _is_crowded(self, entry: EntryRecorded, group: HostGroup) -> bool:
-        most = self._room.entries_per_group
+        most = self._limits.entries_per_group
         return most > 0 and _queued(group) >= (2 if queue_priority(entry) == PRIORITIES[0] else 1) * most
 
 

@@ -1,6 +1,6 @@
-"""One shard in memory: leases, from the look at the queues to the fate of their entries.
+"""One shard in memory: leases, from release to the disposition of their entries.
 
-Decides the same as the scripts of Redis, in the same order; asks no clock, is told the time.
+Decides the same as the Redis functions, in the same order; has no clock, the time is an argument.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ from .seen import SeenSets
 
 
 class MemoryShard:
-    """Leases over entries and groups."""
+    """Leases over the entries and host groups of a shard."""
 
-    def __init__(self, number: int, *, default_delay_ms: int, visited_ttl_ms: int, room: QueueLimits) -> None:
+    def __init__(
+        self, number: int, *, default_delay_ms: int, visited_ttl_ms: int, limits: QueueLimits
+    ) -> None:
         self.number = number
         self.epoch = 0
         self.is_ready = False
@@ -51,14 +53,14 @@ class MemoryShard:
         self.sequence = 0
         self.groups = HostGroups(default_delay_ms=default_delay_ms)
         self.seen = SeenSets(visited_ttl_ms)
-        self.entries = ShardEntries(self.groups, self.seen, ParkedEntries(room))
+        self.entries = ShardEntries(self.groups, self.seen, ParkedEntries(limits))
         self._leases: dict[int, HeldLease] = {}
         self._ends: list[tuple[int, int]] = []
-        """When running leases end, with their sequences; a mark moves the end and leaves a place behind."""
+        """Ends of running leases with their sequences; a start mark moves the end and leaves a stale item."""
         self._expired: dict[int, HeldLease] = {}
 
     def release(self, now_ms: int, *, limit: int, lease_ms: int) -> ReleaseResult:
-        """Write leases for what is due."""
+        """Issue leases for due entries."""
         self._expire(now_ms)
         self.entries.promote(now_ms)
         leases = [held.to_lease() for held in self._release_due(now_ms, limit=limit, lease_ms=lease_ms)]
@@ -66,15 +68,15 @@ class MemoryShard:
         return ReleaseResult(leases, expired, now_ms, self._next_due_ms())
 
     def swap(self, swap: LeaseSwap, now_ms: int, *, lease_ms: int) -> Lease | None:
-        """Give a lease's place to another request."""
-        held = self._find(swap.lease_id)
+        """Replace a lease by one for another request."""
+        held = self._find_lease(swap.lease_id)
         if held is None or held.progress is not LeaseProgress.RUNNING or held.state is not LeaseState.ISSUED:
             return None
         slot = self.entries.get(held.entry_id)
         if slot is None or slot.held_by != held.sequence:
             return None
         group = self.groups.get(held.group)
-        self._drop(held)
+        self._drop_lease(held)
         group.in_flight -= 1
         group.unstarted -= 1
         alone = self._lease(group, "", swap.request, is_alone=True, now_ms=now_ms, lease_ms=lease_ms)
@@ -82,41 +84,41 @@ class MemoryShard:
         return alone.to_lease()
 
     def end_request(self, ended: EndedRequest, now_ms: int) -> OutcomeStatus:
-        """End a request; its entry stays taken where the outcome counts."""
-        held = self._find(ended.lease_id)
+        """End a request; its entry stays held where the outcome counts."""
+        held = self._find_lease(ended.lease_id)
         if held is None:
             group = self.groups.get(ended.group)
             self.groups.apply_delay(group, began_at_ms=min(ended.started_at_ms, now_ms), now_ms=now_ms)
-            return self._late(ended, now_ms)
-        self.groups.end_lease(held, began_at_ms=_began(ended, held, now_ms), now_ms=now_ms)
+            return self._accept_late_outcome(ended, now_ms)
+        self.groups.end_lease(held, began_at_ms=_clamp_start(ended, held, now_ms), now_ms=now_ms)
         held.progress = LeaseProgress.ENDED
         self._await_decision(held, now_ms)
         self._expired.pop(held.sequence, None)
         slot = self.entries.get(held.entry_id)
-        if held.is_alone:
+        if held.is_standalone:
             return OutcomeStatus.CURRENT
         if slot is None or slot.held_by != held.sequence:
-            self._drop(held)
+            self._drop_lease(held)
             return OutcomeStatus.STALE
         slot.last_ended = held.sequence
         return OutcomeStatus.CURRENT
 
     def conclude(self, conclusion: EntryConclusion, now_ms: int) -> None:
-        """End the lease that is named, and give the entry its fate."""
-        held = self._find(conclusion.lease_id)
+        """End the named lease and apply the disposition to its entry."""
+        held = self._find_lease(conclusion.lease_id)
         if held is not None:
             self._end_unreported(held, now_ms)
-            self._drop(held)
+            self._drop_lease(held)
         if conclusion.entry.kind == ROBOTS_KIND:
             return
         named = held.sequence if held is not None else 0
         had = self._leases.get(self.entries.conclude(conclusion, now_ms, named=named))
         if had is not None and had.progress is not LeaseProgress.RUNNING:
-            self._drop(had)
+            self._drop_lease(had)
 
     def mark_started(self, name: str, now_us: int, *, nonce: str, lease_ms: int) -> StartMark:
-        """Start a request, if its lease still stands."""
-        held = self._find(name) if self.is_ready else None
+        """Mark a request as started, if its lease still stands."""
+        held = self._find_lease(name) if self.is_ready else None
         if held is None or held.progress is not LeaseProgress.RUNNING:
             return StartMark(StartResult.GONE, now_us)
         if held.state is LeaseState.STARTED:
@@ -135,7 +137,7 @@ class MemoryShard:
         return StartMark(StartResult.STARTED, now_us)
 
     def stats(self, now_ms: int) -> ShardStats:
-        """Say how full the shard is."""
+        """Return the counters of the shard."""
         phases, parked = self.entries.phases, self.entries.parked
         return ShardStats(
             queued=phases[EntryPhase.QUEUED],
@@ -152,7 +154,7 @@ class MemoryShard:
         )
 
     def prune_host_groups(self, now_ms: int) -> list[str]:
-        """Forget groups that are idle."""
+        """Drop idle host groups."""
         return self.groups.prune(now_ms, is_needed=self.entries.parked.overflow_of_group)
 
     def _release_due(self, now_ms: int, *, limit: int, lease_ms: int) -> Iterator[HeldLease]:
@@ -181,16 +183,16 @@ class MemoryShard:
             entry=with_sequence(entry, self.sequence),
             issued_at_ms=now_ms,
             expires_at_ms=now_ms + lease_ms,
-            is_alone=is_alone,
+            is_standalone=is_alone,
         )
         self._leases[held.sequence] = held
         heappush(self._ends, (held.expires_at_ms, held.sequence))
         self.groups.add_lease(group, is_alone=is_alone)
         return held
 
-    def _late(self, freed: EndedRequest, now_ms: int) -> OutcomeStatus:
-        """Take an outcome whose lease is gone: it counts where nobody else has the entry."""
-        slot, sequence = self.entries.get(freed.entry_id), parse_lease_id(freed.lease_id)[1]
+    def _accept_late_outcome(self, ended: EndedRequest, now_ms: int) -> OutcomeStatus:
+        """Accept an outcome whose lease is gone: it counts where no other lease holds the entry."""
+        slot, sequence = self.entries.get(ended.entry_id), parse_lease_id(ended.lease_id)[1]
         if slot is None or slot.phase is not EntryPhase.QUEUED or sequence <= slot.last_ended:
             return OutcomeStatus.STALE
         if sequence in self._leases:
@@ -198,9 +200,9 @@ class MemoryShard:
         entry = with_sequence(slot.entry, sequence)
         held = HeldLease(
             sequence,
-            freed.lease_id,
-            freed.group,
-            freed.entry_id,
+            ended.lease_id,
+            ended.group,
+            ended.entry_id,
             entry,
             now_ms,
             now_ms,
@@ -213,7 +215,7 @@ class MemoryShard:
         return OutcomeStatus.CURRENT
 
     def _await_decision(self, held: HeldLease, now_ms: int) -> None:
-        """Give an outcome its time: should nothing be decided about it, its entry must not stay taken."""
+        """Limit the time for a conclusion: without one the entry must not stay held."""
         held.expires_at_ms = now_ms + OUTCOME_DECISION_MS
         heappush(self._ends, (held.expires_at_ms, held.sequence))
 
@@ -224,13 +226,13 @@ class MemoryShard:
             self._end_unreported(held, now_ms)
             held.progress = LeaseProgress.EXPIRED
             slot = self.entries.get(held.entry_id)
-            if held.is_alone or (slot is not None and slot.held_by == sequence):
+            if held.is_standalone or (slot is not None and slot.held_by == sequence):
                 self._expired[sequence] = held
             else:
-                self._drop(held)
+                self._drop_lease(held)
 
     def _end_unreported(self, held: HeldLease, now_ms: int) -> None:
-        """End a request whose beginning nobody has told: it began as late as it may have."""
+        """End a request whose start was not reported: it started as late as it may have."""
         if held.progress is not LeaseProgress.RUNNING:
             return
         is_started = held.state is LeaseState.STARTED
@@ -251,16 +253,16 @@ class MemoryShard:
         times = (self.groups.next_due_ms(), self.entries.next_due_ms(), self._first_end())
         return min((time for time in times if time is not None), default=None)
 
-    def _find(self, name: str) -> HeldLease | None:
+    def _find_lease(self, name: str) -> HeldLease | None:
         held = self._leases.get(parse_lease_id(name)[1])
         return held if held is not None and held.lease_id == name else None
 
-    def _drop(self, held: HeldLease) -> None:
+    def _drop_lease(self, held: HeldLease) -> None:
         self._leases.pop(held.sequence, None)
         self._expired.pop(held.sequence, None)
 
 
-def _began(freed: EndedRequest, held: HeldLease, now_ms: int) -> int:
-    """Say when a head was written: what is told cannot lie before its mark, nor in the future."""
+def _clamp_start(ended: EndedRequest, held: HeldLease, now_ms: int) -> int:
+    """Return when a head was written: a reported time is neither before the mark nor in the future."""
     earliest = max(held.marked_at_us // 1000, held.issued_at_ms)
-    return min(max(freed.started_at_ms, earliest), now_ms) if freed.started_at_ms else 0
+    return min(max(ended.started_at_ms, earliest), now_ms) if ended.started_at_ms else 0

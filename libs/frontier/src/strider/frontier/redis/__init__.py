@@ -1,1 +1,1 @@
-"""TODO: redis."""
+"""The frontier in Redis (or Valkey): one library of Lua functions and its callers."""

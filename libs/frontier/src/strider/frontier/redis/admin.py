@@ -1,6 +1,6 @@
-"""What a person does to shards in Redis: look how they stand, have one rebuilt, have stale leases ended.
+"""Operator actions on shards: show their state, request a rebuild, expire idle leases.
 
-Owns nothing and takes no part in fencing: the owner finds what was done here and does the rest.
+Owns nothing and takes no part in fencing: the owner of a shard notices a change and does the rest.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from .function_library import frontier_function
 
 READY: Final = "ready"
 ABSENT: Final = "absent"
-"""That is, nobody has taken it since Redis was empty."""
+"""No process has taken the shard over since Redis was empty."""
 
 _QUEUED: Final = slice(16, 22)
 _IN_PIPELINE: Final = slice(22, 28)
-"""Where these stand among the figures of a header, as `frontier_part_shard` packs them."""
+"""Bytes of these counters in a header's figures, as `frontier_part_shard` packs them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """How a shard's header reads."""
+    """Content of a shard's header."""
 
     shard: int
     epoch: int
     state: str
-    """ready, loading (a rebuild), dropping, void (a rebuild was asked for), absent."""
+    """ready, loading (a rebuild), dropping, void (a rebuild was requested), absent."""
     share: float
-    """How far the rebuild is, 0 to 1; 1 where there is none."""
+    """Progress of the rebuild, 0 to 1; 1 where there is none."""
     queued: int
     in_ring: int
     offset_ms: int
-    """By how much the shard's time differs from the server's clock."""
+    """Difference between the shard's time and the server's clock."""
 
 
 class ShardAdmin:
-    """Raises Unavailable."""
+    """Operator access to shards. Raises Unavailable."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     async def state(self, shard: int) -> ShardState:
-        """Say how a shard stands."""
-        told = await self._redis.command(
+        """Return the state of a shard."""
+        reply = await self._redis.command(
             "HMGET", FRONTIER_HEADER(shard), "epoch", "state", "share", "figures", "offset"
         )
-        epoch, state, share, figures, offset = told
+        epoch, state, share, figures, offset = reply
         word = state.decode() if state else ABSENT
         return ShardState(
             shard,
@@ -63,22 +63,22 @@ class ShardAdmin:
         )
 
     async def invalidate(self, shard: int) -> bool:
-        """Have a shard rebuilt; False where it is not ready anyway."""
-        [done] = await self._run("void", shard)
+        """Request a rebuild of a shard; False where it is not ready anyway."""
+        [done] = await self._run("invalidate", shard)
         return bool(done)
 
     async def expire_leases(self, shard: int, *, older_than_ms: int) -> int:
-        """End leases that nobody has started for so long; gives how many."""
-        [ended] = await self._run("recover", shard, older_than_ms)
+        """Expire leases that were not started for so long; return how many."""
+        [ended] = await self._run("expire_leases", shard, older_than_ms)
         return int(ended)
 
     async def _run(self, name: str, shard: int, *args: int) -> list[int]:
-        told: list[int] = await self._redis.run(
+        reply: list[int] = await self._redis.run(
             frontier_function(name),
             keys=[FRONTIER_HEADER(shard)],
             args=["", "", DEFAULT_DELAY_MS, VISITED_TTL_MS, *args],
         )
-        return told
+        return reply
 
 
 def _read_counter(packed: bytes | None, where: slice) -> int:

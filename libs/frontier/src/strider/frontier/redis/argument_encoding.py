@@ -1,6 +1,6 @@
-"""What the frontier's scripts are told, in bytes; each function writes what one script's header lists.
+"""Encoding of the frontier functions' arguments, as their Lua headers list them.
 
-Pure. The scripts read these with `struct.unpack`, which costs less than an argument for each field.
+Pure. The functions read them with `struct.unpack`, which costs less than one argument for each field.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOW_32: Final = 0xFFFFFFFF
 _MAX_16: Final = 0xFFFF
 
 _ACCEPTED: Final = Struct(">BH16s19sH")
-_CLOSED: Final = Struct(">HHI16s19sH")
+_SEEN_ENTRY: Final = Struct(">HHI16s19sH")
 _REFUSED: Final = Struct(">H19s")
 _LOOKUP: Final = Struct(">H16s19s")
 _LEASE: Final = Struct(">HIHI")
@@ -57,37 +57,37 @@ _LEASE_ONLY: Final = 4
 
 
 class ScopeNumbers:
-    """Seen scopes of one call, each told once."""
+    """Numbers of the seen scopes of one call, each passed once."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def number(self, scope: str) -> int:
-        """Give a scope its number in this call."""
+        """Return the number of a scope in this call."""
         return self._numbers.setdefault(scope, len(self._numbers))
 
     def names(self) -> list[bytes]:
-        """Give the names, in the order of their numbers."""
-        return [_bytes(scope) for scope in self._numbers]
+        """Return the names, in the order of their numbers."""
+        return [_encode(scope) for scope in self._numbers]
 
 
 def encode_fingerprint(fingerprint: int) -> bytes:
-    """Write a fingerprint as 19 digits that are a signed 64-bit integer: sets of those stay packed."""
+    """Return a fingerprint as 19 digits of a signed 64-bit integer: sets of those stay packed."""
     return b"%d" % (_FINGERPRINT_BASE + fingerprint % _FINGERPRINT_RANGE)
 
 
 def encode_entry_id(entry: EntryRecorded) -> bytes:
-    """Name an entry in 16 bytes."""
+    """Return the 16 bytes of an entry's id."""
     return entry_id_bytes(entry.job_id, entry.url_key)
 
 
 def encode_accepted(accepted: Iterable[AcceptedEntry], names: InternedIds, scopes: ScopeNumbers) -> bytes:
-    """Tell entries to `frontier_accept`."""
+    """Encode entries for `frontier_accept`."""
     parts: list[bytes] = []
     pack, number = names.pack, scopes.number
     for each in accepted:
         entry = each.entry
-        group, token, tail = _bytes(entry.group), _bytes(entry.seed_token), pack(entry)
+        group, token, tail = _encode(entry.group), _encode(entry.seed_token), pack(entry)
         name, fingerprint = entry_id_bytes(entry.job_id, entry.url_key), encode_fingerprint(each.fingerprint)
         head = _ACCEPTED.pack(QUEUED, number(each.seen_scope), name, fingerprint, len(group))
         if token:
@@ -100,23 +100,23 @@ def encode_accepted(accepted: Iterable[AcceptedEntry], names: InternedIds, scope
 def encode_recorded(
     recorded: Iterable[RecordedEntry], names: InternedIds, scopes: ScopeNumbers, *, phase: int
 ) -> bytes:
-    """Tell entries that are put back to `frontier_accept`."""
+    """Encode loaded entries for `frontier_accept`."""
     parts: list[bytes] = []
     kept: dict[SharedFields, tuple[int, int, int]] = {}
     for each in recorded:
-        mould, url_key, _, group, *_, rare = each
-        if (numbers := kept.get(mould)) is None:
-            numbers = kept[mould] = (*names.packing_numbers[mould.shape], scopes.number(mould.seen_scope))
+        shared, url_key, _, group, *_, rare = each
+        if (numbers := kept.get(shared)) is None:
+            numbers = kept[shared] = (*names.packing_numbers[shared.shape], scopes.number(shared.seen_scope))
         shape, execution, scope = numbers
         tail = pack_values(
             each.own_values, rare=rare, queue=each.queue_priority, shape=shape, execution=execution
         )
         name, fingerprint = (
-            entry_id_of_bytes(mould.job, url_key),
+            entry_id_of_bytes(shared.job, url_key),
             encode_fingerprint(key_fingerprint(url_key)),
         )
         head = _ACCEPTED.pack(phase, scope, name, fingerprint, len(group))
-        if rare is not RARE_DEFAULTS and (token := _bytes(each.seed_token)):
+        if rare is not RARE_DEFAULTS and (token := _encode(each.seed_token)):
             parts += (head, group, _SHORT.pack(len(token)), token, _LONG.pack(len(tail)), tail)
         else:
             parts += (head, group, _NO_TOKEN.pack(0, len(tail)), tail)
@@ -124,11 +124,11 @@ def encode_recorded(
 
 
 def encode_seen_entries(remembered: Iterable[SeenEntry], scopes: ScopeNumbers) -> bytes:
-    """Tell closed entries to `frontier_remember`."""
+    """Encode known entries for `frontier_record_seen`."""
     parts: list[bytes] = []
-    pack, number, unhex = _CLOSED.pack, scopes.number, bytes.fromhex
+    pack, number, unhex = _SEEN_ENTRY.pack, scopes.number, bytes.fromhex
     for name, scope, fingerprint, seen_at_ms, seed_token in remembered:
-        at, token = _time(seen_at_ms), _bytes(seed_token)
+        at, token = _clamp_48(seen_at_ms), _encode(seed_token)
         parts.append(
             pack(
                 number(scope),
@@ -144,26 +144,26 @@ def encode_seen_entries(remembered: Iterable[SeenEntry], scopes: ScopeNumbers) -
 
 
 def encode_seen_batches(seen: Iterable[SeenBatch]) -> list[str | bytes | int]:
-    """Tell `frontier_fill` what was seen."""
-    told: list[str | bytes | int] = []
+    """Encode seen URLs for `frontier_load_seen`."""
+    args: list[str | bytes | int] = []
     for each in seen:
-        told += (
+        args += (
             each.seen_scope,
-            _time(each.seen_at_ms),
+            _clamp_48(each.seen_at_ms),
             b"".join(map(encode_fingerprint, each.fingerprints)),
         )
-    return told
+    return args
 
 
 def encode_refused(seen: Iterable[RefusedUrl], scopes: ScopeNumbers) -> bytes:
-    """Tell refused URLs to `frontier_accept`."""
+    """Encode refused URLs for `frontier_accept`."""
     return b"".join(
         _REFUSED.pack(scopes.number(each.seen_scope), encode_fingerprint(each.fingerprint)) for each in seen
     )
 
 
 def encode_lookups(questions: Sequence[EntryLookup], scopes: ScopeNumbers) -> bytes:
-    """Tell questions to `frontier_look`."""
+    """Encode lookups for `frontier_lookup`."""
     return b"".join(
         _LOOKUP.pack(
             scopes.number(each.seen_scope), bytes.fromhex(each.entry_id), encode_fingerprint(each.fingerprint)
@@ -173,7 +173,7 @@ def encode_lookups(questions: Sequence[EntryLookup], scopes: ScopeNumbers) -> by
 
 
 def encode_swaps(swaps: Iterable[LeaseSwap], names: InternedIds) -> bytes:
-    """Tell swaps to `frontier_swap`."""
+    """Encode swaps for `frontier_swap`."""
     parts: list[bytes] = []
     for each in swaps:
         tail = names.pack(each.request)
@@ -182,25 +182,25 @@ def encode_swaps(swaps: Iterable[LeaseSwap], names: InternedIds) -> bytes:
 
 
 def encode_lease_id(name: str) -> bytes:
-    """Tell sequence and epoch of a lease."""
-    epoch, sequence = (_time(number) for number in parse_lease_id(name))
+    """Encode sequence and epoch of a lease."""
+    epoch, sequence = (_clamp_48(number) for number in parse_lease_id(name))
     return _LEASE.pack(sequence >> 32, sequence & _LOW_32, epoch >> 32, epoch & _LOW_32)
 
 
 def encode_refill(entries: Iterable[EntryRecorded], names: InternedIds) -> bytes:
-    """Tell parked entries to `frontier_refill`."""
+    """Encode parked entries for `frontier_refill`."""
     parts: list[bytes] = []
     for entry in entries:
-        group, tail = _bytes(entry.group), names.pack(entry)
+        group, tail = _encode(entry.group), names.pack(entry)
         parts += (encode_entry_id(entry), _SHORT.pack(len(group)), group, _LONG.pack(len(tail)), tail)
     return b"".join(parts)
 
 
 def encode_ended(freed: Iterable[EndedRequest]) -> bytes:
-    """Tell outcomes to `frontier_free`."""
+    """Encode outcomes for `frontier_end_requests`."""
     parts: list[bytes] = []
     for each in freed:
-        group, began = _bytes(each.group), _time(each.started_at_ms)
+        group, began = _encode(each.group), _clamp_48(each.started_at_ms)
         parts += (
             encode_lease_id(each.lease_id),
             _ENDED.pack(began >> 32, began & _LOW_32, bytes.fromhex(each.entry_id), len(group)),
@@ -212,12 +212,12 @@ def encode_ended(freed: Iterable[EndedRequest]) -> bytes:
 def encode_conclusions(
     conclusions: Iterable[EntryConclusion], names: InternedIds, scopes: ScopeNumbers
 ) -> bytes:
-    """Tell fates to `frontier_conclude`."""
+    """Encode dispositions for `frontier_conclude`."""
     parts: list[bytes] = []
     for each in conclusions:
         entry = each.entry
         fate = _LEASE_ONLY if entry.kind == ROBOTS_KIND else _DISPOSITION_CODES[each.disposition]
-        group, tail = _bytes(entry.group), names.pack(entry)
+        group, tail = _encode(entry.group), names.pack(entry)
         parts += (
             bytes((fate,)),
             encode_lease_id(each.lease_id),
@@ -235,11 +235,11 @@ def encode_conclusions(
 
 
 def encode_host_groups(groups: Iterable[HostGroupState]) -> bytes:
-    """Tell states to `frontier_groups`."""
+    """Encode states for `frontier_set_host_groups`."""
     parts: list[bytes] = []
     for each in groups:
-        name = _bytes(each.group)
-        blocked, clock = _time(each.blocked_until_ms), _time(each.not_before_ms)
+        name = _encode(each.group)
+        blocked, clock = _clamp_48(each.blocked_until_ms), _clamp_48(each.not_before_ms)
         head = _GROUP.pack(
             min(max(each.delay_ms, 0), _LOW_32), min(max(each.max_in_flight, 0), _MAX_16),
             blocked >> 32, blocked & _LOW_32, clock >> 32, clock & _LOW_32, len(name),
@@ -248,9 +248,9 @@ def encode_host_groups(groups: Iterable[HostGroupState]) -> bytes:
     return b"".join(parts)
 
 
-def _time(value: int) -> int:
+def _clamp_48(value: int) -> int:
     return min(max(value, 0), _MAX_48)
 
 
-def _bytes(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")

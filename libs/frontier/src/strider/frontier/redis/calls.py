@@ -1,9 +1,9 @@
-"""One script call on one shard: what goes with each, what its refusals mean, and calls that got lost.
+"""Function calls on one shard: fencing, nonces, lost replies, clock jumps.
 
-A call whose answer did not come may have been done. When the same is asked again it bears the same
-nonce, and the script answers what it answered before; so a lost answer gives no lease twice away.
-Each call says how far its owner is and what time it must be, so that a store which came back older
-refuses it, and a clock that has jumped is mended before anything is done by it.
+A call whose reply was lost may have been executed. Repeated with the same nonce, the function returns its
+earlier reply; so a lost reply never issues a lease twice. Each call carries the last call that was answered
+and the bounds of the current time, so that a store that came back older refuses it, and a clock jump is
+corrected before anything is done by that clock.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from secrets import token_bytes
 from typing import Any, Final
 
 from strider.frontier.ports import ShardNotReady
+from strider.runtime import log_events
 from strider.runtime.errors import Fenced, Unavailable
 from strider.runtime.logs import logger
 from strider.runtime.ports import Clock
@@ -32,36 +33,39 @@ _OFF_CLOCK: Final = 3
 _UNSAFE: Final = 4
 _MAX_UNANSWERED: Final = 256
 
-_RECORDS_CALL_NUMBER: Final = frozenset({"accept", "conclude", "free", "ready", "refill", "release", "swap"})
-"""Scripts that leave the number of the call in the header."""
-_RETURNS_TIME: Final = frozenset({"count", "release", "shift", "swap", "take"})
-"""Scripts whose answers begin with the time."""
+_RECORDS_CALL_NUMBER: Final = frozenset(
+    {"accept", "conclude", "end_requests", "finish_rebuild", "refill", "release", "swap"}
+)
+"""Functions that store the number of the call in the header."""
+_RETURNS_TIME: Final = frozenset({"correct_clock", "release", "stats", "swap", "take_over"})
+"""Functions whose replies begin with the time."""
 
 _log = logger("frontier")
 
 
 class _OffClock(Exception):
-    """The script would not go by a clock that has jumped."""
+    """The function refused to use a clock that has jumped."""
 
 
 class ShardCalls:
-    """Runs the frontier's scripts."""
+    """Calls the frontier's functions."""
 
     def __init__(self, redis: Redis, clock: Clock, *, default_delay_ms: int, visited_ttl_ms: int) -> None:
         self._redis = redis
         self._clock = clock
         self._settings = (default_delay_ms, visited_ttl_ms)
         self._instance_id = token_bytes(8)
-        self._calls = 0
+        self._call_count = 0
         self._estimates: dict[int, OwnerEstimate] = {}
         self._unanswered: dict[tuple[int, str, bytes], bytes] = {}
 
     async def run(
         self, name: str, shard: int, epoch: int, *, args: Sequence[Argument] = (), identity: bytes = b""
     ) -> list[Any]:
-        """Run a script and give what follows its verdict. Raises Fenced, NotReady, Unavailable.
+        """Call a function and return what follows its status. Raises Fenced, ShardNotReady, Unavailable.
 
-        `same` says which calls ask the same; without it a call is known by its arguments.
+        Calls with the same `identity` are repeats of each other; without one a call is identified by its
+        arguments.
         """
         nonce = self._pop_unanswered(shard, name, args, identity) or self._new_nonce()
         try:
@@ -73,14 +77,14 @@ class ShardCalls:
             raise
 
     def reset(self, shard: int) -> None:
-        """Let go of what is unanswered of a shard: its header begins anew."""
-        for asked in [asked for asked in self._unanswered if asked[0] == shard]:
-            del self._unanswered[asked]
-        if (reckoning := self._estimates.get(shard)) is not None:
-            reckoning.reset()
+        """Drop the unanswered calls of a shard: its header starts anew."""
+        for call in [call for call in self._unanswered if call[0] == shard]:
+            del self._unanswered[call]
+        if (estimate := self._estimates.get(shard)) is not None:
+            estimate.reset()
 
     def discard(self, shard: int) -> None:
-        """Let go of all that is known of a shard: others will write to it."""
+        """Drop all that is known of a shard: another process will write to it."""
         self.reset(shard)
         self._estimates.pop(shard, None)
 
@@ -90,21 +94,21 @@ class ShardCalls:
         try:
             return await self._run(name, shard, epoch, nonce=nonce, args=args)
         except _OffClock:
-            _, by_ms = await self._run("shift", shard, epoch, nonce=self._new_nonce(), args=())
-        if by_ms:  # else the call came late, and the clock is right
-            _log.warning("Clock Shifted", shard=shard, by_ms=by_ms)
+            _, by_ms = await self._run("correct_clock", shard, epoch, nonce=self._new_nonce(), args=())
+        if by_ms:  # else the call was late, and the clock is right
+            _log.emit(log_events.FRONTIER_CLOCK_CORRECTED, shard=shard, by_ms=by_ms)
         try:
             return await self._run(name, shard, epoch, nonce=nonce, args=args)
         except _OffClock:
-            raise Unavailable("redis", "its clock does not stand where it is reckoned to") from None
+            raise Unavailable("redis", "its clock differs from the estimate") from None
 
     async def _run(
         self, name: str, shard: int, epoch: int, *, nonce: bytes, args: Sequence[Argument]
     ) -> list[Any]:
-        reckoning = self._estimates.setdefault(shard, OwnerEstimate())
+        estimate = self._estimates.setdefault(shard, OwnerEstimate())
         call = int.from_bytes(nonce[8:])
-        asked_at = self._clock.monotonic()
-        earliest, latest = reckoning.clock_bounds(asked_at)
+        sent_at = self._clock.monotonic()
+        earliest, latest = estimate.clock_bounds(sent_at)
         reply = await self._redis.run(
             frontier_function(name),
             keys=[FRONTIER_HEADER(shard)],
@@ -112,7 +116,7 @@ class ShardCalls:
                 b"".join(
                     [
                         each.to_bytes(6)
-                        for each in (epoch, call, reckoning.last_answered_call, earliest, latest)
+                        for each in (epoch, call, estimate.last_answered_call, earliest, latest)
                     ]
                 ),
                 nonce,
@@ -121,13 +125,13 @@ class ShardCalls:
             ],
         )
         if not isinstance(reply, list) or not reply:
-            raise Unavailable("redis", f"frontier_{name} answered {reply!r}")
+            raise Unavailable("redis", f"frontier_{name} returned {reply!r}")
         verdict, *rest = reply
         if verdict == _DONE:
             if name in _RECORDS_CALL_NUMBER:
-                reckoning.record_answer(call)
+                estimate.record_answer(call)
             if name in _RETURNS_TIME:
-                reckoning.record_clock(rest[0], sent_at=asked_at, received_at=self._clock.monotonic())
+                estimate.record_clock(rest[0], sent_at=sent_at, received_at=self._clock.monotonic())
             return rest
         if verdict == _FENCED:
             raise Fenced(shard)
@@ -146,8 +150,8 @@ class ShardCalls:
         return self._unanswered.pop((shard, name, identity or _digest(args)), None)
 
     def _new_nonce(self) -> bytes:
-        self._calls += 1
-        return self._instance_id + self._calls.to_bytes(8)
+        self._call_count += 1
+        return self._instance_id + self._call_count.to_bytes(8)
 
 
 def _digest(args: Sequence[Argument]) -> bytes:

@@ -1,7 +1,7 @@
-"""Numbers for what many entries of a shard share, given by the shard and remembered here.
+"""Numbers for values that entries of a shard share; assigned by the shard, cached here.
 
-A number is given once for the life of a working set, so whoever owns the shard reads what others
-packed. What is remembered here is dropped when the shard is taken, emptied or let go.
+A number is assigned once for the life of a working set, so each owner of the shard reads what others encoded.
+The cache is dropped when the shard is taken over, emptied or let go.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _IDS_PER_CALL = 1000
 
 @dataclass(slots=True)
 class InternedIds:
-    """Of one shard."""
+    """Numbers of one shard."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     """By text: shapes are JSON arrays, executions JSON strings."""
     packing_numbers: dict[EntryShape, tuple[int, int]] = field(default_factory=dict)
-    """Number of the shape, and of its execution."""
+    """Numbers of a shape and of its execution."""
     shapes: dict[int, ShapeFields] = field(default_factory=dict)
     executions: dict[int, str] = field(default_factory=dict)
 
     def pack(self, entry: EntryRecorded) -> bytes:
-        """Pack an entry whose shape has its number."""
+        """Encode an entry whose shape has its number."""
         shape, execution = self.packing_numbers[shape_of(entry)]
         return pack_tail(entry, shape=shape, execution=execution)
 
     def add(self, number: int, text: str) -> None:
-        """Remember a number."""
+        """Cache a number."""
         self.numbers[text] = number
         if text.startswith("["):
             self.shapes[number] = parse_shape(text)
@@ -55,24 +55,24 @@ class InternedIds:
 
 
 class ShardIdInterning:
-    """Asks the shards for numbers that are not known yet: one call for a new execution or state."""
+    """Assigns and fetches numbers that are not cached: one call for a new execution or state."""
 
     def __init__(self, redis: Redis, calls: ShardCalls) -> None:
         self._redis = redis
         self._calls = calls
-        self._names: dict[int, InternedIds] = {}
+        self._interned: dict[int, InternedIds] = {}
 
     def discard(self, shard: int) -> None:
-        """Let go of a shard's numbers."""
-        self._names.pop(shard, None)
+        """Drop a shard's numbers."""
+        self._interned.pop(shard, None)
 
     async def intern_entries(self, shard: int, epoch: int, entries: Iterable[EntryRecorded]) -> InternedIds:
-        """Give the names of a shard, with all that these entries need."""
+        """Return the numbers of a shard, including all that these entries need."""
         return await self.intern_shapes(shard, epoch, map(shape_of, entries))
 
     async def intern_shapes(self, shard: int, epoch: int, shapes: Iterable[EntryShape]) -> InternedIds:
-        """Give the names of a shard, with all that these shapes need."""
-        names = self._names.setdefault(shard, InternedIds())
+        """Return the numbers of a shard, including all that these shapes need."""
+        names = self._interned.setdefault(shard, InternedIds())
         new = {shape: None for shape in shapes if shape not in names.packing_numbers}
         if not new:
             return names
@@ -81,7 +81,7 @@ class ShardIdInterning:
         texts = list(dict.fromkeys(texts))
         for first in range(0, len(texts), _IDS_PER_CALL):
             part = texts[first : first + _IDS_PER_CALL]
-            numbers = await self._calls.run("name", shard, epoch, args=part)
+            numbers = await self._calls.run("intern", shard, epoch, args=part)
             for number, text in zip(numbers, part, strict=True):
                 names.add(number, text)
         for shape, (shape_name, execution) in wanted.items():
@@ -89,24 +89,24 @@ class ShardIdInterning:
         return names
 
     async def shapes(self, shard: int, numbers: Iterable[int]) -> Mapping[int, ShapeFields]:
-        """Give shapes by their numbers."""
-        names = self._names.setdefault(shard, InternedIds())
-        await self._learn(shard, names, {number for number in numbers if number not in names.shapes})
+        """Return shapes by their numbers."""
+        names = self._interned.setdefault(shard, InternedIds())
+        await self._fetch(shard, names, {number for number in numbers if number not in names.shapes})
         return names.shapes
 
     async def executions(self, shard: int, numbers: Iterable[int]) -> Mapping[int, str]:
-        """Give executions by their numbers."""
-        names = self._names.setdefault(shard, InternedIds())
-        await self._learn(shard, names, {number for number in numbers if number not in names.executions})
+        """Return executions by their numbers."""
+        names = self._interned.setdefault(shard, InternedIds())
+        await self._fetch(shard, names, {number for number in numbers if number not in names.executions})
         return names.executions
 
-    async def _learn(self, shard: int, names: InternedIds, unknown: set[int]) -> None:
+    async def _fetch(self, shard: int, names: InternedIds, unknown: set[int]) -> None:
         if not unknown:
             return
         wanted = sorted(unknown)
         texts = await self._redis.command("HMGET", FRONTIER_SHAPES(shard), *wanted)
         for number, text in zip(wanted, texts, strict=True):
-            if text is None:  # nobody should have forgotten it: the log knows better
+            if text is None:  # a number was lost: rebuild from the log
                 await ShardAdmin(self._redis).invalidate(shard)
-                raise ShardNotReady(shard, f"it does not know its own number {number}")
+                raise ShardNotReady(shard, f"number {number} of its own entries is unknown")
             names.add(number, text.decode())

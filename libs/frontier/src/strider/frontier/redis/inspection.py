@@ -1,6 +1,6 @@
-"""How the shards in Redis stand, for people: runs and groups, without owning anything.
+"""Read-only view of the shards in Redis for people: runs, host groups, outstanding requests.
 
-Never writes, and takes no part in fencing: what it shows may be a moment old.
+Never writes and takes no part in fencing: what it shows may be a moment old.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .function_library import frontier_function
 
 @dataclass(frozen=True, slots=True)
 class RunSnapshot:
-    """A run, over all shards that could be asked."""
+    """A run, over all shards that are ready."""
 
     execution_id: str
     job_id: str
     crawl_spec_ids: tuple[str, ...]
     open: int
     accepted: int
-    """Since its shards were rebuilt."""
+    """Counted since its shards were rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutstandingRequests:
-    """What was asked for and has not ended."""
+    """Requests that were issued and have not ended."""
 
     issued: int = 0
     """On the bus."""
@@ -44,7 +44,7 @@ class OutstandingRequests:
 
 @dataclass(frozen=True, slots=True)
 class HostGroupSnapshot:
-    """A group as its shard has it."""
+    """A host group as its shard has it."""
 
     delay_ms: int
     places: int
@@ -57,42 +57,44 @@ class HostGroupSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RunsSnapshot:
-    """What was found."""
+    """Runs by execution, and the shards that are missing in them."""
 
     runs: Mapping[str, RunSnapshot]
     unready_shards: tuple[int, ...]
-    """Shards that could not say."""
+    """Shards that are not ready."""
 
 
 class ShardInspector:
-    """Looks at shards. Raises Unavailable."""
+    """Reads shards without owning them. Raises Unavailable."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     async def runs(self, shards: Iterable[int]) -> RunsSnapshot:
-        """Show all runs that the shards know."""
-        asked = list(shards)
-        answers = await asyncio.gather(*(self._ask(shard) for shard in asked))
+        """Return all runs that the shards know."""
+        listed = list(shards)
+        answers = await asyncio.gather(*(self._inspect(shard) for shard in listed))
         runs: dict[str, RunSnapshot] = {}
         for answer in answers:
             if answer is not None:
-                _add(runs, counts=answer[1], shapes=answer[2])
-        unready = tuple(shard for shard, answer in zip(asked, answers, strict=True) if answer is None)
+                _add_shard(runs, counts=answer[1], shapes=answer[2])
+        unready = tuple(shard for shard, answer in zip(listed, answers, strict=True) if answer is None)
         return RunsSnapshot(dict(sorted(runs.items())), unready)
 
     async def host_group(self, shard: int, name: str) -> HostGroupSnapshot | None:
-        """Show a group; None where its shard is not ready."""
-        answer = await self._ask(shard, name)
+        """Return a host group; None where its shard is not ready."""
+        answer = await self._inspect(shard, name)
         if answer is None:
             return None
         now_ms, _, _, [(delay, places, flying, clock, blocked, *queued)] = answer
         return HostGroupSnapshot(delay, places, flying, clock, blocked, sum(queued), now_ms)
 
     async def outstanding_requests(self, shards: Iterable[int]) -> Mapping[str, OutstandingRequests]:
-        """Count what was asked for and has not ended, by run; shards that cannot say are left out."""
+        """Return the outstanding requests by run; shards that are not ready are left out."""
         found: dict[str, OutstandingRequests] = {}
-        for answer in await asyncio.gather(*(self._ask(shard, script="underway") for shard in shards)):
+        for answer in await asyncio.gather(
+            *(self._inspect(shard, script="inspect_requests") for shard in shards)
+        ):
             if answer is None:
                 continue
             numbers, shapes, _ = answer
@@ -104,29 +106,29 @@ class ShardInspector:
         return found
 
     async def locations(self, shard: int, entry_ids: Sequence[str]) -> Sequence[str]:
-        """Say where entries are: waiting, issued, started, in_ring; empty for what is not open here."""
-        answer = await self._ask(shard, *map(bytes.fromhex, entry_ids), script="underway")
-        return [""] * len(entry_ids) if answer is None else [_PLACES[place] for place in answer[2]]
+        """Return where entries are: waiting, issued, started, in_ring; empty for what is not open here."""
+        answer = await self._inspect(shard, *map(bytes.fromhex, entry_ids), script="inspect_requests")
+        return [""] * len(entry_ids) if answer is None else [_LOCATIONS[place] for place in answer[2]]
 
-    async def _ask(self, shard: int, *more: str | bytes, script: str = "glance") -> Sequence[Any] | None:
+    async def _inspect(self, shard: int, *more: str | bytes, script: str = "inspect") -> Sequence[Any] | None:
         fixed: list[str | bytes | int] = ["", "", DEFAULT_DELAY_MS, VISITED_TTL_MS]
         reply = await self._redis.run(
             frontier_function(script), keys=[FRONTIER_HEADER(shard)], args=[*fixed, *more]
         )
         if not isinstance(reply, list) or not reply:
-            raise Unavailable("redis", f"frontier_{script} answered {reply!r}")
+            raise Unavailable("redis", f"frontier_{script} returned {reply!r}")
         return reply[1:] if reply[0] == 0 else None
 
 
-_PLACES: Final = ("", "waiting", "issued", "started", "in_ring")
+_LOCATIONS: Final = ("", "waiting", "issued", "started", "in_ring")
 
 _JOB: Final = SHARED_FIELDS.index("job_id")
 _EXECUTION: Final = SHARED_FIELDS.index("execution_id")
 _SPEC: Final = SHARED_FIELDS.index("crawl_spec_id")
 
 
-def _add(runs: dict[str, RunSnapshot], *, counts: Sequence[bytes], shapes: Sequence[bytes]) -> None:
-    """Add what one shard says."""
+def _add_shard(runs: dict[str, RunSnapshot], *, counts: Sequence[bytes], shapes: Sequence[bytes]) -> None:
+    """Add the runs of one shard."""
     texts = {int(number): json.loads(text) for number, text in _pairs(shapes)}
     found = {field.decode(): int(count) for field, count in _pairs(counts)}
     owners: dict[str, tuple[str, set[str]]] = {}
@@ -134,7 +136,7 @@ def _add(runs: dict[str, RunSnapshot], *, counts: Sequence[bytes], shapes: Seque
         if isinstance(shape, list):
             job, specs = owners.setdefault(shape[_EXECUTION], (shape[_JOB], set()))
             specs.add(shape[_SPEC])
-            if job.startswith("."):  # a request for a robots.txt names whose it is elsewhere
+            if job.startswith("."):  # a robots.txt request belongs to the run that asked for it
                 owners[shape[_EXECUTION]] = shape[_JOB], specs
     for number in {int(field[1:]) for field in found}:
         name = texts[number]

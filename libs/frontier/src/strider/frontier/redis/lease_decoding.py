@@ -1,7 +1,7 @@
-"""Leases as the scripts answer them, read back.
+"""Decoding of the leases in the functions' replies.
 
-Pure. Given leases come as sequence and slot; those that ran out as sequence, record and slot, because
-an older owner may have given them, or they live alone.
+Pure. New leases come as sequence and slot; expired ones as sequence, record and slot, because an older owner
+may have issued them, or they are standalone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONG: Final = Struct(">I")
 
 
 class PackedLease(NamedTuple):
-    """A lease whose entry is still packed."""
+    """A lease whose entry is still encoded."""
 
     sequence: int
     epoch: int
@@ -33,7 +33,7 @@ class PackedLease(NamedTuple):
 
 
 def decode_new_leases(answer: Sequence[Any], epoch: int, *, now_ms: int, lease_ms: int) -> list[PackedLease]:
-    """Read new leases: sequence and slot of each."""
+    """Decode new leases: sequence and slot of each."""
     state, expires_ms = LeaseState.ISSUED, now_ms + lease_ms
     tails = [slot[SLOT_SIZE:] for slot in answer[1::2]]
     return [
@@ -43,16 +43,16 @@ def decode_new_leases(answer: Sequence[Any], epoch: int, *, now_ms: int, lease_m
 
 
 def decode_expired_leases(answer: Sequence[Any]) -> list[PackedLease]:
-    """Read leases that ran out: sequence, record, and slot or nothing of each."""
+    """Decode expired leases: sequence, record, and slot or nothing of each."""
     triples = zip(answer[::3], answer[1::3], answer[2::3], strict=True)
-    stored = (_expired(int(sequence), record, slot) for sequence, record, slot in triples)
+    stored = (_decode_expired(int(sequence), record, slot) for sequence, record, slot in triples)
     return [lease for lease in stored if lease is not None]
 
 
 def unpack_leases(
     stored: Sequence[PackedLease], shard: int, shapes: Mapping[int, ShapeFields]
 ) -> list[Lease]:
-    """Give leases as the port has them."""
+    """Return leases as models of the port."""
     return [
         Lease(
             lease_id(shard, epoch, sequence),
@@ -65,7 +65,7 @@ def unpack_leases(
     ]
 
 
-def _expired(sequence: int, record: bytes, slot: bytes | None) -> PackedLease | None:
+def _decode_expired(sequence: int, record: bytes, slot: bytes | None) -> PackedLease | None:
     (epoch_high, epoch_low, state, _, alone, issued_high, issued_low, ends_high, ends_low, _, _, nonce) = (
         _RECORD.unpack_from(record)
     )

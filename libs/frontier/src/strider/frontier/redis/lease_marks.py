@@ -1,4 +1,4 @@
-"""The fetcher's marks in Redis: one call for each shard, all of them in one write."""
+"""The fetcher's start marks in Redis: one call for each shard, all of them in one write."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RedisLeaseMarks:
     async def mark_started(
         self, leases: Sequence[tuple[int, str]], *, nonce: str, deadline_ms: int
     ) -> Sequence[StartMark]:
-        """Mark (shard, lease id) pairs, and say which requests may start."""
+        """Mark (shard, lease id) pairs; return which requests may start."""
         places: defaultdict[int, list[int]] = defaultdict(list)
         for place, (shard, _) in enumerate(leases):
             places[shard].append(place)
@@ -39,7 +39,7 @@ class RedisLeaseMarks:
             self._call(shard, [leases[place][1] for place in at], nonce=nonce, deadline_ms=deadline_ms)
             for shard, at in places.items()
         ]
-        answers = await self._redis.run_all(frontier_function("mark"), calls)
+        answers = await self._redis.run_all(frontier_function("mark_started"), calls)
         marks = {
             place: mark
             for at, answer in zip(places.values(), answers, strict=True)

@@ -1,4 +1,4 @@
-"""Anyone's question to the seen-sets in Redis: one call for each shard, all shards at once."""
+"""The check for seen URLs in Redis: one call for each shard, all shards at once."""
 
 from __future__ import annotations
 
@@ -24,26 +24,28 @@ class RedisSeenLookup:
     async def find_seen(
         self, lookups: Mapping[tuple[int, str], Sequence[int]]
     ) -> Mapping[tuple[int, str], Sequence[bool]]:
-        """Say which fingerprints are known."""
+        """Return which fingerprints were seen."""
         by_shard: defaultdict[int, list[str]] = defaultdict(list)
         for shard, scope in lookups:
             by_shard[shard].append(scope)
         answers = await asyncio.gather(
             *(
-                self._ask(shard, {scope: lookups[shard, scope] for scope in by_shard[shard]})
+                self._find_in_shard(shard, {scope: lookups[shard, scope] for scope in by_shard[shard]})
                 for shard in by_shard
             )
         )
         return {key: answer for part in answers for key, answer in part.items()}
 
-    async def _ask(
-        self, shard: int, asked: Mapping[str, Sequence[int]]
+    async def _find_in_shard(
+        self, shard: int, wanted: Mapping[str, Sequence[int]]
     ) -> dict[tuple[int, str], Sequence[bool]]:
         args: list[str | bytes | int] = ["", "", "", self._visited_ttl_ms]
-        for scope, fingerprints in asked.items():
+        for scope, fingerprints in wanted.items():
             args += (scope, b"".join(map(encode_fingerprint, fingerprints)))
-        letters = await self._redis.run(frontier_function("seen"), keys=[FRONTIER_HEADER(shard)], args=args)
+        letters = await self._redis.run(
+            frontier_function("find_seen"), keys=[FRONTIER_HEADER(shard)], args=args
+        )
         return {
             (shard, scope): [letter == ord("1") for letter in known]
-            for scope, known in zip(asked, letters, strict=True)
+            for scope, known in zip(wanted, letters, strict=True)
         }

@@ -1,1 +1,1 @@
-"""TODO: plan."""
+"""The plan of a stack: desired state, services, ports and endpoints."""

@@ -1,4 +1,4 @@
-"""What is to run: written by `strider up`, followed by the supervisor."""
+"""The desired state of the stack: written by `strider up`, applied by the supervisor."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ SERVERS: Final = ("kafka", "postgres", "redis")
 MAX_COPIES: Final = 64
 
 
-class InvalidDesiredState(ValueError):  # as in strider.runtime
-    """Words of the command line that name nothing here."""
+class InvalidDesiredState(ValueError):  # named as in strider.runtime
+    """The command line names an unknown server or service, or an invalid number."""
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """Which parts and services, and how many of each."""
+    """Desired servers and services, and the number of copies of each."""
 
     number: int = 0
-    """Rises with every change, so that the supervisor's answer can be told from an older one."""
+    """Grows with every change, so that states of the supervisor can be matched to it."""
     only: tuple[str, ...] | None = None
-    """Names of parts and services; None means all there are."""
+    """Names of servers and services; None means all."""
     examples: bool = False
     scale: Mapping[str, int] = field(default_factory=dict)
 
     def wants_server(self, name: str) -> bool:
-        """Whether this part belongs to the stack."""
+        """Whether this server belongs to the stack."""
         return self.only is None or name in self.only
 
     def copies(self, service: str, *, example: bool) -> int:
-        """How many of that service are to run."""
+        """Return how many copies of a service are desired."""
         if service in self.scale:
             return self.scale[service]
         if self.only is not None:
@@ -44,21 +44,21 @@ class DesiredState:
 def merge(
     old: DesiredState, *, only: tuple[str, ...] | None, examples: bool, scale: Mapping[str, int]
 ) -> DesiredState:
-    """Say the wish after one more command: `up` adds to what runs, and only a scale takes away."""
+    """Return the desired state after one more `up`: it adds to what runs; only a scale removes."""
     wider = None if only is None or old.only is None else tuple(sorted({*old.only, *only}))
     merged = replace(old, only=wider, examples=old.examples or examples, scale={**old.scale, **scale})
     return merged if merged == old else replace(merged, number=old.number + 1)
 
 
 def parse_only(text: str, known: Collection[str]) -> tuple[str, ...]:
-    """`kafka,postgres` as names, each of which must exist."""
+    """Return the names in `kafka,postgres`, each of which must exist."""
     names = tuple(sorted({name.strip() for name in text.split(",") if name.strip()}))
     _require_known(names, known)
     return names
 
 
 def parse_scale(options: Sequence[str], services: Collection[str]) -> dict[str, int]:
-    """`fetcher=2` as a number of copies for each named service."""
+    """Return the number of copies for each service in `fetcher=2`."""
     scale = {}
     for word in options:
         name, _, count = word.partition("=")
@@ -72,18 +72,16 @@ def parse_scale(options: Sequence[str], services: Collection[str]) -> dict[str, 
 def _require_known(names: Sequence[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
-            raise InvalidDesiredState(
-                f"there is no {name} here; there are: {', '.join(sorted(known)) or 'none'}"
-            )
+            raise InvalidDesiredState(f"unknown name {name}; known are: {', '.join(sorted(known)) or 'none'}")
 
 
 def write_desired_state(path: Path, desired: DesiredState) -> None:
-    """Leave it for the supervisor."""
+    """Write the file for the supervisor."""
     write_json(path, asdict(desired))
 
 
 def read_desired_state(path: Path) -> DesiredState | None:
-    """Read the wish as it was written last; None where there is none that makes sense."""
+    """Return the state that was written last; None where there is no valid one."""
     fields = read_json(path)
     if fields is None:
         return None

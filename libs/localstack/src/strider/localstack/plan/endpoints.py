@@ -1,14 +1,13 @@
-"""Where everything is: what the environment names, else the parts of this stack.
+"""Endpoints of the stack: servers named by the environment, else our own.
 
-Commands and services find a running stack by these names alone, so that it makes no difference
-whose servers they are.
+Commands and services find a running stack by these names alone, whoever operates the servers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from strider.localstack.directories import find_stack_directory
 from strider.localstack.errors import SetupFailure, StackNotReady
@@ -25,7 +24,12 @@ from strider.localstack.servers.probes import (
 )
 from strider.localstack.stack_state import STOPPED, StackState, read_state
 
-from .connections import common_settings, kafka_connection
+from .services import STACK_VARIABLES
+
+if TYPE_CHECKING:
+    # Half a second of imports, which `strider status` need not wait for.
+    from strider.runtime.kafka import KafkaConnection
+    from strider.runtime.settings import ServiceSettings
 
 VARIABLES: Final[Mapping[str, str]] = {
     "kafka": "KAFKA_BOOTSTRAP_SERVERS",
@@ -35,23 +39,23 @@ VARIABLES: Final[Mapping[str, str]] = {
     "search": "OPENSEARCH_URL",
     "registry": "SCHEMA_REGISTRY_URL",
 }
-"""Name of an endpoint, and the variable by which services are told."""
+"""Name of an endpoint, and the environment variable that sets it."""
 
 SECURITY_VARIABLE: Final = "KAFKA_SECURITY_PROTOCOL"
 
 
 def external_endpoints(environment: Mapping[str, str]) -> dict[str, str]:
-    """Endpoints that somebody has named: these are used instead of parts of ours."""
+    """Return the endpoints that the environment names: they replace servers of ours."""
     return {name: environment[variable] for name, variable in VARIABLES.items() if environment.get(variable)}
 
 
 def endpoint_variables(endpoints: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Endpoints as the environment of a service."""
+    """Return the endpoints as environment variables of a service."""
     return {variable: endpoints.get(name) for name, variable in VARIABLES.items()}
 
 
 def running_stack(environment: Mapping[str, str], directory: Path) -> StackState | None:
-    """Say how the stack is that runs here, or what is left of it; None where none does."""
+    """Return the state of the stack that runs here, or what survives of it; None where none does."""
     state = read_state(find_stack_directory(environment, directory).state)
     if state and not (state.supervisor and is_alive(state.supervisor)):
         state = surviving_state(state)
@@ -59,16 +63,16 @@ def running_stack(environment: Mapping[str, str], directory: Path) -> StackState
 
 
 def read_endpoints(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
-    """Every endpoint that is known here: the environment's, else those of the stack that runs here."""
+    """Return every known endpoint: the environment's, else those of the running stack."""
     stack = running_stack(environment, directory)
     running = stack.endpoints if stack else {}
     return {name: value for name, value in running.items() if value} | external_endpoints(environment)
 
 
 def check_reachable(external: Mapping[str, str], environment: Mapping[str, str]) -> None:
-    """Ask every server that the environment names; SetupFailure names the first that does not answer.
+    """Probe every server that the environment names; SetupFailure names the first that does not answer.
 
-    Raises SettingsError for the address of an object store that is none.
+    Raises SettingsError for an invalid URL of an object store.
     """
     if url := external.get("objects"):
         check_object_store(url)
@@ -77,7 +81,7 @@ def check_reachable(external: Mapping[str, str], environment: Mapping[str, str])
         if ask is None:
             continue
         try:
-            run_sync(_once(ask))
+            run_sync(_run_probe(ask))
         except StackNotReady as failure:
             variable = VARIABLES[name]
             raise SetupFailure(
@@ -86,7 +90,7 @@ def check_reachable(external: Mapping[str, str], environment: Mapping[str, str])
             ) from None
 
 
-async def _once(ask: Callable[[], Awaitable[None]]) -> None:
+async def _run_probe(ask: Callable[[], Awaitable[None]]) -> None:
     await ask()
 
 
@@ -106,3 +110,30 @@ def _probe_of(
         default_port = 443 if address.startswith("https") else 80
         return lambda: probe_port(name, address, default_port=default_port)
     return None
+
+
+def common_settings(environment: Mapping[str, str]) -> ServiceSettings:
+    """Return the common settings of services. Raises SettingsError, as each service would."""
+    from strider.runtime.settings import ServiceSettings  # noqa: PLC0415  # see above
+    from strider.runtime.settings_sources import load  # noqa: PLC0415  # see above
+
+    return load(ServiceSettings, {k: v for k, v in environment.items() if k not in STACK_VARIABLES}).settings
+
+
+def kafka_connection(servers: str, environment: Mapping[str, str]) -> KafkaConnection:
+    """Return the connection settings for a broker at these addresses."""
+    from strider.runtime.kafka import KafkaConnection  # noqa: PLC0415  # see above
+
+    kafka = common_settings(environment).kafka
+    return KafkaConnection(
+        bootstrap_servers=tuple(address.strip() for address in servers.split(",")),
+        client_id="strider-up",
+        security_protocol=kafka.security_protocol,
+        sasl_mechanism=kafka.sasl_mechanism,
+        sasl_username=kafka.sasl_username,
+        sasl_password=kafka.sasl_password.get_secret_value(),
+        ssl_ca_file=kafka.ssl_ca_file,
+        ssl_cert_file=kafka.ssl_cert_file,
+        ssl_key_file=kafka.ssl_key_file,
+        ssl_key_password=kafka.ssl_key_password.get_secret_value(),
+    )

@@ -1,7 +1,7 @@
-"""Which units make up the stack that is wished for, and at which addresses.
+"""The processes of the desired stack and their addresses.
 
-Decides ports and passwords, and reads what an earlier life of the stack used, so that addresses
-stay the same. Starts nothing.
+Chooses ports and passwords, and reuses those of an earlier run, so that addresses stay the same. Starts
+nothing.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ from typing import Final
 
 from strider.localstack.directories import StackDirectory
 from strider.localstack.errors import SetupFailure
-from strider.localstack.servers import StackServer, object_store_url
-from strider.localstack.servers.factory import PORT_NAMES, build_kafka, build_postgres, build_valkey
+from strider.localstack.servers.factory import (
+    PORT_NAMES,
+    StackServer,
+    build_kafka,
+    build_postgres,
+    build_valkey,
+)
+from strider.localstack.servers.object_store import object_store_url
 from strider.localstack.servers.ports import choose_ports
 
-from .connections import common_settings
 from .desired_state import SERVERS, DesiredState
-from .endpoints import endpoint_variables, external_endpoints
-from .service_process import ServiceProcess, copy_name, service_environment
-from .services import ServiceKind
+from .endpoints import common_settings, endpoint_variables, external_endpoints
+from .services import ServiceKind, ServiceProcess, copy_name, service_environment
 
 API: Final = "api"
 API_PORT: Final = "STRIDER_API_PORT"
@@ -34,32 +38,32 @@ SESSION_SECONDS: Final = 10.0
 
 @dataclass(slots=True)
 class StackPlan:
-    """The addresses of one life of the stack; ports are added as services come."""
+    """Addresses of one run of the stack; ports are added as services come."""
 
     home: StackDirectory
     environment: Mapping[str, str]
     services: tuple[ServiceKind, ...]
     ports: dict[str, int]
-    """As they are remembered; a port in use by a server that was taken over is in `taken_over`."""
+    """Remembered ports by name."""
     external: Mapping[str, str] = field(init=False)
     servers: dict[str, StackServer] = field(default_factory=dict)
     allows_private: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        """Note what the environment names."""
+        """Read what the environment names."""
         self.external = external_endpoints(self.environment)
         self.allows_private = common_settings(self.environment).crawl.allow_private
 
     def wanted_servers(self, desired: DesiredState) -> tuple[str, ...]:
-        """Servers to be run here: wished for, and not named by the environment."""
+        """Return the servers to run here: desired, and not named by the environment."""
         return tuple(name for name in SERVERS if desired.wants_server(name) and name not in self.external)
 
     def knows_ports(self, name: str) -> bool:
-        """Whether a server that still runs can be found: one at an unknown port is of no use."""
+        """Whether a running server can be found: one at an unknown port is of no use."""
         return all(each in self.ports for each in PORT_NAMES[name])
 
     def build_server(self, name: str, *, keep_ports: bool) -> StackServer:
-        """One server; `keep_ports` where it runs already at the ports that are remembered."""
+        """Return one server; `keep_ports` where it runs already at the remembered ports."""
         names = PORT_NAMES[name]
         if not keep_ports:
             self.ports |= choose_ports(names, self.home.root, remembered=self.ports)
@@ -68,7 +72,7 @@ class StackPlan:
         return part
 
     def endpoints(self, desired: DesiredState) -> dict[str, str | None]:
-        """Every endpoint of the stack; None where there is no such thing in it."""
+        """Return every endpoint of the stack; None where there is none."""
         found: dict[str, str | None] = {name: part.address for name, part in self.servers.items()}
         known: dict[str, str | None] = {name: found.get(name) for name in SERVERS}
         known["objects"] = object_store_url(self.home.data("objects"))
@@ -76,7 +80,7 @@ class StackPlan:
         return {**known, **self.external}
 
     def service_processes(self, desired: DesiredState) -> dict[str, ServiceProcess]:
-        """Every copy of every service that is wished for."""
+        """Return every desired copy of every service."""
         wanted = {
             copy_name(kind.name, copy): (kind, copy)
             for kind in self.services
@@ -86,11 +90,13 @@ class StackPlan:
         self.ports |= choose_ports(missing, self.home.root, remembered=self.ports)
         environment = service_environment(self.environment, endpoint_variables(self.endpoints(desired)))
         if "kafka" not in self.external:
-            # On one machine silence means death: what a killed service had goes to its successor soon.
+            # On one machine silence means death: partitions of a killed service are reassigned soon.
             environment.setdefault(SESSION_VARIABLE, f"{SESSION_SECONDS:g}")
-        return {name: self._unit(*each, environment=environment) for name, each in wanted.items()}
+        return {name: self._service_process(*each, environment=environment) for name, each in wanted.items()}
 
-    def _unit(self, kind: ServiceKind, copy: int, *, environment: Mapping[str, str]) -> ServiceProcess:
+    def _service_process(
+        self, kind: ServiceKind, copy: int, *, environment: Mapping[str, str]
+    ) -> ServiceProcess:
         own = {API_PORT: str(self._api_port())} if kind.name == API else {}
         return ServiceProcess(
             kind=kind,
@@ -119,13 +125,13 @@ class StackPlan:
         }
 
     def _password(self) -> str:
-        """Read the database's password: made once, kept beside the data that knows it."""
+        """Return the database's password: created once, stored beside the data that knows it."""
         path = self.home.data("postgres.password")
         if not path.exists():
             if (self.home.data("postgres") / "cluster").exists():
                 raise SetupFailure(
-                    f"{path} is gone, and the database wants its password",
-                    remedy="bring it back, or start anew by: strider down --wipe",
+                    f"{path} is gone, and the database needs its password",
+                    remedy="restore it, or start anew by: strider down --wipe",
                 )
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
                 file.write(secrets.token_urlsafe(18))

@@ -1,1 +1,1 @@
-"""TODO: process."""
+"""Processes of the stack: identity, start and stop, monitoring, takeover."""

@@ -1,8 +1,8 @@
-"""How a process is started and ended, whichever it is.
+"""Start and stop of a process, with pid file and log.
 
-A child writes straight to its log file and leads a session of its own, so that it survives the
-death of whoever started it and can be taken over. Its number is on disk before its program runs:
-the shell that becomes the program writes it first.
+A child writes directly to its log file and leads a session of its own, so that it survives its parent's death
+and can be taken over. Its pid is on disk before its program runs: the shell that becomes the program writes
+it first.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -23,26 +24,27 @@ from .identity import ProcessIdentity, identify, is_alive, send_signal, start_ti
 from .os_user import OsUser
 
 WRITE_PID_THEN_EXEC: Final = 'echo $$; exec "$@" >&2'
-"""The shell keeps its number when it becomes the program, so what it wrote stays true.
+"""The shell keeps its pid when it becomes the program, so the written pid stays right.
 
-Its standard output is the number's file and its standard error the log: that needs no right to open
-either, which the program's account may not have.
+Its standard output is the pid file and its standard error the log: so the program's user needs no right to
+open either.
 """
 START_TIME_TOLERANCE_SECONDS: Final = 2.0
-LOOK_AGAIN_SECONDS: Final = 0.02
+EXIT_POLL_SECONDS: Final = 0.02
+PRIVATE_MODE: Final = 0o600
 KILL_TIMEOUT_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """One process, as it is to be started."""
+    """Specification of a process to start."""
 
     name: str
     command: tuple[str, ...]
     directory: Path
     log: Path
     pid_file: Path
-    """Where its process number is written."""
+    """File for its pid."""
     environment: Mapping[str, str] = field(default_factory=dict)
     os_user: OsUser | None = None
     stop_signal: int = signal.SIGTERM
@@ -50,62 +52,68 @@ class LaunchSpec:
 
 
 class ChildProcess:
-    """A process of ours: started here, or taken over from a starter that is gone."""
+    """A process of ours: started here, or taken over from a parent that is gone."""
 
     def __init__(self, identity: ProcessIdentity, opened: subprocess.Popen[bytes] | None = None) -> None:
         self.identity = identity
-        self._opened = opened
+        self._popen = opened
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit status, where it is known: nobody but the parent is told."""
-        return None if self._opened is None else self._opened.poll()
+        """Its exit status, where it is known: only the parent gets it."""
+        return None if self._popen is None else self._popen.poll()
 
     def is_alive(self) -> bool:
-        """Whether it still runs; also takes its exit status when it does not."""
-        if self._opened is not None:
-            return self._opened.poll() is None
+        """Whether it still runs; reaps its exit status when it does not."""
+        if self._popen is not None:
+            return self._popen.poll() is None
         return is_alive(self.identity)
 
     def signal(self, signal_number: int, *, group: bool = False) -> bool:
-        """Signal it, if it still runs."""
+        """Send a signal, if it still runs."""
         return self.is_alive() and send_signal(self.identity, signal_number, group=group)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has ended; False when it runs on at the deadline."""
+        """Wait until it has ended; False when it still runs at the deadline."""
         until = time.monotonic() + seconds
         while self.is_alive():
             if time.monotonic() >= until:
                 return False
-            time.sleep(LOOK_AGAIN_SECONDS)
+            time.sleep(EXIT_POLL_SECONDS)
         return True
 
     def stop(self, signal_number: int, *, timeout_seconds: float) -> None:
-        """Ask it to end, wait for the grace, then end it and all that it started."""
+        """Stop it with a signal; after the timeout kill it and all that it started."""
         self.signal(signal_number)
         if not self.wait(timeout_seconds):
             self.kill()
 
     def kill(self) -> None:
-        """End it and its group at once, as the power would."""
+        """Kill it and its process group."""
         self.signal(signal.SIGKILL, group=True)
         self.wait(KILL_TIMEOUT_SECONDS)
 
 
+def open_private(path: Path, *, append: bool = False) -> FileIO:
+    """Open a file for unbuffered writing; a new one is readable for its owner only."""
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC)
+    return FileIO(os.open(path, flags, PRIVATE_MODE), "ab" if append else "wb")
+
+
 def start_process(spec: LaunchSpec) -> ChildProcess:
-    """Start the process; its number is in `launch.number` before its program does anything."""
+    """Start the process; its pid is in `spec.pid_file` before its program runs."""
     for path in (spec.log, spec.pid_file):
         path.parent.mkdir(parents=True, exist_ok=True)
     options = spec.os_user.subprocess_options() if spec.os_user else {}
     try:
-        with spec.log.open("ab", buffering=0) as log, spec.pid_file.open("wb", buffering=0) as number:
-            # The command is a list of ours; nothing in it is read by the shell as anything but words.
+        with open_private(spec.log, append=True) as log, open_private(spec.pid_file) as pid_file:
+            # The command is a list of ours; the shell reads nothing in it but words.
             opened = subprocess.Popen(  # noqa: S603  # see above
                 ("/bin/sh", "-c", WRITE_PID_THEN_EXEC, "sh", *spec.command),
                 cwd=spec.directory,
                 env=dict(spec.environment),
                 stdin=subprocess.DEVNULL,
-                stdout=number,
+                stdout=pid_file,
                 stderr=log,
                 start_new_session=True,
                 **options,
@@ -113,17 +121,17 @@ def start_process(spec: LaunchSpec) -> ChildProcess:
     except OSError as failure:
         raise SetupFailure(
             f"{spec.name} cannot be started ({failure.strerror}: {failure.filename})",
-            remedy=f"see that {spec.directory} is yours and that there is room on its disk",
+            remedy=f"check that {spec.directory} is yours and that its disk has space",
         ) from failure
     identity = identify(opened.pid) or ProcessIdentity(opened.pid, "gone")
     return ChildProcess(identity, opened)
 
 
 def read_pid_file(path: Path) -> ProcessIdentity | None:
-    """Find the process that wrote this file, if it still runs.
+    """Return the process that wrote this file, if it still runs.
 
-    A later process with the same number is told apart by its start: ours began when the file was
-    written. Where the system does not tell when a process began, nobody is believed to be ours.
+    A later process with the same pid has another start time: ours started when the file was written. Where
+    the system has no start times, no process is taken for ours.
     """
     try:
         pid = int(path.read_text())
@@ -138,18 +146,18 @@ def read_pid_file(path: Path) -> ProcessIdentity | None:
 
 
 def stop_all(children: Iterable[tuple[ChildProcess, int, float]]) -> None:
-    """Ask all of them to end at once, then see each to its end within its own grace."""
+    """Signal all of them, then wait for each within its own timeout."""
     waiting = list(children)
     for child, number, _ in waiting:
         child.signal(number)
     began = time.monotonic()
-    for child, _, grace_seconds in waiting:
-        if not child.wait(max(grace_seconds - (time.monotonic() - began), 0)):
+    for child, _, timeout_seconds in waiting:
+        if not child.wait(max(timeout_seconds - (time.monotonic() - began), 0)):
             child.kill()
 
 
 def last_log_lines(log: Path, *, lines: int = 1, bytes_at_most: int = 8192) -> str:
-    """Read the last lines of a log, for messages."""
+    """Return the last lines of a log, for messages."""
     with suppress(OSError), log.open("rb") as file:
         file.seek(max(os.fstat(file.fileno()).st_size - bytes_at_most, 0))
         return "\n".join(file.read().decode("utf-8", "replace").strip().splitlines()[-lines:])

@@ -1,7 +1,6 @@
-"""Which process is meant: a number alone is not enough, because numbers are used again.
+"""Process identity: pid and start time, because pids are reused.
 
-A process is named by its number and the moment it was started. Nothing in this package signals a
-process before both were compared, so a recycled number is never hit.
+This package signals a process only after both were compared, so a reused pid is never hit.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from typing import Final
 PROC: Final = Path("/proc")
 STAT_STATE: Final = 0
 STAT_STARTED: Final = 19
-"""Positions in /proc/<pid>/stat after the program's name, which may itself hold blanks and brackets."""
+"""Positions in /proc/<pid>/stat after the program's name, which may contain blanks and brackets."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """One process, and no later one that happens to get the same number."""
+    """One process, and no later one with the same pid."""
 
     pid: int
     started: str
-    """The system's own word for the start: compared, never interpreted."""
+    """Start time in the system's form: compared, never interpreted."""
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """Identity of a running process; None where there is none, or only its exit status is left."""
+    """Return the identity of a running process; None where it has ended or is a zombie."""
     started = _start_ticks_linux(pid) if sys.platform == "linux" else _start_time_from_ps(pid)
     return None if started is None else ProcessIdentity(pid, started)
 
@@ -41,7 +40,7 @@ def is_alive(identity: ProcessIdentity) -> bool:
 
 
 def send_signal(identity: ProcessIdentity, signal_number: int, *, group: bool = False) -> bool:
-    """Signal the process (or the group that it leads) if it is still the one that is meant."""
+    """Signal the process (or the group that it leads) if it is still the same one."""
     if not is_alive(identity):
         return False
     try:
@@ -55,7 +54,7 @@ def send_signal(identity: ProcessIdentity, signal_number: int, *, group: bool = 
 
 
 def start_time_seconds(pid: int) -> float | None:
-    """When the process was started, in seconds of the wall clock; None where nobody can say."""
+    """Return the start time in seconds since 1970; None where the system has none."""
     started = _start_ticks_linux(pid) if sys.platform == "linux" else None
     if started is None:
         return None
@@ -72,19 +71,19 @@ def _start_ticks_linux(pid: int) -> str | None:
     fields = stat.rpartition(b")")[2].split()
     if fields[STAT_STATE] in (b"Z", b"X"):
         return None
-    # Ticks count from the boot, so the boot belongs to the name.
+    # Ticks count from the boot, so the boot id belongs to the identity.
     boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}:{fields[STAT_STARTED].decode()}"
 
 
 def _start_time_from_ps(pid: int) -> str | None:
     # An absolute path and a number: nothing here can be injected.
-    asked = subprocess.run(  # noqa: S603  # an absolute path and a number
+    result = subprocess.run(  # noqa: S603  # an absolute path and a number
         ["/bin/ps", "-o", "stat=,lstart=", "-p", str(pid)],
         capture_output=True,
         text=True,
         check=False,
         env={"LC_ALL": "C"},
     )
-    state, _, started = asked.stdout.strip().partition(" ")
+    state, _, started = result.stdout.strip().partition(" ")
     return None if not started or state.startswith("Z") else started.strip()

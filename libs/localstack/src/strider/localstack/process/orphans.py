@@ -1,9 +1,8 @@
-"""What a supervisor that was killed has left behind: its processes live on, writing to their logs.
+"""Takeover of the processes that a killed supervisor left running.
 
-They are found by what it wrote of them (number and start of each), and where it died before it
-could write, by the file that each process wrote its own number to. Servers are taken over as they
-run, so that a killed supervisor costs no restart of Kafka; services are ended, because they must
-run with the code and the settings of now, and lose nothing by it.
+They are found by its last state (pid and start of each), and where it died before it could write, by their
+pid files. Servers are taken over as they run, so that a killed supervisor costs no restart of Kafka; services
+are stopped, because they must run with the current code and settings, and lose nothing by it.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from .identity import ProcessIdentity, is_alive
 
 PID_SUFFIX = ".pid"
 STOP_SIGNALS: Mapping[str, int] = {"postgres": signal.SIGINT}
-"""PostgreSQL waits for its clients on SIGTERM, and ends them on SIGINT."""
+"""PostgreSQL waits for its clients on SIGTERM, and disconnects them on SIGINT."""
 STOP_TIMEOUT_SECONDS = 20.0
 
 
 def find_orphans(home: StackDirectory, state: StackState | None) -> dict[str, ChildProcess]:
-    """Living processes of this stack, by name. Only to be asked while no supervisor lives."""
+    """Return living processes of this stack, by name. Call it only while no supervisor runs."""
     found: dict[str, ChildProcess] = {}
     for path in sorted((home.root / "run").glob(f"*{PID_SUFFIX}")):
         if identity := read_pid_file(path):
@@ -47,7 +46,7 @@ def find_orphans(home: StackDirectory, state: StackState | None) -> dict[str, Ch
 
 
 def end_orphans(orphans: Mapping[str, ChildProcess]) -> None:
-    """End them: services first, while the servers still take what they have in hand."""
+    """Stop them: services first, while the servers still accept their last work."""
     for are_parts in (False, True):
         stop_all(
             (child, STOP_SIGNALS.get(name, signal.SIGTERM), STOP_TIMEOUT_SECONDS)
@@ -57,7 +56,7 @@ def end_orphans(orphans: Mapping[str, ChildProcess]) -> None:
 
 
 def surviving_state(state: StackState) -> StackState:
-    """Say what of a state is still true once its supervisor has gone: what has ended, and is nowhere."""
+    """Return what of a state is still true without its supervisor; ended processes are stopped."""
     processes = tuple(_surviving_status(each) for each in state.processes)
     if not any(each.pid for each in processes):
         return replace(state, supervisor=None, processes=processes, endpoints=dict.fromkeys(state.endpoints))
@@ -67,16 +66,16 @@ def surviving_state(state: StackState) -> StackState:
 
 
 def state_from_pid_files(home: StackDirectory) -> StackState | None:
-    """Say what runs without a supervisor and without a state that can be read; None where nothing does."""
+    """Return what runs without a supervisor and a readable state; None where nothing does."""
     since = datetime.now(UTC).isoformat(timespec="milliseconds")
     found = sorted(find_orphans(home, None).items())
-    lines = tuple(_told_of(name, child.identity, since=since) for name, child in found)
+    lines = tuple(_status_of_orphan(name, child.identity, since=since) for name, child in found)
     return StackState(DEGRADED, since, processes=lines) if lines else None
 
 
-def _told_of(name: str, identity: ProcessIdentity, *, since: str) -> ProcessStatus:
+def _status_of_orphan(name: str, identity: ProcessIdentity, *, since: str) -> ProcessStatus:
     kind = "part" if name in SERVERS else "service"
-    reason = "found by its number file; the state of the stack cannot be read"
+    reason = "found by its pid file; the state of the stack cannot be read"
     return ProcessStatus(name, kind, NOT_READY, since, identity.pid, identity.started, reason=reason)
 
 
@@ -87,6 +86,6 @@ def _surviving_status(status: ProcessStatus) -> ProcessStatus:
 
 
 def remove_pid_files(home: StackDirectory) -> None:
-    """Remove the number files, after their processes have ended."""
+    """Remove the pid files, after their processes have ended."""
     for path in (home.root / "run").glob(f"*{PID_SUFFIX}"):
         path.unlink(missing_ok=True)

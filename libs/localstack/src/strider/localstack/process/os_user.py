@@ -1,8 +1,7 @@
-"""Under which account PostgreSQL runs, because it refuses to run as root.
+"""The operating system user for PostgreSQL, which refuses to run as root.
 
-An ordinary user runs it as themselves. Root gives it to `nobody`; what that account must reach
-(the programs, the data directory) may lie under a directory that is closed to it, and then the
-programs are copied and the data is placed where it can go.
+An ordinary user runs it as themselves. Root runs it as `nobody`; where that user cannot access the programs
+or the data directory, the programs are copied and the data is placed elsewhere.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from strider.localstack.errors import SetupFailure
 
 UNPRIVILEGED: Final = ("nobody", "daemon")
 SHARED_ROOT: Final = Path("/var/lib/strider")
-"""Where root puts what the unprivileged account must reach, when the stack's own place is closed to it."""
+"""Root's place for what the unprivileged user must access, when the stack's own place is closed to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OsUser:
-    """A user and group that a process is given to."""
+    """A user and group to run a process as."""
 
     name: str
     uid: int
     gid: int
 
     def subprocess_options(self) -> dict[str, Any]:
-        """Say what `subprocess` must be told."""
+        """Return the options for `subprocess`."""
         return {"user": self.uid, "group": self.gid, "extra_groups": ()}
 
 
 def choose_os_user() -> OsUser | None:
-    """Choose the account for programs that refuse root; None when we are an ordinary user already."""
+    """Return the user for programs that refuse root; None for an ordinary user."""
     if os.geteuid() != 0:
         _require_user_name(os.geteuid())
         return None
@@ -63,23 +62,23 @@ def _require_user_name(uid: int) -> None:
 
 
 def can_access(user: OsUser, path: Path, *, writing: bool = False) -> bool:
-    """Whether the account can use this file or directory: asked of the system, not reckoned from bits."""
+    """Whether the user can access this path: tried, not derived from permission bits."""
     command = ["/bin/sh", "-c", f'test -{"w" if writing else "r"} "$0"', str(path)]
-    asked = subprocess.run(  # noqa: S603  # a fixed shell line; the path is an argument of it
+    result = subprocess.run(  # noqa: S603  # a fixed shell line; the path is an argument of it
         command, check=False, cwd="/", stderr=subprocess.DEVNULL, **user.subprocess_options()
     )
-    return asked.returncode == 0
+    return result.returncode == 0
 
 
 def give_directory(path: Path, user: OsUser) -> None:
-    """Make a new directory the account's own, and nobody else's."""
+    """Create a directory that belongs to the user alone."""
     path.mkdir(parents=True, exist_ok=True)
     os.chown(path, user.uid, user.gid)
     path.chmod(0o700)
 
 
 def shared_directory(name: str) -> Path:
-    """Make a directory of that name which every account can reach."""
+    """Create a directory of that name which every user can access."""
     place = SHARED_ROOT / name
     place.mkdir(parents=True, exist_ok=True)
     for folder in (SHARED_ROOT, place):
@@ -88,7 +87,7 @@ def shared_directory(name: str) -> Path:
 
 
 def accessible_programs(programs: Path, user: OsUser, *, probe: Path) -> Path:
-    """Return the programs themselves where the account can run them, else a copy that it can."""
+    """Return the programs where the user can run them, else a copy that it can."""
     if can_access(user, programs / probe):
         return programs
     stamp = int((programs / probe).stat().st_mtime)
@@ -99,6 +98,6 @@ def accessible_programs(programs: Path, user: OsUser, *, probe: Path) -> Path:
         try:
             unfinished.rename(copy)
         except OSError:
-            # Somebody else finished the same copy first.
+            # Another process finished the same copy first.
             shutil.rmtree(unfinished)
     return copy

@@ -1,4 +1,4 @@
-"""Puts the parts together from what is on this machine: programs, jars, an account, free ports."""
+"""Construction of servers from this machine's programs, jars, user and free ports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
+from strider.localstack.process.child import LaunchSpec
 from strider.localstack.process.os_user import (
     OsUser,
     accessible_programs,
@@ -18,18 +19,45 @@ from strider.localstack.process.os_user import (
     shared_directory,
 )
 
-from . import KafkaServer, PostgresServer, ValkeyServer
 from .binaries import find_java, find_postgres, find_valkey
-from .cache import cache_directory
 from .java_cds import ensure_archive, find_archive
-from .kafka_jars import ensure_jars
+from .kafka import KafkaServer
+from .kafka_jars import cache_directory, ensure_jars
+from .postgres import PostgresServer
+from .valkey import ValkeyServer
+
+
+class StackServer(Protocol):
+    """One server. Only `prepare` writes; it is idempotent."""
+
+    @property
+    def name(self) -> str:
+        """One of `kafka`, `postgres`, `redis`."""
+
+    @property
+    def directory(self) -> Path:
+        """Directory of all its data."""
+
+    @property
+    def address(self) -> str:
+        """Value of the environment variable of this server."""
+
+    def prepare(self) -> None:
+        """Prepare its directory for a start, whatever was interrupted before."""
+
+    def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
+        """Return the specification of its process."""
+
+    async def probe(self) -> None:
+        """Probe it; StackNotReady says why it does not answer."""
+
 
 PORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka": ("kafka", "kafka-controller"),
     "postgres": ("postgres",),
     "redis": ("redis",),
 }
-"""Which ports each part needs."""
+"""Names of the ports of each server."""
 
 Report = Callable[[str], None]
 
@@ -42,9 +70,9 @@ def build_kafka(
     fast_start: bool = False,
     extra: Mapping[str, str] | None = None,
 ) -> KafkaServer:
-    """Put the broker together, its jars fetched where they are not here yet.
+    """Return the broker, with its jars downloaded where they are missing.
 
-    Who has brokers start fast has Java read their classes once before, which takes as long as two starts.
+    A fast start needs a class archive, which takes as long as two starts to create once.
     """
     java, cache = find_java(), cache_directory(environment)
     part = KafkaServer(
@@ -62,7 +90,7 @@ def build_kafka(
 def build_postgres(
     directory: Path, *, ports: Mapping[str, int], password: str = "", durable: bool = True
 ) -> PostgresServer:
-    """Put the database server together; as root, on ground that its account can reach."""
+    """Return the database server; as root, in a directory that its user can access."""
     programs = find_postgres()
     account = choose_os_user()
     if account:
@@ -79,12 +107,12 @@ def build_postgres(
 
 
 def build_valkey(directory: Path, *, ports: Mapping[str, int]) -> ValkeyServer:
-    """Put the working set's server together."""
+    """Return the server of the working set."""
     return ValkeyServer(directory=directory, port=ports["redis"], program=find_valkey())
 
 
 def _accessible_directory(directory: Path, account: OsUser) -> Path:
-    """Return the directory, or one on open ground that it then links to, if its own place is closed."""
+    """Return the directory, or an accessible one that it then links to."""
     if directory.is_symlink():
         return directory.resolve()
     give_directory(directory, account)
@@ -94,7 +122,7 @@ def _accessible_directory(directory: Path, account: OsUser) -> Path:
     elsewhere = shared_directory("data") / name
     elsewhere.mkdir(exist_ok=True)
     if any(elsewhere.iterdir()):
-        # Nothing leads there any more: it belonged to a directory of this name that was removed.
+        # Left over from a removed directory of this name: nothing links there any more.
         kept = elsewhere.with_name(f"{name}.old")
         shutil.rmtree(kept, ignore_errors=True)
         elsewhere = elsewhere.rename(kept).parent / name

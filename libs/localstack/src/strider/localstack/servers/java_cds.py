@@ -1,8 +1,8 @@
-"""Classes that Java has read and checked once, kept for every later start of Kafka.
+"""Java class data sharing: an archive of loaded classes that speeds up Kafka's start.
 
-Most of a broker's start is spent on that, and the Java runtime comes without an archive of its own. One
-is made beside the jars by letting a broker start and stop once. It belongs to one Java runtime and one
-set of jars; whatever is wrong with it, Java leaves it aside and starts slowly. So no failure here is one.
+Loading classes is most of a broker's start, and the Java runtime comes without an archive. One is made beside
+the jars by starting and stopping a broker once. It belongs to one Java runtime and one set of jars; Java
+ignores an invalid one and starts slowly. So no failure here is fatal.
 """
 
 from __future__ import annotations
@@ -17,46 +17,46 @@ from typing import Final
 from strider.localstack.errors import StackFailure
 from strider.localstack.process.child import start_process
 
-from . import KafkaServer
+from .kafka import KafkaServer
 from .kafka_jars import KAFKA_VERSION, cache_lock
 from .probes import run_sync, wait_until
 
 FOLDER: Final = "classes"
 ARCHIVE: Final = "kafka.jsa"
 OWNER: Final = "java"
-"""Names the Java runtime, so that the archive can go when it is gone."""
+"""File with the path of the Java runtime: the archive is removed when the runtime is gone."""
 DUMP_SECONDS: Final = 60.0
 READY_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 120.0
 
 
 def find_archive(java: Path, *, cache: Path) -> Path | None:
-    """Give the archive for this Java runtime, if there is one."""
-    archive = _place(java, cache) / ARCHIVE
+    """Return the archive for this Java runtime, if there is one."""
+    archive = _archive_directory(java, cache) / ARCHIVE
     return archive if archive.exists() else None
 
 
 def ensure_archive(server: KafkaServer, *, cache: Path) -> Path | None:
-    """Give the archive for this broker's Java runtime, made where there is none; None where that fails.
+    """Return the archive for this broker's Java runtime, created if missing; None where that fails.
 
-    The broker must not run yet: one at its ports is what the archive is made from.
+    The broker must not run yet: one at its ports creates the archive.
     """
-    place = _place(server.java, cache)
+    place = _archive_directory(server.java, cache)
     try:
         if not (place / ARCHIVE).exists():
             place.mkdir(parents=True, exist_ok=True)
             with cache_lock(place):
-                # Another test run may have made it while we waited.
+                # Another test run may have created it meanwhile.
                 if not (place / ARCHIVE).exists():
                     _clear_orphans(cache / FOLDER)
-                    _make(server, place)
+                    _create_archive(server, place)
     except (OSError, StackFailure, subprocess.SubprocessError):
         return None
     return find_archive(server.java, cache=cache)
 
 
-def _place(java: Path, cache: Path) -> Path:
-    """Tell apart by the file of Java's own classes, whose time and size are what Java looks at as well."""
+def _archive_directory(java: Path, cache: Path) -> Path:
+    """Return the archive's directory, by path, time and size of Java's own classes, as Java checks them."""
     modules = java.parent.parent / "lib" / "modules"
     found = modules.stat() if modules.exists() else java.stat()
     key = f"{java}:{found.st_size}:{found.st_mtime_ns}:{KAFKA_VERSION}"
@@ -69,7 +69,7 @@ def _clear_orphans(folder: Path) -> None:
             shutil.rmtree(owner.parent, ignore_errors=True)
 
 
-def _make(part: KafkaServer, place: Path) -> None:
+def _create_archive(part: KafkaServer, place: Path) -> None:
     (place / OWNER).write_text(str(part.java))
     base, whole, training = place / "java.jsa", place / "making.jsa", place / "training"
     subprocess.run(  # noqa: S603  # a program of the Java wheel and words of ours
@@ -90,7 +90,7 @@ def _make(part: KafkaServer, place: Path) -> None:
 
 
 def _run_broker_once(part: KafkaServer, options: tuple[str, ...]) -> None:
-    """Have a broker start, and write down at its orderly end what it has read until then."""
+    """Run a broker once; at its orderly end Java archives the classes that were loaded."""
     part.prepare()
     launch = part.launch(log=part.directory / "server.log", pid_file=part.directory / "server.pid")
     java, *words = launch.command

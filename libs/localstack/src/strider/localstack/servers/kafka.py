@@ -1,7 +1,7 @@
-"""A single Apache Kafka node, broker and controller in one (KRaft).
+"""The Kafka server: a single node, broker and controller in one (KRaft).
 
-Everything is said relative to the node's own directory, because Kafka reads its file as Latin-1
-and takes a comma in a path for the end of it.
+All paths are relative to the node's directory, because Kafka reads its settings as Latin-1 and ends a path at
+a comma.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from strider.localstack.servers.probes import probe_kafka
 
 SETTINGS: Final = "server.properties"
 FORMATTED: Final = "formatted"
-"""Written after the log directory was formatted to the end; without it, formatting is done again."""
+"""Written after the log directory was formatted completely; without it, formatting is repeated."""
 HEAP_OPTIONS: Final = ("-Xms256m", "-Xmx512m")
 FORMAT_SECONDS: Final = 60
 JAVA_OPTIONS: Final = (
@@ -38,7 +38,7 @@ JAVA_OPTIONS: Final = (
     "-Dlog4j2.configurationFile=log4j2.properties",
 )
 ENVIRONMENT: Final = {"LC_ALL": "C.UTF-8"}
-"""Without a locale Java cannot spell a directory with an umlaut, its own included."""
+"""Without a locale Java cannot read a directory with an umlaut, its own included."""
 FAST_START: Final = "-XX:TieredStopAtLevel=1"
 """Half the CPU at start, a little less throughput later: right for tests, wrong for measuring."""
 
@@ -54,11 +54,11 @@ class KafkaServer:
     jars: Path
     fast_start: bool = False
     archive: Path | None = None
-    """Classes as Java has read them before."""
+    """Class archive for a fast start."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """Broker settings that win over the ones of the house."""
+    """Broker settings that override the defaults here."""
     cluster: str = ""
-    """Which cluster its log directory is formatted for; empty for one of its own."""
+    """Cluster id of its log directory; empty for a new one."""
     name: str = "kafka"
 
     @property
@@ -69,7 +69,7 @@ class KafkaServer:
     def prepare(self) -> None:
         """Write its settings, and format its log directory once."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        # Unpacked codecs of a broker that was killed stay behind; the next one unpacks its own.
+        # A killed broker leaves unpacked codecs behind; the next one unpacks its own.
         shutil.rmtree(self.directory / "tmp", ignore_errors=True)
         (self.directory / "tmp").mkdir()
         (self.directory / SETTINGS).write_text(self._settings(), "ascii")
@@ -80,7 +80,7 @@ class KafkaServer:
             (self.directory / FORMATTED).touch()
 
     def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
-        """Start the broker's own class in a small Java machine."""
+        """Return the command: the broker's class in a small Java machine."""
         speed = (FAST_START,) if self.fast_start else ()
         return LaunchSpec(
             name=self.name,
@@ -94,7 +94,7 @@ class KafkaServer:
         )
 
     async def probe(self) -> None:
-        """Metadata with a living broker in it."""
+        """Request metadata and expect a living broker in it."""
         await probe_kafka(self.address)
 
     def _java(self, *options: str) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ class KafkaServer:
 
 
 def new_cluster_id() -> str:
-    """Give a name for a cluster, as Kafka spells them."""
+    """Return a new cluster id in Kafka's form."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
 
 
@@ -154,7 +154,7 @@ SINGLE_NODE_SETTINGS: Final = {
     "log.cleaner.dedupe.buffer.size": "16777216",
     "num.network.threads": "2",
     "num.io.threads": "4",
-    # One copy of everything, and few partitions of what Kafka keeps for itself.
+    # One replica of everything, and few partitions of Kafka's internal topics.
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.replication.factor": "1",

@@ -1,8 +1,8 @@
-"""Kafka's jars: which ones, from the lock beside this file, and that they are what the lock says.
+"""Kafka's jars: downloaded into a shared cache and checked against the lock file.
 
-They lie in one cache for all checkouts of a user. A jar is downloaded into a directory of its own,
-compared with the lock and only then moved to its place, so that the cache never holds half a file;
-what is found there is compared again at every start, because disks and people change files.
+One cache serves all checkouts of a user. A jar is downloaded into a private directory, compared with the lock
+and only then moved to its place, so that the cache never holds half a file; cached files are compared again
+at every start, because disks and people change files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .binaries import INSTALL
 KAFKA_VERSION: Final = "4.3.1"
 MAX_DOWNLOADS: Final = 8
 DEADLINE_SECONDS: Final = 120.0
-"""For all jars together: they are 45 MB, which takes 3 to 10 s on an ordinary line."""
+"""Timeout for all jars together: they are 45 MB, which takes 3 to 10 s on an ordinary line."""
 HTTP_TIMEOUT_SECONDS: Final = 15
 SOURCE_VARIABLE: Final = "STRIDER_JARS_URL"
 NETWORK_REMEDY: Final = (
@@ -55,8 +55,8 @@ class KafkaJar:
 
 
 def read_lock() -> tuple[KafkaJar, ...]:
-    """Every jar of the broker, as locked."""
-    text = files(__package__).joinpath(f"data/kafka-{KAFKA_VERSION}.lock").read_text("utf-8")
+    """Return every locked jar of the broker."""
+    text = files("strider.localstack").joinpath(f"data/kafka-{KAFKA_VERSION}.lock").read_text("utf-8")
     lines = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
     return tuple(_parse_lock_line(*line) for line in lines)
 
@@ -73,14 +73,14 @@ def ensure_jars(
     jars: Sequence[KafkaJar] | None = None,
     report: Callable[[str], None] = lambda _line: None,
 ) -> Path:
-    """Return the directory with the locked jars in it, fetched where they are missing or broken."""
+    """Return the directory of the locked jars, downloaded where they are missing or broken."""
     wanted = read_lock() if jars is None else jars
     place = cache / f"kafka-{KAFKA_VERSION}"
     with _disk_errors_explained(place):
         place.mkdir(parents=True, exist_ok=True)
         if missing := _missing_or_broken(wanted, place):
             with cache_lock(place):
-                # Another checkout may have fetched them while we waited.
+                # Another checkout may have downloaded them meanwhile.
                 if missing := _missing_or_broken(missing, place):
                     megabytes = sum(jar.size_bytes for jar in missing) / 1e6
                     report(f"fetching {len(missing)} jars of Kafka ({megabytes:.0f} MB) to {place}")
@@ -89,7 +89,7 @@ def ensure_jars(
 
 
 def is_intact(jar: KafkaJar, place: Path) -> bool:
-    """Whether the file in the cache is the one that was locked."""
+    """Whether the cached file is the locked one."""
     path = place / jar.file_name
     try:
         if path.stat().st_size != jar.size_bytes:
@@ -179,7 +179,7 @@ def _download(jar: KafkaJar, private: Path, place: Path, *, source: str | None) 
 
 @contextmanager
 def cache_lock(place: Path) -> Iterator[None]:
-    """Wait until nobody else of this machine is at work in that directory of the cache."""
+    """Wait for exclusive access to that directory of the cache on this machine."""
     with (place / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -203,18 +203,18 @@ def _disk_errors_explained(place: Path) -> Iterator[None]:
 
 
 def _short_reason(failure: Exception) -> str:
-    """Say a library's failure without its nested wrappers and addresses."""
+    """Return a library's failure without its nested wrappers and addresses."""
     name = type(failure).__name__
     text = str(failure)
     if "not found in remote repositories" in text:
         return "no server has it"
-    for sign, words in _SIGNS.items():
+    for sign, words in _NETWORK_REASONS.items():
         if sign in text:
             return words
     return name
 
 
-_SIGNS: Final = {
+_NETWORK_REASONS: Final = {
     "Name or service not known": "no network: names are not resolved",
     "Temporary failure in name resolution": "no network: names are not resolved",
     "nodename nor servname": "no network: names are not resolved",
@@ -225,4 +225,13 @@ _SIGNS: Final = {
     "IncompleteRead": "the download broke off",
     "certificate": "the server's certificate is not trusted here",
 }
-"""What is found in messages of the network libraries, in words of ours; the first match holds."""
+"""Parts of messages of the network libraries, and short reasons; the first match wins."""
+
+
+def cache_directory(environment: Mapping[str, str]) -> Path:
+    """Return STRIDER_CACHE, else the user's cache directory by the XDG rules."""
+    if own := environment.get("STRIDER_CACHE"):
+        return Path(own).expanduser()
+    if shared := environment.get("XDG_CACHE_HOME"):
+        return Path(shared).expanduser() / "strider"
+    return Path.home() / ".cache" / "strider"

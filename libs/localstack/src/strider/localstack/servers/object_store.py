@@ -14,23 +14,23 @@ LOCAL_HOSTS: Final = frozenset({"", "localhost"})
 
 
 def object_store_url(directory: Path) -> str:
-    """Make the directory and name it as an object store is named."""
+    """Create the directory and return its URL."""
     directory.mkdir(parents=True, exist_ok=True)
     return directory.resolve().as_uri()
 
 
 def check_object_store(url: str) -> None:
-    """See that services can use the store that the environment names.
+    """Check that services can use the store that the environment names.
 
-    Raises SettingsError for an address that is none, SetupFailure for a folder that is of no use.
+    Raises SettingsError for an invalid URL, SetupFailure for an unusable folder.
     """
-    if folder := _folder(url):
+    if folder := _folder_of(url):
         _check_folder(folder)
     else:
         _check_url(url)
 
 
-def _folder(url: str) -> Path | None:
+def _folder_of(url: str) -> Path | None:
     try:
         address = urlsplit(url)
     except ValueError:
@@ -42,7 +42,7 @@ def _folder(url: str) -> Path | None:
 def _check_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        why = "" if os.access(folder, os.W_OK | os.X_OK) else "writing there is not permitted"
+        why = "" if os.access(folder, os.W_OK | os.X_OK) else "no permission to write there"
     except (OSError, ValueError) as failure:
         why = (failure.strerror if isinstance(failure, OSError) else None) or str(failure)
     if why:
@@ -53,7 +53,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _check_url(url: str) -> None:
-    # Opening contacts nobody; its libraries take a third of a second, which most commands need not wait for.
+    # Opening connects nowhere; its libraries take a third of a second, which most commands need not wait for.
     from strider.runtime.clocks import SystemClock  # noqa: PLC0415  # see above
     from strider.runtime.errors import StartRefused  # noqa: PLC0415  # see above
     from strider.runtime.settings_sources import SettingsError  # noqa: PLC0415  # see above
@@ -64,4 +64,4 @@ def _check_url(url: str) -> None:
     except StartRefused as failure:
         raise SettingsError([" ".join(str(failure).split())]) from None
     except ValueError as failure:
-        raise SettingsError([f"{VARIABLE} is no address ({failure})"]) from None
+        raise SettingsError([f"{VARIABLE} is not a valid URL ({failure})"]) from None

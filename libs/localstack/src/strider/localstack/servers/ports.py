@@ -1,7 +1,7 @@
-"""Which ports the parts listen on: free ones of the loopback address, the same ones every time.
+"""Ports of the stack: free ones of the loopback address, the same ones every time.
 
-Ports are looked for below the range from which systems take ports for outgoing connections, at a
-place that follows from the stack's directory: two checkouts seldom try the same one.
+The search runs below the range of ephemeral ports, from an offset that follows from the stack's directory:
+two checkouts seldom try the same port.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from strider.localstack.errors import SetupFailure
 LOOPBACK: Final = "127.0.0.1"
 FIRST_PORT: Final = 20000
 PORTS: Final = 12000
-"""20000 to 31999: below what Linux (32768) and macOS (49152) hand out by themselves."""
+"""20000 to 31999: below the ephemeral ports of Linux (32768) and macOS (49152)."""
 
 
 def is_free(port: int) -> bool:
     """Whether a server could listen there now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
-        # As servers do: a port whose last connections are still fading away counts as free.
+        # As servers do: a port with connections in TIME_WAIT counts as free.
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((LOOPBACK, port))
@@ -39,7 +39,7 @@ def choose_ports(
     remembered: Mapping[str, int],
     free: Callable[[int], bool] = is_free,
 ) -> dict[str, int]:
-    """One port for each name: the remembered one where it is still free, else the next free one."""
+    """Return a port for each name: the remembered one where it is still free, else the next free one."""
     chosen: dict[str, int] = {}
     taken = set(remembered.values())
     start = zlib.crc32(str(home).encode()) % PORTS

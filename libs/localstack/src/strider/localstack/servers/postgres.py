@@ -1,7 +1,7 @@
-"""A PostgreSQL server on a data directory of its own.
+"""The PostgreSQL server, on a data directory of its own.
 
-A cluster is made beside its place and moved there when it is whole, so that an interrupted start
-leaves nothing half. Root gives everything here to an unprivileged account (see `accounts`).
+A cluster is created beside its place and moved there when it is complete, so that an interrupted start leaves
+no half cluster. Root gives all files here to an unprivileged user (see `os_user`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class PostgresServer:
     programs: Path
     os_user: OsUser | None = None
     password: str = ""
-    """Empty: whoever reaches the loopback address is trusted (tests only)."""
+    """Empty: every connection on the loopback address is trusted (tests only)."""
     durable: bool = True
     name: str = "postgres"
 
@@ -54,7 +54,7 @@ class PostgresServer:
         return self.directory / "cluster"
 
     def prepare(self) -> None:
-        """Make the cluster once; later, clear what a killed server left in the way."""
+        """Create the cluster once; later, remove a stale lock of a killed server."""
         if self.os_user:
             give_directory(self.directory, self.os_user)
         else:
@@ -63,10 +63,10 @@ class PostgresServer:
             self._check_version()
             self._clear_stale_lock()
         else:
-            self._make()
+            self._create_cluster()
 
     def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
-        """No Unix socket: its path is limited to 107 bytes, and the loopback address is enough."""
+        """Return the command. No Unix socket: its path is limited to 107 bytes, and loopback is enough."""
         settings = [
             f"listen_addresses={LOOPBACK}",
             f"port={self.port}",
@@ -85,16 +85,16 @@ class PostgresServer:
             pid_file=pid_file,
             environment=self._environment(),
             os_user=self.os_user,
-            # Its "fast" way: sessions are ended, what is committed is written down.
+            # The "fast" shutdown: sessions are disconnected, committed data is written.
             stop_signal=signal.SIGINT,
             stop_timeout_seconds=STOP_SECONDS,
         )
 
     async def probe(self) -> None:
-        """SELECT 1 in the database of the house."""
+        """Run SELECT 1 in Strider's database."""
         await probe_postgres(self.address)
 
-    def _make(self) -> None:
+    def _create_cluster(self) -> None:
         unfinished = self.directory / "cluster.new"
         shutil.rmtree(unfinished, ignore_errors=True)
         secret = self.directory / "password"
@@ -103,7 +103,7 @@ class PostgresServer:
             secret.touch(0o600)
             secret.write_text(self.password)
             if self.os_user:
-                # Root may write it, but the account must read it.
+                # Root may write it, but the user must read it.
                 shutil.chown(secret, self.os_user.uid, self.os_user.gid)
             access = ["-A", "scram-sha-256", f"--pwfile={secret}"]
         # The built-in locale is the same on every system, where the system's own C.UTF-8 is not.
@@ -149,7 +149,7 @@ class PostgresServer:
             )
 
     def _clear_stale_lock(self) -> None:
-        """PostgreSQL believes any process with the old number to be its predecessor; we look closer."""
+        """Remove the lock of a dead server: PostgreSQL takes any process with its pid for it."""
         lock = self.cluster / "postmaster.pid"
         with suppress(FileNotFoundError, ValueError, IndexError):
             lines = lock.read_text().splitlines()

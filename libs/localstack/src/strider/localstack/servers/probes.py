@@ -1,7 +1,7 @@
-"""Does a part answer? One question for each: metadata, SELECT 1, PING.
+"""Readiness probes of servers: metadata, SELECT 1, PING.
 
-Readiness is always such an answer and never a pause that was long enough. The probes take
-addresses as they stand in the environment, so they serve servers of other people as well.
+Readiness is always a reply and never a pause. The probes take addresses in the form of the environment, so
+they serve external servers as well.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ PROBE_TIMEOUT_SECONDS: Final = 3.0
 RETRY_SECONDS: Final = 0.05
 METADATA_API_KEY: Final = 3
 METADATA_VERSION: Final = 1
-"""Kafka's number of the question, and a version of it that every broker since 0.10 knows."""
+"""Kafka's API key of the request, and a version that every broker since 0.10 supports."""
 MAX_RESPONSE_BYTES: Final = 1_000_000
 
 Probe = Callable[[], Awaitable[None]]
-"""Asks once; raises NotReady when the answer is not the right one."""
+"""Probes once; raises StackNotReady when the reply is missing or wrong."""
 
 
 async def probe_kafka(servers: str) -> None:
-    """Ask a broker for its metadata and expect at least one living broker in it.
+    """Request a broker's metadata and expect at least one living broker in it.
 
-    The question is put by hand: a client library that is told of a broker which is only just coming
-    up logs errors, retries and waits, and does not say whether the broker is fenced still.
+    Without a client library: at a broker that is starting it logs errors, retries and waits, and does not
+    report that the broker is still fenced.
     """
     reason = "no address"
     for address in servers.split(","):
         try:
             async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
-                brokers = await _count_brokers(*_split(address, 9092))
+                brokers = await _count_brokers(*_host_and_port(address, 9092))
         except (OSError, TimeoutError, EOFError, ValueError, struct.error) as failure:
-            reason = _words(failure)
+            reason = _describe(failure)
             continue
         if brokers:
             return
@@ -55,7 +55,7 @@ async def probe_kafka(servers: str) -> None:
 
 
 async def probe_secured_kafka(connection: KafkaConnection) -> None:
-    """Ask a broker that wants TLS or a login, the way the services will."""
+    """Probe a broker that requires TLS or a login, with the services' credentials."""
     from strider.runtime.kafka import KafkaBus  # noqa: PLC0415  # see above
 
     bus = KafkaBus(replace(connection, request_timeout_seconds=PROBE_TIMEOUT_SECONDS * 2))
@@ -68,7 +68,7 @@ async def probe_secured_kafka(connection: KafkaConnection) -> None:
 
 
 async def probe_postgres(dsn: str) -> None:
-    """SELECT 1."""
+    """Run SELECT 1."""
     from strider.storage.postgres import Postgres, PostgresOptions  # noqa: PLC0415  # see above
 
     database = Postgres(
@@ -83,7 +83,7 @@ async def probe_postgres(dsn: str) -> None:
 
 
 async def probe_redis(url: str, *, ca_file: str = "") -> None:
-    """PING."""
+    """Send PING."""
     from strider.storage.redis import RedisOptions, connect  # noqa: PLC0415  # see above
 
     try:
@@ -106,9 +106,9 @@ async def probe_port(name: str, addresses: str, *, default_port: int) -> None:
     for address in addresses.split(","):
         try:
             async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
-                _, writer = await asyncio.open_connection(*_split(address, default_port))
+                _, writer = await asyncio.open_connection(*_host_and_port(address, default_port))
         except (OSError, TimeoutError, ValueError) as failure:
-            reasons.append(_words(failure))
+            reasons.append(_describe(failure))
             continue
         writer.close()
         return
@@ -118,7 +118,7 @@ async def probe_port(name: str, addresses: str, *, default_port: int) -> None:
 async def wait_until(
     probe: Probe, *, seconds: float, exit_reason: Callable[[], str | None] = lambda: None
 ) -> None:
-    """Ask until the answer is right; NotReady with the last reason at the deadline, or when it is `gone`."""
+    """Probe until it succeeds; StackNotReady at the deadline, or when `exit_reason` returns one."""
     until = monotonic() + seconds
     while True:
         if reason := exit_reason():
@@ -132,7 +132,7 @@ async def wait_until(
 
 
 def run_sync(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine to its end from plain code, also where an event loop runs already."""
+    """Run a coroutine to its end from synchronous code, also where an event loop runs already."""
     failures: list[BaseException] = []
 
     def run() -> None:
@@ -165,7 +165,7 @@ async def _count_brokers(host: str, port: int) -> int:
         writer.close()
 
 
-def _split(address: str, default_port: int) -> tuple[str, int]:
+def _host_and_port(address: str, default_port: int) -> tuple[str, int]:
     split = urlsplit(address.strip() if "://" in address else f"//{address.strip()}")
     return split.hostname or "", split.port or default_port
 
@@ -174,9 +174,9 @@ def _detail(failure: Exception) -> str:
     return str(getattr(failure, "detail", failure))
 
 
-def _words(failure: BaseException) -> str:
+def _describe(failure: BaseException) -> str:
     if isinstance(failure, TimeoutError) and not str(failure):
-        return f"no answer within {PROBE_TIMEOUT_SECONDS:.0f} s"
+        return f"no reply within {PROBE_TIMEOUT_SECONDS:.0f} s"
     if isinstance(failure, ConnectionRefusedError):
         return "the connection was refused"
     return str(failure) or type(failure).__name__

@@ -1,4 +1,4 @@
-"""A Valkey that appends every write to a file and reads it again after kill -9."""
+"""The Valkey server: appends every write to a file and reads it again after kill -9."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strider.localstack.servers.probes import probe_redis
 
 @dataclass(frozen=True, slots=True)
 class ValkeyServer:
-    """The working set's server; its part is called `redis`, as its variable is."""
+    """The server of the working set; named `redis`, like its variable."""
 
     directory: Path
     port: int
@@ -26,11 +26,11 @@ class ValkeyServer:
         return f"redis://{LOOPBACK}:{self.port}/0"
 
     def prepare(self) -> None:
-        """Make its directory; a torn end of the append-only file is cut off by Valkey itself."""
+        """Create its directory; Valkey itself truncates a torn append-only file."""
         self.directory.mkdir(parents=True, exist_ok=True)
 
     def launch(self, *, log: Path, pid_file: Path) -> LaunchSpec:
-        """Without a configuration file: all of it is in the words of the command."""
+        """Return the command, without a configuration file."""
         listen = ("--bind", LOOPBACK, "--port", str(self.port))
         keep = (
             "--dir",
@@ -53,5 +53,5 @@ class ValkeyServer:
         )
 
     async def probe(self) -> None:
-        """PING, which it answers only when its file is read."""
+        """Send PING, which succeeds only when its file is loaded."""
         await probe_redis(self.address)

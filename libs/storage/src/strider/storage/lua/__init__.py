@@ -1,1 +1,1 @@
-"""Scripts that run in Redis."""
+"""Lua scripts of this library."""

@@ -1,4 +1,4 @@
-"""The tables, step by step: each a pair of SQL files, one up, one down."""
+"""Migrations of the tables: each a pair of SQL files, one up, one down."""
 
 from .plan import HEAD, MigrationPlan, MigrationRevision, down_plan, revisions, up_plan
 from .runner import DatabaseStatus, downgrade, status, upgrade
@@ -7,7 +7,7 @@ __all__ = [
     "HEAD",
     "DatabaseStatus",
     "MigrationPlan",
-    "Revision",
+    "MigrationRevision",
     "down_plan",
     "downgrade",
     "revisions",

@@ -1,7 +1,7 @@
-"""What alembic runs to turn revisions into SQL.
+"""Alembic's environment: renders revisions as SQL.
 
-Only into SQL: this house has one PostgreSQL driver, an asynchronous one, and `strider migrate`
-runs through it what is written here. `alembic upgrade --sql` works as well, for who likes to see.
+Offline mode only: the one PostgreSQL driver here is asynchronous, and `strider migrate` runs through it what
+is rendered here. `alembic upgrade --sql` works as well.
 """
 
 from alembic import context

@@ -1,6 +1,6 @@
-"""Begins the next step: the three files of a revision, numbered after the last.
+"""Creation of a new migration: the three files of a revision, numbered after the last.
 
-Writes into a checkout and nowhere else; what the step does is for a person to write.
+Writes into a checkout and nowhere else; the SQL is for a person to write.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ _VERSIONS: Final = Path(__file__).parent / "versions"
 
 _MODULE: Final = '''"""{title}."""
 
-from strider.storage.migrations.sql_files import run_beside
+from strider.storage.migrations.sql_files import run_sql_file
 
 revision = "{number}"
 down_revision = {last}
 
 
 def upgrade() -> None:
-    """Go forward."""
-    run_beside(__file__, "up")
+    """Upgrade."""
+    run_sql_file(__file__, "up")
 
 
 def downgrade() -> None:
-    """Go back."""
-    run_beside(__file__, "down")
+    """Downgrade."""
+    run_sql_file(__file__, "down")
 '''
 
 
 def create_revision(title: str, *, folder: Path | None = None) -> tuple[Path, ...]:
-    """Write the files of the next step and give their names."""
+    """Write the files of a new revision and return their paths."""
     words = "_".join(re.findall(r"[a-z0-9]+", title.lower()))[:40].strip("_")
     if not words or '"' in title or "\\" in title or "\n" in title:
-        raise MigrationFailed("a step is named in a few plain words, such as: add jobs")
+        raise MigrationFailed("name the migration in a few plain words, such as: add jobs")
     line = revisions()
     last = line[-1].name if line else None
     number = f"{int(last or 0) + 1:04d}"
@@ -55,5 +55,5 @@ def create_revision(title: str, *, folder: Path | None = None) -> tuple[Path, ..
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
     except OSError as failure:
-        raise MigrationFailed(f"{failure.filename} cannot be written: {failure.strerror}") from failure
+        raise MigrationFailed(f"cannot write {failure.filename}: {failure.strerror}") from failure
     return tuple(texts)

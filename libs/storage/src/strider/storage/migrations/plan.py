@@ -1,6 +1,6 @@
-"""Which steps lead from one state of the tables to another, as SQL.
+"""Planning of migrations: the steps between two revisions, as SQL.
 
-Reads the revisions that ship with this package; asks no database.
+Reads the revisions of this package; connects to no database.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BASE: Final = "base"
 
 @dataclass(frozen=True, slots=True)
 class MigrationRevision:
-    """One step."""
+    """One migration step."""
 
     name: str
     title: str
@@ -32,48 +32,48 @@ class MigrationRevision:
 
 @dataclass(frozen=True, slots=True)
 class MigrationPlan:
-    """What to run to come from one state to another."""
+    """The SQL that leads from one revision to another."""
 
     start: str
     target: str
     steps: tuple[MigrationRevision, ...]
     """In the order in which they are run."""
     sql: str
-    """Each step in a transaction of its own, together with the mark that it was done."""
+    """Each step in a transaction of its own, together with its version mark."""
 
 
 def revisions() -> tuple[MigrationRevision, ...]:
-    """List all steps, first to last. They form one line; two heads are refused."""
+    """Return all revisions, first to last. They form one line; two heads are refused."""
     scripts = ScriptDirectory.from_config(_config())
     if len(heads := scripts.get_heads()) > 1:
-        raise MigrationFailed(f"the revisions have more than one end: {', '.join(sorted(heads))}")
+        raise MigrationFailed(f"the revisions have more than one head: {', '.join(sorted(heads))}")
     found = [MigrationRevision(script.revision, script.doc) for script in scripts.walk_revisions()]
     return tuple(reversed(found))
 
 
 def up_plan(current: str, target: str = HEAD) -> MigrationPlan:
-    """Plan the way forward; a target that is behind is refused, because `up` must not take tables away."""
+    """Plan an upgrade; an older target is refused, because `up` must not drop tables."""
     line = revisions()
     start, end = revision_position(line, current), revision_position(line, target)
     if end < start:
-        raise MigrationFailed(f"{target} lies before {current}, where the database is; that is a way down")
+        raise MigrationFailed(f"{target} is older than {current}, where the database is; use a downgrade")
     return _plan(line, start, end)
 
 
 def down_plan(current: str, *, steps: int = 1, target: str | None = None) -> MigrationPlan:
-    """Plan the way back, by a number of steps or to a revision (`base`: to nothing)."""
+    """Plan a downgrade, by a number of steps or to a revision (`base`: to nothing)."""
     line = revisions()
     start = revision_position(line, current)
     end = max(0, start - steps) if target is None else revision_position(line, target)
     if steps < 1 or end > start:
         raise MigrationFailed(
-            f"{target or steps} lies after {current}, where the database is; that is a way up"
+            f"{target or steps} is newer than {current}, where the database is; use an upgrade"
         )
     return _plan(line, start, end)
 
 
 def revision_position(line: tuple[MigrationRevision, ...], name: str) -> int:
-    """Say how many steps are done when the tables are at this revision."""
+    """Return how many revisions are applied when the tables are at this one."""
     if name in {BASE, ""}:
         return 0
     if name == HEAD:
@@ -82,7 +82,7 @@ def revision_position(line: tuple[MigrationRevision, ...], name: str) -> int:
         if revision.name == name:
             return number
     known = ", ".join(revision.name for revision in line)
-    raise MigrationFailed(f"revision {name} is not known to this version of Strider (it knows {known})")
+    raise MigrationFailed(f"revision {name} is unknown to this version of Strider (known: {known})")
 
 
 def _plan(line: tuple[MigrationRevision, ...], start: int, end: int) -> MigrationPlan:
@@ -95,8 +95,8 @@ def _plan(line: tuple[MigrationRevision, ...], start: int, end: int) -> Migratio
     try:
         run(_config(output), f"{names[start]}:{names[end]}", sql=True)
     except (CommandError, OSError) as failure:
-        raise MigrationFailed(f"the revisions cannot be read: {failure}") from failure
-    # Coming back to nothing leaves alembic's table empty, and leaving from nothing it makes it anew.
+        raise MigrationFailed(f"cannot read the revisions: {failure}") from failure
+    # A downgrade to nothing leaves alembic's table empty, and an upgrade from nothing creates it.
     first = "DROP TABLE IF EXISTS alembic_version;\n\n" if start == 0 else ""
     return MigrationPlan(names[start], names[end], steps, first + output.getvalue())
 

@@ -1,7 +1,7 @@
-"""Brings a database's tables to a revision.
+"""Execution of migrations on a database.
 
-One at a time: an advisory lock makes a second runner wait, and then find nothing to do. Each step
-is a transaction, so that a step that fails leaves the ones before it done and itself undone.
+One at a time: an advisory lock makes a second runner wait, and then find nothing to do. Each step is a
+transaction, so that a failed step is undone and leaves the ones before it applied.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .plan import (
 )
 
 LOCK_KEY: Final = 7_236_884_120_518
-"""Any number that nobody else locks by; the same in every version."""
+"""Key of the advisory lock: arbitrary, the same in every version."""
 
 LOCK_WAIT_SECONDS: Final = 60.0
 _LOCK_POLL_SECONDS: Final = 0.2
@@ -41,7 +41,7 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 @dataclass(frozen=True, slots=True)
 class DatabaseStatus:
-    """Where a database is, and where it could be."""
+    """Applied and pending revisions of a database."""
 
     current: str
     done: tuple[MigrationRevision, ...]
@@ -49,12 +49,12 @@ class DatabaseStatus:
 
     @property
     def is_current(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether nothing is pending."""
         return not self.pending
 
 
 async def upgrade(dsn: str, revision: str = HEAD, *, clock: Clock | None = None) -> MigrationPlan:
-    """Bring the tables forward, to the newest revision or to the named one; gives what was done."""
+    """Upgrade the tables to the newest or the named revision; return what was run."""
     async with _locked(dsn, clock or SystemClock()) as connection:
         plan = up_plan(await _current(connection), revision)
         await _run(connection, plan)
@@ -64,7 +64,7 @@ async def upgrade(dsn: str, revision: str = HEAD, *, clock: Clock | None = None)
 async def downgrade(
     dsn: str, *, steps: int = 1, revision: str | None = None, clock: Clock | None = None
 ) -> MigrationPlan:
-    """Take back a number of steps, or all after a revision; gives what was done. Their rows are gone."""
+    """Downgrade by a number of steps, or to a revision; return what was run. Their rows are lost."""
     async with _locked(dsn, clock or SystemClock()) as connection:
         plan = down_plan(await _current(connection), steps=steps, target=revision)
         await _run(connection, plan)
@@ -72,7 +72,7 @@ async def downgrade(
 
 
 async def status(dsn: str) -> DatabaseStatus:
-    """Say which revisions a database has seen."""
+    """Return which revisions are applied to a database."""
     async with _connected(dsn) as connection:
         current = await _current(connection)
     line = revisions()
@@ -87,7 +87,7 @@ async def _connected(dsn: str) -> AsyncIterator[Connection]:
         async with translate_errors():
             yield connection
     finally:
-        # A connection that is cut already has nothing left to say good-bye to.
+        # A broken connection cannot be closed in order.
         with suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
             await connection.close(timeout=2)
 
@@ -123,11 +123,11 @@ async def _run(connection: Connection, plan: MigrationPlan) -> None:
             await connection.execute(plan.sql)
     except (StoreRejected, Unavailable) as failure:
         at = await _rollback(connection)
-        raise _failed(failure, at=at) from failure
+        raise _migration_error(failure, at=at) from failure
 
 
 async def _rollback(connection: Connection) -> str:
-    """Leave the failed step's transaction, and see how far the ones before it came."""
+    """Leave the failed step's transaction and return the revision that was reached."""
     try:
         await connection.execute("ROLLBACK")
         return await _current(connection)
@@ -135,7 +135,7 @@ async def _rollback(connection: Connection) -> str:
         return "unknown"
 
 
-def _failed(failure: StoreRejected | Unavailable, *, at: str) -> Exception:
+def _migration_error(failure: StoreRejected | Unavailable, *, at: str) -> Exception:
     if isinstance(failure, Unavailable):
         return failure
     return MigrationFailed(f"a step was refused ({failure.code}): {failure.detail}; the database is at {at}")

@@ -1,4 +1,4 @@
-"""Runs the SQL file that stands beside a revision, as it is written."""
+"""Execution of the SQL file beside a revision, as it is written."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from alembic import op
 
 
 def run_sql_file(revision_file: str, direction: str) -> None:
-    """Put out `<revision>.up.sql` or `.down.sql`.
+    """Output `<revision>.up.sql` or `.down.sql`.
 
-    Past alembic's `op.execute`, which would read colons and percent signs as parameters.
+    Bypasses alembic's `op.execute`, which would read colons and percent signs as parameters.
     """
     text = Path(revision_file).with_suffix(f".{direction}.sql").read_text(encoding="utf-8")
     op.get_context().impl.static_output(text.strip())

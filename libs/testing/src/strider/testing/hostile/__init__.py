@@ -1,4 +1,4 @@
-"""A server that does on each path what some server on the internet does, and what must come of it."""
+"""A server that misbehaves differently on each path, and the outcomes that must follow."""
 
 from .cases import ACCEPTED_CASES, DEADLINE_MS, FAILING_CASES, LIMIT_BYTES, AcceptedCase, FailingCase
 from .server import (
@@ -28,19 +28,19 @@ __all__ = [
     "LIMIT_BYTES",
     "PAGE",
     "UNTIL_CLOSE",
-    "Fine",
-    "Hostile",
-    "Misdeed",
-    "Play",
+    "AcceptedCase",
+    "FailingCase",
+    "HostileServer",
     "Reader",
+    "ResponseScript",
     "Writer",
-    "for_ever",
     "gzipped",
     "http_response",
     "redirect_response",
     "reset_connection",
-    "resets_after",
     "sends",
+    "sends_forever",
     "sends_nothing",
+    "sends_then_resets",
     "serve_hostile",
 ]

@@ -1,8 +1,7 @@
-"""What servers do that they should not, a row each, with what must come of it.
+"""Misbehaviour of servers, one case each, with the outcome that must follow.
 
-The table is the promise: tests hold the fetcher to it, docs/security.md is written from it, and
-`python -m strider.testing.hostile` serves it for whoever wants to try. Decides nothing about how a row is
-told apart; that is the fetcher's.
+The table is binding: tests hold the fetcher to it, docs/security.md is written from it, and `python -m
+strider.testing.hostile` serves it for trying out. How a case is recognised is the fetcher's matter.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ LATE_BOMB: Final = gzip.compress(random.Random(0).randbytes(200_000) + bytes(60_
 
 @dataclass(frozen=True, slots=True)
 class FailingCase:
-    """A row that fails."""
+    """A case that fails."""
 
     description: str
     script: ResponseScript
@@ -47,13 +46,13 @@ class FailingCase:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedCase:
-    """A row that is a page all the same, as far as fetching goes."""
+    """A case that is a page all the same, as far as fetching goes."""
 
     description: str
     script: ResponseScript
     body: bytes
     decodes_to: str = ""
-    """What the parser says of it, where that is not a page."""
+    """What the parser makes of it, where that is not a page."""
 
 
 FAILING_CASES: Final[dict[str, FailingCase]] = {
@@ -214,7 +213,7 @@ FAILING_CASES: Final[dict[str, FailingCase]] = {
         "unsupported_document",
     ),
 }
-"""By path: what a server does, and the outcome and class that it must come to."""
+"""By path: what a server does, and the outcome and error class that must follow."""
 
 ACCEPTED_CASES: Final[dict[str, AcceptedCase]] = {
     "/ok": AcceptedCase("a page", sends(http_response()), PAGE),
@@ -278,4 +277,4 @@ ACCEPTED_CASES: Final[dict[str, AcceptedCase]] = {
         "more bytes than announced", sends(http_response() + b"HTTP/1.1 200 OK\r\n" + HELLO), PAGE
     ),
 }
-"""By path: what is odd and allowed, and the body that must come of it, byte for byte."""
+"""By path: what is odd and allowed, and the body that must result, byte for byte."""

@@ -1,7 +1,7 @@
-"""A server that does on each path what some server on the internet does, byte by byte.
+"""A server of scripted responses on raw sockets, byte by byte.
 
-Raw sockets: a library would put right what has to be wrong. Counts connections and requests, so
-that a test can say how often it was really asked.
+No HTTP library: it would correct what has to be wrong. Counts connections and requests, so that a test can
+check how many were really made.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGE = b"<html><title>t</title><p>hello</p></html>"
 def http_response(
     body: bytes = PAGE, *, status: str = "200 OK", headers: tuple[str, ...] = (), length: int | None = None
 ) -> bytes:
-    """Write an answer; `length` lies about the body's."""
+    """Return a response; `length` may contradict the body."""
     lines = [
         f"HTTP/1.1 {status}",
         "Content-Type: text/html",
@@ -36,7 +36,7 @@ def http_response(
 
 
 def sends(*parts: bytes, then_close: bool = False, every_seconds: float = 0.0) -> ResponseScript:
-    """Make a server's part: it writes these, one after the other."""
+    """Return a script that sends these parts, one after the other."""
 
     async def play(_reader: Reader, writer: Writer) -> None:
         for part in parts:
@@ -50,7 +50,7 @@ def sends(*parts: bytes, then_close: bool = False, every_seconds: float = 0.0) -
 
 
 def sends_forever(first: bytes, again: bytes, *, every_seconds: float = 0.0) -> ResponseScript:
-    """Make a server's part that never comes to its end."""
+    """Return a script that never ends."""
 
     async def play(_reader: Reader, writer: Writer) -> None:
         writer.write(first)
@@ -63,31 +63,31 @@ def sends_forever(first: bytes, again: bytes, *, every_seconds: float = 0.0) -> 
 
 
 async def sends_nothing(_reader: Reader, _writer: Writer) -> None:
-    """Say nothing, and keep the connection."""
+    """Send nothing, and keep the connection."""
     await asyncio.Event().wait()
 
 
 def sends_then_resets(part: bytes) -> ResponseScript:
-    """Make a server's part that ends with a reset."""
+    """Return a script that ends with a reset."""
 
     async def play(_reader: Reader, writer: Writer) -> None:
         writer.write(part)
         await writer.drain()
-        await asyncio.sleep(0.05)  # so that the bytes are not thrown away with the connection
+        await asyncio.sleep(0.05)  # so that the bytes are not discarded with the connection
         reset_connection(writer)
 
     return play
 
 
 def reset_connection(writer: Writer) -> None:
-    """Cut a connection without a goodbye."""
+    """Reset a connection."""
     sock = writer.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
 
 def redirect_response(location: str, status: str = "302 Found") -> bytes:
-    """Write a redirect."""
+    """Return a redirect response."""
     return http_response(b"", status=status, headers=(f"Location: {location}",))
 
 
@@ -103,16 +103,16 @@ class HostileServer:
     port: int = 0
     connections: int = 0
     closed_connections: int = 0
-    """Connections that are over, whoever has ended them."""
+    """Connections that are closed, by either side."""
     requested_paths: list[str] = field(default_factory=list)
     request_heads: list[str] = field(default_factory=list)
 
     def url(self, path: str, *, host: str = "127.0.0.1", scheme: str = "http") -> str:
-        """Write the URL of a path."""
+        """Return the URL of a path."""
         return f"{scheme}://{host}:{self.port}{path}"
 
     async def serve(self, reader: Reader, writer: Writer) -> None:
-        """Play what the path says, as often as a connection asks."""
+        """Run the script of each requested path, as long as a connection makes requests."""
         self.connections += 1
         try:
             while not writer.is_closing():
@@ -135,7 +135,7 @@ class HostileServer:
 async def serve_hostile(
     scripts: dict[str, ResponseScript], *, tls: ssl.SSLContext | None = None, port: int = 0
 ) -> AsyncIterator[HostileServer]:
-    """Serve on loopback for as long as the context lasts."""
+    """Serve on loopback while the context lasts."""
     hostile = HostileServer(scripts)
     tasks: set[asyncio.Task[None]] = set()
 
@@ -156,11 +156,11 @@ async def serve_hostile(
 
 
 def gzipped(content: bytes = PAGE) -> bytes:
-    """Pack a body."""
+    """Return a compressed body."""
     return gzip.compress(content)
 
 
 def chunked(content: bytes, *, size: int = 8_192) -> bytes:
-    """Write a body in chunks."""
+    """Return a body in chunks."""
     parts = (content[at : at + size] for at in range(0, len(content), size))
     return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"

@@ -1,4 +1,4 @@
-"""A website that nobody wrote: a graph made from a seed, served on loopback, with a log of who asked what."""
+"""A generated website: a link graph from a seed, served on loopback, with an access log."""
 
 from .models import PathKind, PlannedResponse, SitePlan, SiteShape
 from .plan import EXCLUDED, FORBIDDEN_ADDRESS, make_plan
@@ -7,8 +7,8 @@ from .process import AccessLogLine, ServedSite, serve_site
 __all__ = [
     "EXCLUDED",
     "FORBIDDEN_ADDRESS",
-    "AccessLine",
-    "Kind",
+    "AccessLogLine",
+    "PathKind",
     "PlannedResponse",
     "ServedSite",
     "SitePlan",

@@ -1,4 +1,4 @@
-"""What a site is ordered as, what it answers, and what is to become of it. Plain values."""
+"""Models of a generated site: its shape, its responses and the expected crawl. Plain values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class PathKind(StrEnum):
-    """What a path answers with."""
+    """Kind of response of a path."""
 
     PAGE = "page"
     ROBOTS = "robots"
@@ -19,14 +19,14 @@ class PathKind(StrEnum):
     BUSY = "busy"
     SLOW = "slow"
     FORBIDDEN = "forbidden"
-    """A good page that robots.txt keeps away from crawlers: nobody may ever ask for it."""
+    """A good page that robots.txt disallows: it must never be requested."""
     REFUSED = "refused"
-    """What is there, but is left out by the rules of the crawl: nobody may ask for it either."""
+    """A page that the rules of the crawl exclude: it must never be requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedResponse:
-    """What one path of one host answers."""
+    """Response of one path of one host."""
 
     kind: PathKind
     status: int = 200
@@ -35,12 +35,12 @@ class PlannedResponse:
     location: str = ""
     delay_seconds: float = 0.0
     failures: int = 0
-    """How often it fails before it answers (flaky, busy)."""
+    """Number of failures before it succeeds (flaky, busy)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteShape:
-    """How large a site is, and what is in it."""
+    """Size and features of a site."""
 
     hosts: int = 3
     pages_per_host: int = 20
@@ -49,53 +49,53 @@ class SiteShape:
     is_plain: bool = False
     """Only pages and robots.txt: nothing that fails, waits or redirects."""
     crawl_delay_seconds: float = 0.0
-    """What robots.txt asks for; 0 for nothing."""
+    """Crawl delay of robots.txt; 0 for none."""
     slow_seconds: float = 1.0
-    """How long the slow page of each host takes."""
+    """Duration of the slow page of each host."""
     latency_seconds: float = 0.0
-    """How long every other answer takes."""
+    """Duration of every other response."""
     filler_bytes: int = 1_000
-    """Text of a page."""
+    """Text size of a page."""
     far_links: int = 0
     """Further links of a page to pages above it."""
     cross_links: int = 0
-    """Links of a page to pages anywhere: for crawls in which it does not matter how deep a page is."""
+    """Links of a page to random pages: for crawls in which depths do not matter."""
     trap_depth: int = 0
-    """A calendar without end on the first host, for crawls that go this deep; 0 for none."""
+    """An endless calendar on the first host, for crawls that go this deep; 0 for none."""
     has_busy: bool = False
-    """A page that answers 429 with Retry-After before it answers."""
+    """A page that responds with 429 and Retry-After before it succeeds."""
     has_excluded: bool = False
-    """A page that the crawl is told to leave out, by the pattern EXCLUDED."""
+    """A page that the crawl excludes, by the pattern EXCLUDED."""
 
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """A site, and what is to become of it."""
+    """A site and the crawl that is expected of it."""
 
     origins: tuple[str, ...]
     responses: Mapping[tuple[str, str], PlannedResponse]
     """By host with port, and path with query."""
     pages: frozenset[str]
-    """URLs that end as a page, once each."""
+    """URLs that become a page, once each."""
     redirects: Mapping[str, str]
-    """URLs that redirect, and where to; a target may be refused."""
+    """URLs that redirect, and their targets; a target may be refused."""
     failures: Mapping[str, str]
-    """URLs that are asked and end without a page, with a word for why."""
+    """URLs that are requested and yield no page, with the reason."""
     forbidden: frozenset[str]
-    """URLs that robots.txt forbids: never asked."""
+    """URLs that robots.txt disallows: never requested."""
     refused: Mapping[str, str]
-    """Links that are never asked for another reason, with the word for it."""
+    """Links that are never requested for another reason, with that reason."""
     retried: Mapping[str, int] = field(default_factory=dict)
-    """URLs that are asked more than once, and how often."""
+    """URLs that are requested more than once, and how often."""
 
     @property
     def seeds(self) -> tuple[str, ...]:
-        """The one URL from which all is found."""
+        """The one URL from which all others are found."""
         return (f"{self.origins[0]}/",)
 
     @property
     def decided_without_page(self) -> Mapping[str, str]:
-        """URLs without a page, each with the word that has to be said about it."""
+        """URLs without a page, each with the reason that must be recorded."""
         return {
             **self.failures,
             **self.refused,
@@ -105,7 +105,7 @@ class SitePlan:
 
     @property
     def requests(self) -> Mapping[str, int]:
-        """How often each URL is asked in all, robots.txt included."""
+        """How often each URL is requested in all, robots.txt included."""
         asked = {*self.pages, *self.failures, *self.redirects}
         robots = {f"{origin}/robots.txt": 1 for origin in self.origins}
         return {url: self.retried.get(url, 1) for url in asked} | robots

@@ -1,4 +1,4 @@
-"""Text that reads like text, and pages around it. Pure."""
+"""Random prose and HTML pages around it. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORDS: Final = tuple(
 
 
 def sentences(chance: Random, characters: int) -> str:
-    """Write about so many characters of prose."""
+    """Return about so many characters of prose."""
     written: list[str] = []
     length = 0
     while length < characters:
@@ -32,7 +32,7 @@ def sentences(chance: Random, characters: int) -> str:
 
 
 def page_html(title: str, text: str, links: Sequence[str]) -> bytes:
-    """Put text and links on a page."""
+    """Return a page with text and links."""
     items = "".join(f'<li><a href="{escape(link)}">Go to {escape(link)}</a></li>' for link in links)
     third = max(1, len(text) // 3)
     paragraphs = "".join(f"<p>{text[at : at + third]}</p>" for at in range(0, len(text), third))

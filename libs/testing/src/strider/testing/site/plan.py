@@ -1,8 +1,8 @@
-"""Which pages there are, what each answers, and what a crawler must have made of them in the end.
+"""Generation of a site's pages and of the crawl that must result.
 
-Pure, and without a line of the crawler's own code: the expected sets follow from how the site was
-built. Depths cannot depend on the order of fetching, because a page is linked from its parent and,
-besides, only by pages that come after it in any order (its descendants and theirs).
+Pure, and without any code of the crawler: the expected sets follow from how the site was built. Depths cannot
+depend on the order of fetching, because a page is linked from its parent and, besides, only by pages that
+come after it in any order (its descendants and theirs).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .page_text import page_html, sentences
 
 _STOCK_PARAGRAPHS: Final = 500
 _STOCK_CHARACTERS: Final = 1_000
-"""Paragraphs, and how long they are."""
+"""Paragraphs, and their length."""
 
 FORBIDDEN_ADDRESS: Final = "http://169.254.169.254/"
-"""Where clouds hand out credentials: no crawler may ask it, whoever points there."""
+"""Where clouds serve credentials: a crawler must never request it, whatever links there."""
 EXCLUDED: Final = "/skipped/*"
-"""Part of the URLs that a crawl of a whole site is told to leave out."""
+"""Pattern of the URLs that a crawl of a whole site excludes."""
 
 _UNFETCHABLE_LINKS: Final = (
     "mailto:nobody@example.org",
@@ -29,19 +29,19 @@ _UNFETCHABLE_LINKS: Final = (
     "tel:+100",
     "http://not a host/",
 )
-"""Links that lead to no page: nobody need tell about them."""
+"""Links that lead to no page: no decision need be recorded for them."""
 
 
 def make_plan(seed: int, origins: Sequence[str], shape: SiteShape = SiteShape()) -> SitePlan:  # noqa: B008  # frozen
-    """Make a site on these origins (`http://host:port`), the same for the same seed."""
-    builder = _Builder(Random(seed), tuple(origins), shape)  # noqa: S311  # a site, not a secret
+    """Return a site on these origins (`http://host:port`), the same for the same seed."""
+    builder = _SitePlanBuilder(Random(seed), tuple(origins), shape)  # noqa: S311  # a site, not a secret
     for at in range(len(origins)):
         builder.add_host(at)
     return builder.plan()
 
 
-class _Builder:
-    """Gathers answers and expectations, host by host."""
+class _SitePlanBuilder:
+    """Collects responses and expectations, host by host."""
 
     def __init__(self, chance: Random, origins: tuple[str, ...], shape: SiteShape) -> None:
         self._chance = chance
@@ -69,7 +69,7 @@ class _Builder:
         )
 
     def add_host(self, at: int) -> None:
-        """Add one host: a tree of pages, oddities that hang on its root, and its robots.txt."""
+        """Add one host: a tree of pages, odd pages linked from its root, and its robots.txt."""
         origin = self._origins[at]
         odd = [] if self._shape.is_plain else list(self._add_oddities(origin))
         neighbours = [f"{self._origins[child]}/" for child in self._hosts_below(at)]
@@ -95,7 +95,7 @@ class _Builder:
         return range(first, min(first + self._shape.children, self._shape.pages_per_host))
 
     def _above(self, number: int) -> list[str]:
-        """Links to pages that are known for sure when this one is: its forebears, spelt in many ways."""
+        """Return links to pages that are surely known by then: its ancestors, in several spellings."""
         forebears = [0]
         while number:
             number = (number - 1) // self._shape.children
@@ -125,7 +125,7 @@ class _Builder:
         self._pages.add(origin + path)
 
     def _text(self) -> str:
-        """Write a page's text; long ones are put together from a stock, because writing takes its time."""
+        """Return a page's text; long ones are joined from a stock, because generation takes time."""
         length = self._shape.filler_bytes
         if length <= _STOCK_CHARACTERS:
             return sentences(self._chance, length)
@@ -137,7 +137,7 @@ class _Builder:
         self._answers[origin.removeprefix("http://"), path] = answer
 
     def _add_oddities(self, origin: str) -> Iterator[str]:
-        """Add what crawlers stumble over; yields the links that lead there."""
+        """Add paths that crawlers stumble over; yield the links to them."""
         yield from self._add_forbidden(origin)
         yield from self._add_redirects(origin)
         yield from self._add_failing(origin)
@@ -163,7 +163,7 @@ class _Builder:
             yield path
 
     def _add_trap(self, origin: str) -> str:
-        """Add a page for each day that leads to the next, one day further than the crawl may go."""
+        """Add a page for each day that links to the next, one day further than the crawl may go."""
         last = self._shape.trap_depth
         for day in range(1, last + 1):
             self._add_page(origin, f"/day/{day}", [f"/day/{day + 1}"], title=f"Day {day}")

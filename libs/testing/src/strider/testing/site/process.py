@@ -1,7 +1,7 @@
-"""Starts a generated site as a process of its own, and reads its access log.
+"""Runs a generated site as a process of its own, and reads its access log.
 
-Hosts are `*.localhost` names (one address, told apart by the Host header), or loopback addresses
-of their own, for clients that would ask a name server for such names.
+Hosts are `*.localhost` names (one address, distinguished by the Host header), or loopback addresses of their
+own, for clients that would resolve such names by DNS.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _STOP_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class AccessLogLine:
-    """One request that the site has seen; times are seconds of the machine's monotonic clock."""
+    """One request to the site; times are seconds of the machine's monotonic clock."""
 
     host: str
     path: str
     method: str
     status: int
     started: float
-    """When it was noted; it may have come as early as `earliest`, where the site was kept from running."""
+    """When it was logged; it may have arrived as early as `earliest`, where the site was not scheduled."""
     earliest: float
     ended: float
     connection: int
@@ -40,7 +40,7 @@ class AccessLogLine:
 
     @property
     def url(self) -> str:
-        """What was asked for."""
+        """Requested URL."""
         return f"http://{self.host}{self.path}"
 
 
@@ -54,11 +54,11 @@ class ServedSite:
     pid: int
 
     def access_log(self) -> list[AccessLogLine]:
-        """Read what was answered so far, in the order of the answers."""
+        """Return the answered requests, in the order of the responses."""
         return [AccessLogLine(**line) for line in self._lines() if line["ended"] is not None]
 
     def unanswered(self) -> Mapping[str, float]:
-        """Say what was asked and is not answered, and since when."""
+        """Return the unanswered requests, and their start times."""
         open_since: dict[tuple[int, float], tuple[str, float]] = {}
         for line in self._lines():
             request = line["connection"], line["started"]
@@ -75,18 +75,18 @@ class ServedSite:
         return [json.loads(line) for line in whole.splitlines()]
 
     def requests_by_host(self) -> Mapping[str, Sequence[AccessLogLine]]:
-        """Give the requests of each host, in the order of their start."""
+        """Return the requests of each host, in the order of their start."""
         hosts: dict[str, list[AccessLogLine]] = defaultdict(list)
         for line in sorted(self.access_log(), key=lambda line: line.started):
             hosts[line.host].append(line)
         return hosts
 
     def request_counts(self) -> Counter[str]:
-        """Count how often each URL was asked."""
+        """Return how often each URL was requested."""
         return Counter(line.url for line in self.access_log())
 
     def overlapping_requests(self) -> list[tuple[AccessLogLine, AccessLogLine]]:
-        """Find requests of one host that were begun while another one was answered."""
+        """Return requests of one host that began while another one was answered."""
         return [
             (before, after)
             for lines in self.requests_by_host().values()
@@ -95,10 +95,10 @@ class ServedSite:
         ]
 
     def shortest_intervals(self) -> Mapping[str, float]:
-        """Give, for each host, the least time between the starts of two requests to it.
+        """Return, for each host, the shortest time between the starts of two requests to it.
 
-        Where the site was late to note the first of two, it is the most that may have lain between them:
-        what is less than a delay for sure is what counts.
+        Where the site logged the first of two late, it is the longest time that may have passed: only a time
+        that is surely less than a delay counts.
         """
         return {
             host: min(after.started - before.earliest for before, after in pairwise(lines))
@@ -108,12 +108,12 @@ class ServedSite:
 
 
 def host_names(hosts: int, name: str) -> list[str]:
-    """Name hosts as `siteN.localhost`."""
+    """Return host names of the form `siteN.localhost`."""
     return [f"{name}{number}.localhost" for number in range(hosts)]
 
 
 def host_addresses(hosts: int) -> list[str]:
-    """Give each host a loopback address of its own."""
+    """Return a loopback address for each host."""
     return [f"127.{64 + number // 62500}.{number // 250 % 250}.{number % 250 + 1}" for number in range(hosts)]
 
 
@@ -127,10 +127,10 @@ def serve_site(
     name: str = "site",
     port: int = 0,
 ) -> Iterator[ServedSite]:
-    """Serve a site for as long as the context lasts.
+    """Serve a site while the context lasts.
 
-    A `name` of its own keeps its hosts apart from those of other sites, of which a crawler may still know
-    something.
+    A `name` of its own separates its hosts from those of other sites, of which a crawler may still have
+    state.
     """
     names = host_addresses(shape.hosts) if own_addresses else host_names(shape.hosts, name)
     order = {

@@ -1,8 +1,7 @@
-"""Serves a plan with as little as it takes: keep-alive, gzip, an access log with monotonic times.
+"""HTTP server of a generated site: keep-alive, gzip, access log with monotonic times.
 
-Started as a process of its own by `process.serve_site`, with the plan's seed and shape as JSON on
-the command line, so that nothing but numbers travels. Ends when its standard input does, which is
-when whoever started it is gone.
+Started as a process of its own by `process.serve_site`, with seed and shape as JSON on the command line, so
+that only numbers travel. Ends with its standard input, that is with its parent.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ _PULSE_SECONDS: Final = 0.02
 
 
 class EventLoopPulse:
-    """Knows since when this process has not looked at its sockets, however long it was kept from running.
+    """Measures since when this process has not read its sockets, however long it was not scheduled.
 
-    Whatever comes is read after the beat that follows, before the next one. So what is read now came after
-    the beat before the last: the last may be as late as the reading is.
+    Data is read after the pulse that follows its arrival, before the next one. So what is read now came after
+    the last pulse but one: the last may be as late as the reading is.
     """
 
     def __init__(self) -> None:
         self.read_no_earlier_than = self._last = time.monotonic()
 
     def beat(self) -> None:
-        """Beat, and again in a moment."""
+        """Record a pulse, and schedule the next."""
         self.read_no_earlier_than, self._last = self._last, time.monotonic()
         asyncio.get_running_loop().call_later(_PULSE_SECONDS, self.beat)
 
 
 class SiteServer:
-    """The site and what happened on it."""
+    """The site, its rendered responses and its access log."""
 
     def __init__(self, plan: SitePlan, log: TextIO | None, *, latency_seconds: float = 0.0) -> None:
         self._plan = plan
@@ -57,21 +56,21 @@ class SiteServer:
         self.pulse = EventLoopPulse()
 
     def render_all(self) -> None:
-        """Make every answer now, so that the first who asks waits no longer than the next."""
+        """Render every response now, so that the first request waits no longer than the next."""
         for (host, path), answer in self._plan.responses.items():
             self._ready[host, path, True] = _render(answer, takes_gzip=True)
 
     def answer(self, host: str, path: str) -> PlannedResponse | None:
-        """Give what the plan says of a path."""
+        """Return the planned response of a path."""
         return self._plan.responses.get((host, path))
 
     def wait_seconds(self, host: str, path: str) -> float:
-        """Say how long an answer takes."""
+        """Return the duration of a response."""
         answer = self.answer(host, path)
         return (answer.delay_seconds if answer else 0.0) or self._latency_seconds
 
     def response(self, host: str, path: str, *, takes_gzip: bool) -> tuple[int, bytes]:
-        """Give status and bytes of an answer; repeats come from a store."""
+        """Return status and bytes of a response; repeats are cached."""
         answer = self.answer(host, path)
         if answer is None:
             return 404, _message(404, b"<h1>Nothing here</h1>", [])
@@ -88,7 +87,7 @@ class SiteServer:
     def log(self, **line: object) -> None:
         """Write one line of the access log; flushed at once, because the reader is another process.
 
-        A request that is not answered at once has two: when it comes, and when it is answered.
+        A delayed request has two lines: at its arrival, and at its response.
         """
         if self._log is not None:
             self._log.write(json.dumps(line) + "\n")
@@ -174,7 +173,7 @@ class _Connection(asyncio.Protocol):
 
 
 def _raise_priority() -> None:
-    """Note requests when they come, also where others want this core; only root may ask for that."""
+    """Raise the priority, to log requests on arrival on a busy machine; only root may do that."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, -10)
 
@@ -204,7 +203,7 @@ async def _serve(order: dict[str, Any], log: TextIO | None) -> None:
 
 
 def main() -> None:
-    """Serve what the command line orders, until standard input ends."""
+    """Serve the site of the command line, until standard input ends."""
     order = json.loads(sys.argv[1])
     if not order["log"]:
         uvloop.run(_serve(order, None))

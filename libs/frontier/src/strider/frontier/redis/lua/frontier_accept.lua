@@ -1,15 +1,15 @@
--- Queue entries that are not open, and remember what was seen; or put back what the log says.
+-- Queue entries that are not open and record them as seen; or load what the log says.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] `accept` or `load`; ARGV[6] entries, one after the other:
---   phase (0 queued, 2 in the ring), scope, entry id, fingerprint, group, token of the seed, tail of the slot;
+-- arguments: those of frontier_part_shard; ARGV[5] `accept` or `load`; ARGV[6] entries, concatenated: phase
+--   (0 queued, 2 in the pipeline), scope, entry id, fingerprint, group, token of the seed, tail of the slot;
 --   ARGV[7] refused URLs: scope, fingerprint; ARGV[8] on: the seen scopes
--- result: {0}; or a refusal
-local SHED_PERCENT, SHED_A_CALL = 95, 200
+-- result: {0}; or an ownership error
+local DROP_SEEN_PERCENT, DROPPED_PER_CALL = 95, 200
 local RECORD, REFUSED = '>BI2c16c19I2c0I2c0I4c0', '>I2c19'
 
 local is_load, is_full
-local opened, many_opened -- slots to be written: id, slot
+local opened, many_opened -- slots to write: id, slot
 local is_open -- by id
 
 local function remember(remembered, scope, fingerprint)
@@ -27,14 +27,14 @@ local function open(phase, id, name, tail)
   count('o', execution, 1)
   if not is_load then count('a', execution, 1) end
   local ticket = 0
-  if phase == RING then
-    head.ring = head.ring + 1
+  if phase == IN_PIPELINE then
+    head.in_pipeline = head.in_pipeline + 1
   else
     local g = group(name)
-    if is_far(due) then return park_for_time(id, due) end
-    if (is_full and head.queued >= head.floor) or is_crowded(g, rank) then return park_for_room(id, g) end
+    if is_deferred(due) then return park_deferred(id, due) end
+    if (is_full and head.queued >= head.minimum_entries) or is_group_full(g, rank) then return park_overflow(id, g) end
     head.queued = head.queued + 1
-    ticket = place(id, due, rank, g)
+    ticket = enqueue(id, due, rank, g)
   end
   local n = many_opened
   opened[n + 1], opened[n + 2], many_opened = id, new_slot(phase, ticket, sequence, tail), n + 2
@@ -42,11 +42,11 @@ end
 
 return function()
   is_load = ARGV[5] == 'load'
-  local refused = refusal(is_load and 'loading' or 'ready')
+  local refused = ownership_error(is_load and 'loading' or 'ready')
   if refused then return refused end
-  if said_before() then return {DONE} end
+  if previous_reply() then return {DONE} end
 
-  -- Records as lists side by side: a table for each would cost more than all else that is done with it.
+  -- Records as parallel lists: a table for each would cost more than everything else done with it.
   local phases, tokens, tails, ids, names = {}, {}, {}, {}, {}
   local remembered = {} -- by scope: fingerprints
   local packed, at, n = ARGV[6], 1, 0
@@ -63,8 +63,8 @@ return function()
     remember(remembered, scope, fingerprint)
   end
 
-  local used_percent = head.full > 0 and memory_percent() or 0
-  is_full = head.full > 0 and used_percent >= head.full
+  local used_percent = head.memory_full_percent > 0 and memory_percent() or 0
+  is_full = head.memory_full_percent > 0 and used_percent >= head.memory_full_percent
   opened, many_opened, is_open = {}, 0, {}
   promote()
   fetch_groups(names)
@@ -77,11 +77,11 @@ return function()
   end
   bulk('HSET', key.entries, opened)
   for scope, list in pairs(remembered) do add_seen(generation, ARGV[scope + 8], list) end
-  if is_tight(used_percent) then shelve() end
-  if used_percent >= SHED_PERCENT then shed_seen(SHED_A_CALL) end
+  if is_nearly_full(used_percent) then park_queued() end
+  if used_percent >= DROP_SEEN_PERCENT then drop_old_seen(DROPPED_PER_CALL) end
   write_parked()
   write_entries()
   write_groups()
-  write_head()
+  write_header()
   return {DONE}
 end

@@ -1,14 +1,14 @@
--- Drop all there is of a shard, some of it each call, and open it for loading when nothing is left.
+-- Drop the content of a shard, a part of it in each call, and open it for loading when nothing is left.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] to ARGV[8] limits, as in
---   frontier_take; ARGV[9] how many groups, or buckets, to drop in this call
+-- arguments: those of frontier_part_shard; ARGV[5] to ARGV[8] limits, as in frontier_take_over; ARGV[9] most
+--   groups, or buckets, to drop in this call
 -- result: {0, 1 if it is open for loading, 0 if there is more to drop}; {1} a newer owner has it
 return function()
   local budget = tonumber(ARGV[9])
   if head.epoch and head.epoch > caller.epoch then return {FENCED} end
   redis.call('DEL', KEYS[1])
-  -- Time goes on: what the log says was written by this clock.
+  -- The clock is kept: the log's times were written by it.
   redis.call('HSET', KEYS[1], 'epoch', caller.epoch, 'state', 'dropping', 'call', caller.call, 'offset', head.offset,
     'figures', struct.pack(FIGURES, now, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
@@ -35,7 +35,7 @@ return function()
   end
   redis.call('UNLINK', tokens_key(generation), tokens_key(generation - 1))
   write_limits(ARGV[5], ARGV[6], ARGV[7], ARGV[8])
-  redis.call('HSET', KEYS[1], 'run', run_id(), 'state', 'loading', 'layout', WHOLE_LAYOUT,
+  redis.call('HSET', KEYS[1], 'run', run_id(), 'state', 'loading', 'layout', FULL_LAYOUT,
     'evicted', evicted())
   return {DONE, 1}
 end

@@ -1,23 +1,23 @@
--- Give entries their fates, and end the leases that are named.
+-- Apply dispositions to entries, and end the named leases.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] conclusions: fate (0 queue, 1 ring, 2 close, 3 close and
---   forget, 4 only end the lease), sequence and epoch of the lease (0: none), scope, entry id, fingerprint,
+-- arguments: those of frontier_part_shard; ARGV[5] conclusions: disposition (0 queue, 1 pipeline, 2 close, 3 close
+--   and forget, 4 only end the lease), sequence and epoch of the lease (0: none), scope, entry id, fingerprint,
 --   group, tail of the slot; ARGV[6] on: the seen scopes
--- result: {0}; or a refusal
-local QUEUE, TO_RING, FORGET, ONLY_LEASE = 0, 1, 3, 4
+-- result: {0}; or an ownership error
+local QUEUE, TO_PIPELINE, FORGET, LEASE_ONLY = 0, 1, 3, 4
 local CONCLUSION = '>BI6I6I2c16c19I2c0I4c0'
 
--- Conclusions as lists side by side: a table for each would cost as much as what is done with it.
-local fates, named, epochs, scopes, ids, fingerprints, names, tails
+-- Conclusions as parallel lists: a table for each would cost as much as what is done with it.
+local dispositions, named, epochs, scopes, ids, fingerprints, names, tails
 local remembered -- by scope: fingerprints
 
 local function read_conclusions(packed)
   local at, n = 1, 0
-  fates, named, epochs, scopes, ids, fingerprints, names, tails = {}, {}, {}, {}, {}, {}, {}, {}
+  dispositions, named, epochs, scopes, ids, fingerprints, names, tails = {}, {}, {}, {}, {}, {}, {}, {}
   while at <= #packed do
     n = n + 1
-    fates[n], named[n], epochs[n], scopes[n], ids[n], fingerprints[n], names[n], tails[n], at =
+    dispositions[n], named[n], epochs[n], scopes[n], ids[n], fingerprints[n], names[n], tails[n], at =
       struct.unpack(CONCLUSION, packed, at)
   end
   return n
@@ -25,82 +25,82 @@ end
 
 local function remember_closed(n)
   local scope = ARGV[scopes[n] + 6]
-  if fates[n] == FORGET then
+  if dispositions[n] == FORGET then
     forget_seen(scope, fingerprints[n], ids[n])
   else
-    put(remembered, scope, fingerprints[n])
+    append_to(remembered, scope, fingerprints[n])
   end
 end
 
 local function close(n, s)
   move(s, LEASED) -- out of the counted phases
   count('o', s.execution, -1)
-  slots[ids[n]], changed[ids[n]] = false, true
+  slots[ids[n]], changed_entries[ids[n]] = false, true
   remember_closed(n)
 end
 
--- What was parked since somebody decided to close it.
+-- Closes an entry that was parked after the decision to close it.
 local function close_parked(n)
   local id = ids[n]
-  local is_closed = fates[n] ~= QUEUE and fates[n] ~= TO_RING and fates[n] ~= ONLY_LEASE
-  if head.parked == 0 or named[n] > 0 or not is_closed or parked_kinds({id})[id] ~= ROOM then return end
-  unpark(id, ROOM, group(names[n]))
+  local is_closed = dispositions[n] ~= QUEUE and dispositions[n] ~= TO_PIPELINE and dispositions[n] ~= LEASE_ONLY
+  if head.overflow == 0 or named[n] > 0 or not is_closed or parked_kinds({id})[id] ~= OVERFLOW then return end
+  unpark(id, OVERFLOW, group(names[n]))
   local _, _, execution = struct.unpack(TAIL, tails[n])
   count('o', execution, -1)
   remember_closed(n)
 end
 
-local function go_on(n, s)
+local function update_open(n, s)
   local due, rank, id = s.due, s.rank, ids[n]
   count('o', s.execution, -1)
   set_tail(s, tails[n])
   count('o', s.execution, 1)
-  changed[id] = true
-  if fates[n] == TO_RING then
-    move(s, RING)
+  changed_entries[id] = true
+  if dispositions[n] == TO_PIPELINE then
+    move(s, IN_PIPELINE)
     s.held = 0
-  elseif is_far(s.due) then
+  elseif is_deferred(s.due) then
     move(s, LEASED) -- out of the counted phases
     slots[id] = false
-    park_for_time(id, s.due)
+    park_deferred(id, s.due)
   elseif s.phase ~= QUEUED or s.due ~= due or s.rank ~= rank then
-    queue(id, s, group(names[n]))
+    requeue(id, s, group(names[n]))
   end
 end
 
 local function conclude(n)
   local l = named[n] > 0 and lease(named[n], epochs[n]) or nil
   if l then
-    end_unasked(l)
+    end_unreported(l)
     drop_lease(l)
   end
-  local fate = fates[n]
-  local s = fate ~= ONLY_LEASE and slot(ids[n])
+  local fate = dispositions[n]
+  local s = fate ~= LEASE_ONLY and slot(ids[n])
   if not s then return close_parked(n) end
   local held = s.held
   local _, _, _, sequence = struct.unpack(TAIL, tails[n])
   local is_named = l and held == l.sequence
   if sequence < (held > 0 and held or s.sequence) and not is_named then return end
-  if fate == QUEUE or fate == TO_RING then go_on(n, s) else close(n, s) end
+  if fate == QUEUE or fate == TO_PIPELINE then update_open(n, s) else close(n, s) end
   local had = held > 0 and lease(held) or nil
-  if had and had.course ~= RUNNING then drop_lease(had) end
+  if had and had.progress ~= RUNNING then drop_lease(had) end
 end
 
--- Groups whose queues or places change; most fates leave them alone.
+-- Returns the groups whose queues or limits change; most dispositions change none.
 local function touched(many)
   local found = {}
   for n = 1, many do
     local l = named[n] > 0 and lease(named[n], epochs[n])
-    if fates[n] == QUEUE then found[#found + 1] = names[n] end
-    if l and l.course == RUNNING then found[#found + 1] = l.group end
+    if dispositions[n] == QUEUE then found[#found + 1] = names[n] end
+    if l and l.progress == RUNNING then found[#found + 1] = l.group end
   end
   return found
 end
 
 return function()
-  local refused = refusal('ready')
+  local refused = ownership_error('ready')
   if refused then return refused end
-  if said_before() then return {DONE} end
+  if previous_reply() then return {DONE} end
 
   remembered = {}
   local many = read_conclusions(ARGV[5])
@@ -118,6 +118,6 @@ return function()
   write_parked()
   write_entries()
   write_groups()
-  write_head()
+  write_header()
   return {DONE}
 end

@@ -1,15 +1,15 @@
--- Let the shard's time go on as its owner reckons it, after the server's clock has jumped.
+-- Continue the shard's time by its owner's estimate, after the server's clock has jumped.
 --
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard
--- result: {0, now in ms, by how much the clock was off, in ms: 0 where it was not}; or a refusal
+-- result: {0, now in ms, error of the clock in ms: 0 where there was none}; or an ownership error
 --
--- Clocks, blocks, leases and due times stay as they are, because what they are compared with is put right. Only
--- what was marked by the clock while it was off, which nobody noticed, is moved.
+-- Clocks, blocks, leases and due times stay as they are, because the time that they are compared with is corrected.
+-- Only start marks that were set by the wrong clock are moved.
 return function()
   if not head.epoch then return {NOT_READY, 'it is absent'} end
   if head.epoch > caller.epoch then return {FENCED} end
-  if not is_off_clock() then return {DONE, now, 0} end
+  if not is_clock_off() then return {DONE, now, 0} end
 
   local by = set_time(math.floor((caller.earliest + caller.latest) / 2))
 
@@ -17,10 +17,10 @@ return function()
     local ahead = math.floor(l.marked_us / 1000) - now
     if l.state ~= STARTED or ahead <= 0 then return end
     l.marked_us, l.expires = now_us, l.expires - ahead
-    moved[l.sequence] = true
+    changed_leases[l.sequence] = true
     local g = group(l.group)
-    g.provisional = math.min(g.provisional, now + GRACE + g.delay)
-    refresh(g)
+    g.provisional_start = math.min(g.provisional_start, now + START_TOLERANCE + g.delay)
+    reschedule(g)
   end
 
   local sequences = {}

@@ -1,13 +1,13 @@
--- Forget executions of which nothing is open: their counters, and the numbers of what their entries shared. And
--- forget what was seen in scopes whose job is dropped.
+-- Drop executions without open entries: their counters, and the numbers of their entries' shapes. Also drop what was
+-- seen in scopes whose job is gone.
 --
--- keys: KEYS[1] header of the shard; `counts`, `names`, `shapes`, as in frontier_count and frontier_name; those of
+-- keys: KEYS[1] header of the shard; `counts`, `names`, `shapes`, as in frontier_stats and frontier_intern; those of
 --   frontier_part_seen
--- arguments: those of frontier_part_shard; ARGV[5] how many executions; then these, as frontier_name got them (JSON
---   strings); then the scopes
--- result: {0, how many executions were forgotten}; or a refusal
+-- arguments: those of frontier_part_shard; ARGV[5] number of executions; then these, as passed to frontier_intern
+--   (JSON strings); then the scopes
+-- result: {0, number of executions that were dropped}; or an ownership error
 return function()
-  local refused = refusal('ready')
+  local refused = ownership_error('ready')
   if refused then return refused end
   local over, numbers, texts, forgotten = {}, {}, {}, 0
   local last = 5 + tonumber(ARGV[5])

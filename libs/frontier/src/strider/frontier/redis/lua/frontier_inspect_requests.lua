@@ -1,17 +1,17 @@
--- Show to whoever only looks what was asked for and has not ended, by run, and where some entries are. Changes nothing.
+-- Return outstanding requests by run, and locations of some entries, for display. Changes nothing.
 --
 -- keys: KEYS[1] header of the shard
 -- arguments: those of frontier_part_shard, of which epoch and nonce may be empty; ARGV[5] on: entry ids
--- result: {0, of each run with requests: its number, issued, started; shapes (number, text); of each entry: 0 it is not
---   open, 1 it waits, 2 its request is issued, 3 started, 4 its page goes round}; or {2, why} where it is not ready
+-- result: {0, of each run with requests: its number, issued, started; shapes (number, text); of each entry: 0 not open,
+--   1 waiting, 2 request issued, 3 started, 4 page in the pipeline}; or {2, reason} where it is not ready
 return function()
-  if not is_readable() or not is_layout() then return {NOT_READY, 'it is ' .. tostring(head.state)} end
+  if not is_ready_to_read() or not has_current_layout() then return {NOT_READY, 'it is ' .. tostring(head.state)} end
   local sequences, ids, running = {}, {}, {}
   for index, sequence in ipairs(redis.call('ZRANGE', key.ends, 0, -1)) do sequences[index] = tonumber(sequence) end
   fetch_leases(sequences)
   for _, sequence in ipairs(sequences) do
     local l = leases[sequence]
-    if l and l.course == RUNNING and l.id ~= NOBODY then
+    if l and l.progress == RUNNING and l.id ~= NO_ENTRY then
       running[#running + 1], ids[#ids + 1] = l, l.id
     end
   end
@@ -34,9 +34,9 @@ return function()
     local s, where = slot(ARGV[index]), 0
     if s and s.phase == LEASED then
       local l = lease(s.held)
-      where = l and l.course == RUNNING and (l.state == STARTED and 3 or 2) or 1
+      where = l and l.progress == RUNNING and (l.state == STARTED and 3 or 2) or 1
     elseif s then
-      where = s.phase == RING and 4 or 1
+      where = s.phase == IN_PIPELINE and 4 or 1
     end
     places[#places + 1] = where
   end

@@ -1,7 +1,7 @@
--- Have a shard rebuilt from the log: its owner finds that it is void, and begins.
+-- Request a rebuild of a shard from the log: its owner finds it void, and begins.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: ARGV[1] nothing, the others as in frontier_part_shard
+-- arguments: ARGV[1] empty, the others as in frontier_part_shard
 -- result: {1 if it was ready and is void now, 0 if there was nothing to do}
 return function()
   if head.state ~= 'ready' then return {0} end

@@ -1,17 +1,17 @@
--- Remember as seen what the log says was seen, many URLs at once; or make room for as many as are to come.
+-- Record many URLs as seen, as the log says; or presize the sets for so many.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] on, three for each seen scope: its name, when these were seen
---   in ms, their fingerprints one after the other; or its name, nothing, and how many there will be
--- result: {0}; or a refusal
+-- arguments: those of frontier_part_shard; ARGV[5] on, three for each seen scope: its name, time in ms when they were
+--   seen, their fingerprints, concatenated; or its name, nothing, and how many there will be
+-- result: {0}; or an ownership error
 return function()
-  local refused = refusal('loading')
+  local refused = ownership_error('loading')
   if refused then return refused end
 
   for index = 5, #ARGV, 3 do
     local scope, seen_at, packed = ARGV[index], ARGV[index + 1], ARGV[index + 2]
     if seen_at == '' then
-      for number = generation - 1, generation do widen(seen_set(number, scope), tonumber(packed)) end
+      for number = generation - 1, generation do presize(seen_set(number, scope), tonumber(packed)) end
     else
       local number = math.min(math.floor(tonumber(seen_at) / age), generation)
       if number >= generation - 1 then -- what is older counts as new

@@ -1,14 +1,13 @@
--- Say what is known of entries.
+-- Return what is known of entries.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] questions: scope, entry id, fingerprint; ARGV[6] on: the
---   seen scopes
--- result: {0, for each: its slot or nothing where it is not open, 1 if it was seen and 2 if it is parked,
---   token of its seed or nothing}; or a refusal
+-- arguments: those of frontier_part_shard; ARGV[5] lookups: scope, entry id, fingerprint; ARGV[6] on: the seen scopes
+-- result: {0, for each: its slot or nothing where it is not open, 1 if it was seen and 2 if it is parked, token of its
+--   seed or nothing}; or an ownership error
 local QUESTION = '>I2c16c19'
 
 return function()
-  local refused = refusal('ready')
+  local refused = ownership_error('ready')
   if refused then return refused end
 
   local packed, at, n = ARGV[5], 1, 0
@@ -21,9 +20,9 @@ return function()
   local new, old = bulk_get(tokens_key(generation), ids), bulk_get(tokens_key(generation - 1), ids)
   local asked, seen = {}, {} -- by scope: fingerprints, and which of them are known
   for index = 1, n do
-    if not found[index] then put(asked, scopes[index], fingerprints[index]) end
+    if not found[index] then append_to(asked, scopes[index], fingerprints[index]) end
   end
-  for scope, list in pairs(asked) do seen[scope] = known(ARGV[scope + 6], list) end
+  for scope, list in pairs(asked) do seen[scope] = find_seen(ARGV[scope + 6], list) end
   local kinds = parked_kinds(ids)
   local reply, last = {DONE}, 1
   for index = 1, n do

@@ -1,24 +1,24 @@
--- Part of the scripts that move entries: their slots and their places in queues.
+-- Part of the functions that move entries: their slots and queue items.
 --
--- keys: `entries` (hash: entry id, slot), `queue:<priority>:<group>` (list: entry id and ticket),
---   `later` (sorted set: entry id, ticket, priority, group by due time), `counts` (hash: o or a, execution)
+-- keys: `entries` (hash: entry id, slot), `queue:<priority>:<group>` (list: entry id and ticket), `later` (sorted set:
+--   entry id, ticket, priority, group by due time), `counts` (hash: o or a, execution)
 -- arguments: none of its own
 -- result: none
 --
--- A slot is 13 bytes that are written here (phase; ticket of its place while it is queued, or the lease that has
--- it; last outcome counted) and a tail that is the owner's: due time, priority, number of the execution, fetch
+-- A slot is 13 bytes that are written here (phase; ticket of its queue item while it is queued, or the lease that holds
+-- it; last outcome counted) and a tail that the owner writes: due time, priority, number of the execution, fetch
 -- sequence, and the entry.
-local QUEUED, LEASED, RING = 0, 1, 2
+local QUEUED, LEASED, IN_PIPELINE = 0, 1, 2
 local TAIL, WHOLE_SLOT, NEW_SLOT = '>I6BI3I6', '>BI6I6I6BI3I6', '>BI6I6c0'
-local PLACE = '>c16I4'
-local LATER_A_CALL = 500
+local QUEUE_ITEM = '>c16I4'
+local PROMOTED_PER_CALL = 500
 
 local slots -- by entry id; false where there is none
-local changed -- entry ids whose slots are to be written
+local changed_entries -- entry ids whose slots are to be written
 local counted -- by `o` or `a`, and by execution
 
 local function begin_entries()
-  slots, changed, counted = {}, {}, {o = {}, a = {}}
+  slots, changed_entries, counted = {}, {}, {o = {}, a = {}}
 end
 
 local function parsed_slot(packed)
@@ -66,8 +66,8 @@ local function count(kind, execution, by)
 end
 
 local function move(s, phase)
-  if s.phase == QUEUED then head.queued = head.queued - 1 elseif s.phase == RING then head.ring = head.ring - 1 end
-  if phase == QUEUED then head.queued = head.queued + 1 elseif phase == RING then head.ring = head.ring + 1 end
+  if s.phase == QUEUED then head.queued = head.queued - 1 elseif s.phase == IN_PIPELINE then head.in_pipeline = head.in_pipeline - 1 end
+  if phase == QUEUED then head.queued = head.queued + 1 elseif phase == IN_PIPELINE then head.in_pipeline = head.in_pipeline + 1 end
   s.phase = phase
 end
 
@@ -87,11 +87,11 @@ local function push(g, priority, item, at_head)
   g.stale, g.is_moved = true, true
 end
 
--- Gives a new place the next ticket, and puts it where it belongs.
-local function place(id, due, rank, g, at_head)
+-- Assigns the next ticket, and puts the item into its queue, or into `later` until it is due.
+local function enqueue(id, due, rank, g, at_head)
   local ticket = (head.ticket + 1) % 4294967296
   head.ticket = ticket
-  local item = struct.pack(PLACE, id, ticket)
+  local item = struct.pack(QUEUE_ITEM, id, ticket)
   if due > now and not at_head then
     redis.call('ZADD', key.later, due, item .. rank .. g.name)
   else
@@ -100,16 +100,16 @@ local function place(id, due, rank, g, at_head)
   return ticket
 end
 
--- Puts an entry into its queue, or where it waits for its time; an older place is left deserted.
-local function queue(id, s, g, at_head)
+-- Queues an entry again; an older queue item becomes stale.
+local function requeue(id, s, g, at_head)
   move(s, QUEUED)
-  s.held, s.ticket = 0, place(id, s.due, s.rank, g, at_head)
-  changed[id] = true
+  s.held, s.ticket = 0, enqueue(id, s.due, s.rank, g, at_head)
+  changed_entries[id] = true
 end
 
--- Puts entries whose time has come into their queues.
+-- Moves entries that are due from `later` into their queues.
 local function promote()
-  local due = redis.call('ZRANGEBYSCORE', key.later, '-inf', now, 'LIMIT', 0, LATER_A_CALL)
+  local due = redis.call('ZRANGEBYSCORE', key.later, '-inf', now, 'LIMIT', 0, PROMOTED_PER_CALL)
   if #due == 0 then return end
   for _, member in ipairs(due) do
     push(group(string.sub(member, 22)), tonumber(string.sub(member, 21, 21)), string.sub(member, 1, 20))
@@ -129,7 +129,7 @@ end
 local function write_entries()
   write_pushes()
   local kept, gone, many = {}, {}, 0
-  for id in pairs(changed) do
+  for id in pairs(changed_entries) do
     local s = slots[id]
     if s then
       kept[many + 1], kept[many + 2], many = id, packed_slot(s), many + 2

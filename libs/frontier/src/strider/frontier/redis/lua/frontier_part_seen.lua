@@ -1,8 +1,8 @@
--- Part of the scripts that touch the seen-sets: fingerprints by scope, in two generations.
+-- Part of the functions that touch the seen sets: fingerprints by scope, in two generations.
 --
--- keys: `seen:<generation>:<scope>:<bucket>` (set of integers, as in frontier_part_buckets),
---   `seen-sizes:<generation>` (hash: scope, members and buckets), `seen-tokens:<generation>` (hash: entry id,
---   seed); all of a generation expire together when it has passed twice its age
+-- keys: `seen:<generation>:<scope>:<bucket>` (set of integers, as in frontier_part_integer_sets),
+--   `seen-sizes:<generation>` (hash: scope, members and buckets), `seen-tokens:<generation>` (hash: entry id, seed); all
+--   of a generation expire together when it is older than twice its age
 -- arguments: ARGV[4] age of a generation, ms
 -- result: none
 local age, generation
@@ -25,15 +25,15 @@ local function seen_prefix(number)
 end
 
 local function seen_set(number, scope)
-  return number_set(sizes_key(number), scope, seen_prefix(number)(scope), (number + 2) * age)
+  return integer_set(sizes_key(number), scope, seen_prefix(number)(scope), (number + 2) * age)
 end
 
 local function add_seen(number, scope, fingerprints)
   add_members(seen_set(number, scope), fingerprints)
 end
 
--- Says for each fingerprint whether it is known: a table from text to true.
-local function known(scope, fingerprints)
+-- Returns which fingerprints were seen: a table from text to true.
+local function find_seen(scope, fingerprints)
   local found = {}
   for number = generation, generation - 1, -1 do find_members(seen_set(number, scope), fingerprints, found) end
   return found
@@ -52,8 +52,8 @@ local function set_token(number, id, token)
   end
 end
 
--- Lets some of the older generation go: what is seen a week ago may count as new before the frontier stands.
-local function shed_seen(budget)
+-- Drops some of the older generation: on a full server URLs seen a week ago count as new before the frontier stops.
+local function drop_old_seen(budget)
   local old = generation - 1
   if not drop_buckets(sizes_key(old), seen_prefix(old), budget) then redis.call('UNLINK', tokens_key(old)) end
 end

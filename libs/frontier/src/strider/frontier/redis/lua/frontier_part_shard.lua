@@ -1,37 +1,36 @@
--- Part of every frontier script: the header of a shard, its fence, and the one clock.
+-- Part of every frontier function: the header of a shard, its fencing, and the one clock.
 --
 -- keys: KEYS[1] header (hash) of the shard; all other keys of the shard begin alike and share its slot
--- arguments: ARGV[1] what the caller says of itself, six bytes each, or nothing: its epoch, number of this call,
---   greatest number of a call that it had the answer of, and between which times (ms; 0 and 0: it does not know)
---   the shard's clock must stand; ARGV[2] nonce of the call; ARGV[3] delay of groups that were never set, ms;
---   ARGV[4] age of a seen generation, ms; the rest is each script's own
--- result: {0, …} done; {1} a newer owner has the shard; {2, why} the working set is not ready; {3} the server's
---   clock has jumped (frontier_shift mends that); {4, why} the server may throw away what it was given
+-- arguments: ARGV[1] state of the caller, six bytes each, or nothing: its epoch, number of this call, greatest number of a
+--   call that it has the reply of, and the bounds (ms; 0 and 0: unknown) of the shard's clock; ARGV[2] nonce of the call;
+--   ARGV[3] delay of groups that were never set, ms; ARGV[4] age of a seen generation, ms; the rest is each function's own
+-- result: {0, …} done; {1} a newer owner has the shard; {2, reason} the working set is not ready; {3} the server's clock
+--   has jumped (frontier_correct_clock corrects it); {4, reason} the server may evict keys
 --
--- All frontier scripts are one library, which the server runs once: what is declared outside of functions lives
--- as long as the server's process. What belongs to a call is set anew by the `begin_` function of each part.
+-- All frontier functions are one library, which the server runs once: what is declared outside of functions lives as long
+-- as the server's process. State of a call is reset by the `begin_` function of each part.
 --
--- The shard's time is the server's clock and the header's `offset`, which takes jumps of that clock out again;
--- it never goes back behind `at`, when the owner's last change was made.
-local DONE, FENCED, NOT_READY, OFF_CLOCK, UNSAFE = 0, 1, 2, 3, 4
+-- The shard's time is the server's clock plus the header's `offset`, which cancels jumps of that clock; it never goes back
+-- behind `at`, the time of the owner's last change.
+local DONE, FENCED, NOT_READY, CLOCK_OFF, EVICTING = 0, 1, 2, 3, 4
 
--- How the keys are laid out; FIELDS, which the loader puts before, names what a slot's tail holds.
+-- Layout of the keys; FIELDS, which the loader prepends, is the digest of a slot's fields.
 local LAYOUT = '3'
-local WHOLE_LAYOUT = LAYOUT .. '-' .. FIELDS
+local FULL_LAYOUT = LAYOUT .. '-' .. FIELDS
 
 local CALLER = '>I6I6I6I6I6'
 local FIGURES = '>I6I6I4i6i6i6i6i6I6I6'
 local LIMITS = '>I4I6BI4'
-local MOST_KEYS = 4096
+local MAX_CACHED_KEYS = 4096
 
 local KEYS, ARGV
 local base, key
 local head, caller = {}, {}
 local clock_us, now_us, now
-local server_run -- asked for once
-local keys_of, keys_kept = {}, 0 -- names of the shards' keys, by their header's
+local server_run -- read once
+local keys_of, keys_cached = {}, 0 -- names of the shards' keys, by their header's
 
--- A restarted or replaced server has another run id, and what it holds may be older than it looks.
+-- A restarted or replaced server has another run id, and its content may be older than it looks.
 local function run_id()
   if not server_run then server_run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') end
   return server_run
@@ -47,29 +46,29 @@ local function key_names(header)
     names.due[priority] = prefix .. 'due:' .. priority
     names.queue[priority] = prefix .. 'queue:' .. priority .. ':'
   end
-  if keys_kept == MOST_KEYS then keys_of, keys_kept = {}, 0 end
-  keys_of[header], keys_kept = names, keys_kept + 1
+  if keys_cached == MAX_CACHED_KEYS then keys_of, keys_cached = {}, 0 end
+  keys_of[header], keys_cached = names, keys_cached + 1
   return names
 end
 
-local function begin_shard(name)
+local function begin_shard(reply_field)
   local header = KEYS[1]
   key = keys_of[header] or key_names(header)
   base = key.base
   local values = redis.call('HMGET', header, 'epoch', 'run', 'state', 'layout', 'call', 'offset', 'figures', 'limits',
-    'said-' .. name)
-  -- The same tables again: to make them anew would be a good part of what a small call costs.
-  head.name, head.said, head.run = name, values[9], values[2]
+    'said-' .. reply_field)
+  -- The tables are reused: new ones would be a good part of the cost of a small call.
+  head.reply_field, head.last_reply, head.run = reply_field, values[9], values[2]
   head.state, head.layout = values[3] or 'absent', values[4] or ''
   head.epoch, head.call, head.offset = tonumber(values[1]), tonumber(values[5]) or 0, tonumber(values[6]) or 0
-  head.at, head.sequence, head.ticket, head.queued, head.ring, head.parked, head.asleep, head.hungry, head.wake,
-    head.wake_next = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
-  head.cap, head.horizon, head.full, head.floor = 0, 0, 0, 0
+  head.at, head.sequence, head.ticket, head.queued, head.in_pipeline, head.overflow, head.deferred, head.refillable, head.next_deferred_due,
+    head.pass_deferred_due = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+  head.entries_per_group, head.horizon, head.memory_full_percent, head.minimum_entries = 0, 0, 0, 0
   if values[7] then
-    head.at, head.sequence, head.ticket, head.queued, head.ring, head.parked, head.asleep, head.hungry, head.wake,
-      head.wake_next = struct.unpack(FIGURES, values[7])
+    head.at, head.sequence, head.ticket, head.queued, head.in_pipeline, head.overflow, head.deferred, head.refillable, head.next_deferred_due,
+      head.pass_deferred_due = struct.unpack(FIGURES, values[7])
   end
-  if values[8] then head.cap, head.horizon, head.full, head.floor = struct.unpack(LIMITS, values[8]) end
+  if values[8] then head.entries_per_group, head.horizon, head.memory_full_percent, head.minimum_entries = struct.unpack(LIMITS, values[8]) end
   if ARGV[1] == '' then
     caller.epoch, caller.call, caller.answered, caller.earliest, caller.latest = 0, 0, 0, 0, 0
   else
@@ -81,12 +80,12 @@ local function begin_shard(name)
   now = math.floor(now_us / 1000)
 end
 
-local function is_off_clock()
+local function is_clock_off()
   local clock = clock_us / 1000
   return caller.latest > 0 and (clock < caller.earliest or clock > caller.latest)
 end
 
--- Lets the shard's time go on from there, whatever the server's clock shows; says by how much that differs.
+-- Continues the shard's time from there, whatever the server's clock shows; returns the difference.
 local function set_time(wanted)
   local by = wanted - math.floor(clock_us / 1000)
   head.offset = head.offset + by
@@ -97,70 +96,70 @@ local function set_time(wanted)
   return by
 end
 
--- Says why the server cannot be trusted to keep what it has; nothing where it can.
-local function unsafe()
+-- Returns an error where the server may evict keys; nothing where it keeps them.
+local function eviction_error()
   local policy = string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)')
   if policy and policy ~= 'noeviction' then
-    return {UNSAFE, 'its maxmemory-policy is ' .. policy .. ', which throws away what it was given: set noeviction'}
+    return {EVICTING, 'its maxmemory-policy is ' .. policy .. ', which evicts keys: set noeviction'}
   end
 end
 
--- How much it has thrown away since it was started.
+-- Returns how many keys were evicted since the server was started.
 local function evicted()
   return string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)') or '0'
 end
 
-local function is_layout()
-  return head.layout == WHOLE_LAYOUT
+local function has_current_layout()
+  return head.layout == FULL_LAYOUT
 end
 
--- For who reads no slots: the fields may be another version's.
-local function is_readable()
+-- For readers that decode no slots: the fields may be another version's.
+local function is_ready_to_read()
   return head.state == 'ready' and head.run == run_id() and string.sub(head.layout, 1, #LAYOUT + 1) == LAYOUT .. '-'
 end
 
--- Says why the caller may not; nothing where it may. `also` is a second state that will do.
-local function refusal(wanted, also)
+-- Returns why the caller may not act on the shard; nothing where it may. `also` is a second allowed state.
+local function ownership_error(wanted, also)
   if not head.epoch then return {NOT_READY, 'it is absent'} end
   if head.epoch > caller.epoch then return {FENCED} end
-  if head.epoch < caller.epoch then return {NOT_READY, 'it was not taken with this epoch'} end
+  if head.epoch < caller.epoch then return {NOT_READY, 'it was not taken over with this epoch'} end
   if head.state ~= wanted and head.state ~= also then return {NOT_READY, 'it is ' .. head.state} end
-  if head.run ~= run_id() then return {NOT_READY, 'the server is another than before'} end
-  if not is_layout() then return {NOT_READY, 'another version wrote it'} end
-  if head.call < caller.answered then return {NOT_READY, 'it is older than what it answered before'} end
-  if is_off_clock() then return {OFF_CLOCK} end
+  if head.run ~= run_id() then return {NOT_READY, 'the server was restarted or replaced'} end
+  if not has_current_layout() then return {NOT_READY, 'another version wrote it'} end
+  if head.call < caller.answered then return {NOT_READY, 'it is older than its earlier replies'} end
+  if is_clock_off() then return {CLOCK_OFF} end
 end
 
--- What was answered to this very call before; the last call of each script is remembered.
-local function said_before()
-  local kept, nonce = head.said, ARGV[2]
+-- Returns the earlier reply to this very call; the last reply of each function is kept.
+local function previous_reply()
+  local kept, nonce = head.last_reply, ARGV[2]
   if kept and nonce ~= '' and string.sub(kept, 1, #nonce) == nonce then return string.sub(kept, #nonce + 1) end
 end
 
--- An entry sleeps until then: the earliest is when the next look through the log is due. What is met during a
--- round through the log makes the next round's.
-local function note_wake(due)
-  if head.wake == 0 or due < head.wake then head.wake = due end
-  if head.wake_next == 0 or due < head.wake_next then head.wake_next = due end
+-- Records the due time of a deferred entry: the earliest is when the next pass through the log is due. What is met
+-- during a pass counts for the next one.
+local function note_deferred_due(due)
+  if head.next_deferred_due == 0 or due < head.next_deferred_due then head.next_deferred_due = due end
+  if head.pass_deferred_due == 0 or due < head.pass_deferred_due then head.pass_deferred_due = due end
 end
 
--- How much may be queued before entries are parked; from the owner, at its take-over.
+-- Stores how much may be queued before entries are parked; from the owner, at its takeover.
 local function write_limits(cap, horizon, full, floor)
   redis.call('HSET', KEYS[1], 'limits', struct.pack(LIMITS, cap, horizon, full, floor))
 end
 
 local function packed_figures()
-  return struct.pack(FIGURES, now, head.sequence, head.ticket, head.queued, head.ring, head.parked, head.asleep,
-    head.hungry, head.wake, head.wake_next)
+  return struct.pack(FIGURES, now, head.sequence, head.ticket, head.queued, head.in_pipeline, head.overflow, head.deferred,
+    head.refillable, head.next_deferred_due, head.pass_deferred_due)
 end
 
-local function write_head(reply)
+local function write_header(reply)
   local nonce = ARGV[2]
   redis.call('HSET', KEYS[1], 'call', math.max(head.call, caller.call), 'figures', packed_figures(),
-    'said-' .. head.name, reply and nonce .. reply or nonce)
+    'said-' .. head.reply_field, reply and nonce .. reply or nonce)
 end
 
--- Variadic commands in pieces that fit Lua's stack; pairs stay together.
+-- Runs variadic commands in pieces that fit Lua's stack; pairs stay together.
 local function bulk(command, name, values)
   local many = #values
   if many == 0 then return end

@@ -1,13 +1,13 @@
--- Remember entries without opening them: what the log says is closed, and seeds that join what is open.
+-- Record entries as seen without opening them: closed entries of the log, and seeds that join an open entry.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] entries, one after the other: scope, when it was seen
---   in ms, entry id, fingerprint, token of the seed; ARGV[6] on: the seen scopes
--- result: {0}; or a refusal
+-- arguments: those of frontier_part_shard; ARGV[5] entries, concatenated: scope, time in ms when it was seen, entry id,
+--   fingerprint, token of the seed; ARGV[6] on: the seen scopes
+-- result: {0}; or an ownership error
 local CLOSED = '>I2I6c16c19I2c0'
 
 return function()
-  local refused = refusal('loading', 'ready')
+  local refused = ownership_error('loading', 'ready')
   if refused then return refused end
 
   local packed, at = ARGV[5], 1
@@ -18,7 +18,7 @@ return function()
     local number = math.min(math.floor(seen_at / age), generation)
     local by_scope = generations[number] -- what is older counts as new
     if by_scope then
-      put(by_scope, scope, fingerprint)
+      append_to(by_scope, scope, fingerprint)
       if token ~= '' then set_token(number, id, token) end
     end
   end

@@ -1,16 +1,15 @@
--- Queue entries that were parked, as the log has them; refuse what is not parked, or has no room yet.
+-- Queue parked entries, as the log has them; leave those that are not parked, or have no room yet.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] `begin` where these are the first of a round through the
---   log, `end` where they are its last, `whole` for both, or nothing; ARGV[6] entries: entry id, group, tail
---   of the slot
--- result: {0, how many were queued}; or a refusal
+-- arguments: those of frontier_part_shard; ARGV[5] `begin` where these are the first of a pass through the log, `end`
+--   where they are its last, `whole` for both, or nothing; ARGV[6] entries: entry id, group, tail of the slot
+-- result: {0, how many were queued}; or an ownership error
 return function()
-  local refused = refusal('ready')
+  local refused = ownership_error('ready')
   if refused then return refused end
-  local before = said_before()
+  local before = previous_reply()
   if before then return {DONE, tonumber(before)} end
-  if ARGV[5] == 'begin' or ARGV[5] == 'whole' then head.wake_next = 0 end
+  if ARGV[5] == 'begin' or ARGV[5] == 'whole' then head.pass_deferred_due = 0 end
 
   local ids, names, tails, at = {}, {}, {}, 1
   while at <= #ARGV[6] do
@@ -20,32 +19,32 @@ return function()
   promote()
   fetch_groups(names)
   local kinds = parked_kinds(ids)
-  local is_full = head.full > 0 and memory_percent() >= head.full
+  local is_full = head.memory_full_percent > 0 and memory_percent() >= head.memory_full_percent
   local opened, count_opened = {}, 0
 
   local function refill(n, kind)
     local id, tail, g = ids[n], tails[n], group(names[n])
     local due, rank, _, sequence = struct.unpack(TAIL, tail)
-    if is_far(due) then
-      if kind == ROOM then
+    if is_deferred(due) then
+      if kind == OVERFLOW then
         unpark(id, kind, g)
-        park_for_time(id, due)
+        park_deferred(id, due)
       else
-        note_wake(due)
+        note_deferred_due(due)
       end
       return
     end
-    if (is_full and head.queued >= head.floor) or is_crowded(g, rank) then
-      if kind == TIME then
+    if (is_full and head.queued >= head.minimum_entries) or is_group_full(g, rank) then
+      if kind == DEFERRED then
         unpark(id, kind, g)
-        park_for_room(id, g)
+        park_overflow(id, g)
       end
       return
     end
     unpark(id, kind, g)
     head.queued, count_opened = head.queued + 1, count_opened + 1
     opened[#opened + 1] = id
-    opened[#opened + 1] = new_slot(QUEUED, place(id, due, rank, g), sequence, tail)
+    opened[#opened + 1] = new_slot(QUEUED, enqueue(id, due, rank, g), sequence, tail)
   end
 
   for n, id in ipairs(ids) do
@@ -53,11 +52,11 @@ return function()
     kinds[id] = nil
     if kind then refill(n, kind) end
   end
-  if ARGV[5] == 'end' or ARGV[5] == 'whole' then head.wake = head.wake_next end
+  if ARGV[5] == 'end' or ARGV[5] == 'whole' then head.next_deferred_due = head.pass_deferred_due end
   bulk('HSET', key.entries, opened)
   write_parked()
   write_entries()
   write_groups()
-  write_head(tostring(count_opened))
+  write_header(tostring(count_opened))
   return {DONE, count_opened}
 end

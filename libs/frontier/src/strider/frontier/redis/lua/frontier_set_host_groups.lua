@@ -1,11 +1,11 @@
--- Set delays, places and blocks of groups.
+-- Set delays, request limits and blocks of host groups.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] groups: delay in ms, places, blocked until in ms, not before
---   in ms, name; ARGV[6] `loading` where that state will do as well
--- result: {0}; or a refusal
+-- arguments: those of frontier_part_shard; ARGV[5] groups: delay in ms, request limit, blocked until in ms, not before
+--   in ms, name; ARGV[6] `loading` where that state is allowed as well
+-- result: {0}; or an ownership error
 return function()
-  local refused = refusal('ready', ARGV[6])
+  local refused = ownership_error('ready', ARGV[6])
   if refused then return refused end
   local names, states, at = {}, {}, 1
   while at <= #ARGV[5] do
@@ -16,8 +16,8 @@ return function()
   fetch_groups(names)
   for _, s in ipairs(states) do
     local g = group(s.name)
-    g.delay, g.places, g.blocked, g.clock = s.delay, s.places, s.blocked, math.max(g.clock, s.clock)
-    refresh(g)
+    g.delay, g.max_in_flight, g.blocked, g.next_start = s.delay, s.places, s.blocked, math.max(g.next_start, s.clock)
+    reschedule(g)
   end
   write_groups()
   return {DONE}

@@ -1,14 +1,14 @@
--- Give the places of leases to other requests of their groups; the entries go back to the heads of their queues.
+-- Replace leases by leases for other requests of their groups; the entries return to the heads of their queues.
 --
 -- keys: KEYS[1] header of the shard
--- arguments: those of frontier_part_shard; ARGV[5] swaps: sequence and epoch of the lease, the request; ARGV[6]
---   how long an issued lease lasts, ms
--- result: {0, now in ms, for each the sequence of the new lease, or 0 where the lease was gone}; or a refusal
+-- arguments: those of frontier_part_shard; ARGV[5] swaps: sequence and epoch of the lease, the request; ARGV[6] duration
+--   of an issued lease, ms
+-- result: {0, now in ms, for each the sequence of the new lease, or 0 where the lease was gone}; or an ownership error
 return function()
-  local refused = refusal('ready')
+  local refused = ownership_error('ready')
   if refused then return refused end
 
-  local before = said_before()
+  local before = previous_reply()
   if before then
     local reply, at = {DONE, (struct.unpack('>I6', before))}, 7
     while at <= #before do
@@ -19,16 +19,16 @@ return function()
 
   local function swapped(sequence, epoch, request)
     local l = lease(sequence, epoch)
-    if not l or l.course ~= RUNNING or l.state ~= ISSUED then return 0 end
+    if not l or l.progress ~= RUNNING or l.state ~= ISSUED then return 0 end
     local s = slot(l.id)
     if not s or s.held ~= sequence then return 0 end
     local g = group(l.group)
-    g.flying, g.unstarted = g.flying - 1, g.unstarted - 1
+    g.in_flight, g.unstarted = g.in_flight - 1, g.unstarted - 1
     drop_lease(l)
-    local alone = give_lease(g, nil, request, tonumber(ARGV[6]))
-    queue(l.id, s, g, true)
-    refresh(g)
-    return alone.sequence
+    local standalone = add_lease(g, nil, request, tonumber(ARGV[6]))
+    requeue(l.id, s, g, true)
+    reschedule(g)
+    return standalone.sequence
   end
 
   local reply, said, at = {DONE, now}, {struct.pack('>I6', now)}, 1
@@ -42,6 +42,6 @@ return function()
   write_leases()
   write_entries()
   write_groups()
-  write_head(table.concat(said))
+  write_header(table.concat(said))
   return reply
 end

@@ -1,4 +1,4 @@
-"""error_logs: what could not be handled, as rows."""
+"""error_logs: dead letters as rows."""
 
 from strider.storage.migrations.sql_files import run_sql_file
 
@@ -7,10 +7,10 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     run_sql_file(__file__, "up")
 
 
 def downgrade() -> None:
-    """Take it away."""
+    """Drop it."""
     run_sql_file(__file__, "down")

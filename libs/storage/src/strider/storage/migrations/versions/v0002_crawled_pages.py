@@ -1,4 +1,4 @@
-"""crawled_pages, url_decisions, failed_requests: what was found, what was not, and why."""
+"""crawled_pages, url_decisions, failed_requests: pages, refused URLs with reasons, failures."""
 
 from strider.storage.migrations.sql_files import run_sql_file
 
@@ -7,10 +7,10 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     run_sql_file(__file__, "up")
 
 
 def downgrade() -> None:
-    """Take them away."""
+    """Drop them."""
     run_sql_file(__file__, "down")

@@ -1,4 +1,4 @@
-"""urls, hosts: where every URL of the frontier stands, and how its host does."""
+"""urls, hosts: state of every URL of the frontier and of its host."""
 
 from strider.storage.migrations.sql_files import run_sql_file
 
@@ -7,10 +7,10 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     run_sql_file(__file__, "up")
 
 
 def downgrade() -> None:
-    """Take them away."""
+    """Drop them."""
     run_sql_file(__file__, "down")

@@ -1,4 +1,4 @@
-"""proxies: who asks in our place, and how well."""
+"""proxies: addresses, credentials and results of proxies."""
 
 from strider.storage.migrations.sql_files import run_sql_file
 
@@ -7,10 +7,10 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     run_sql_file(__file__, "up")
 
 
 def downgrade() -> None:
-    """Take it away."""
+    """Drop it."""
     run_sql_file(__file__, "down")

@@ -1,4 +1,4 @@
-"""products: what pages offer, one row for each product of a job."""
+"""products: products of pages, one row for each product of a job."""
 
 from strider.storage.migrations.sql_files import run_sql_file
 
@@ -7,10 +7,10 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Make the table and the view of its pictures."""
+    """Create the table and the view of its images."""
     run_sql_file(__file__, "up")
 
 
 def downgrade() -> None:
-    """Take them away."""
+    """Drop them."""
     run_sql_file(__file__, "down")

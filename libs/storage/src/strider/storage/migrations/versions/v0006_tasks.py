@@ -1,4 +1,4 @@
-"""tasks: how far the work for each URL is, as a view of what is known of it."""
+"""tasks: a view of the processing state of each URL."""
 
 from strider.storage.migrations.sql_files import run_sql_file
 
@@ -7,10 +7,10 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Make the view."""
+    """Create the view."""
     run_sql_file(__file__, "up")
 
 
 def downgrade() -> None:
-    """Take it away."""
+    """Drop it."""
     run_sql_file(__file__, "down")
