@@ -17,12 +17,12 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EchoRequested, TallyKept
 from strider.contracts.generated.topics import ECHO_REQUESTS, TALLIES
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.effects import Publish
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import TopicPartition
 from strider.runtime.clocks import SystemClock
-from strider.runtime.effects import Say
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import TopicPartition
-from strider.runtime.speaking import Speaker
-from strider.runtime.tables import TableReader
+from strider.runtime.publishing.publisher import EventPublisher
 
 REQUESTS = 3_000
 HOSTS = 12
@@ -53,7 +53,7 @@ async def _counts(bus: KafkaBus, codec: Codec, shards: int) -> Counter[str]:
             found[tally.host] = tally.count
 
     partitions = [TopicPartition(TALLIES.name, shard) for shard in range(shards)]
-    await TableReader(bus, clock=SystemClock()).read(partitions, keep)
+    await CompactedTableReader(bus, clock=SystemClock()).read(partitions, keep)
     return found
 
 
@@ -79,7 +79,7 @@ async def main() -> int:
     bus = KafkaBus(KafkaConnection((str(endpoints["kafka"]),)))
     codec, clock = Codec(SchemaStore.bundled()), SystemClock()
     shards = await bus.partition_count(TALLIES.name) or 0
-    speaker = Speaker(bus, codec, service="demo", shards=shards, clock=clock)
+    speaker = EventPublisher(bus, codec, service="demo", shards=shards, clock=clock)
     before, sent = await _counts(bus, codec, shards), Counter[str]()
     console.print(
         f"\nsending {REQUESTS} requests for {HOSTS} hosts; echo answers them, tally counts the answers"
@@ -88,7 +88,9 @@ async def main() -> int:
         batch = [
             (f"{os.getpid()}-{number}", f"host{number % HOSTS}.test") for number in range(begin, begin + 500)
         ]
-        await speaker.speak([Say(ECHO_REQUESTS, EchoRequested(name, host, "hello")) for name, host in batch])
+        await speaker.publish(
+            [Publish(ECHO_REQUESTS, EchoRequested(name, host, "hello")) for name, host in batch]
+        )
         sent.update(host for _, host in batch)
         if begin == REQUESTS // 2:
             pid = _pid("tally")

@@ -43,7 +43,7 @@ def _topic_documents() -> dict[Path, str]:
 
 
 def _settings() -> dict[Path, str]:
-    from strider.runtime import settings_rendering  # noqa: PLC0415
+    from strider.runtime.settings import help as settings_rendering  # noqa: PLC0415
 
     return {
         ROOT / ".env.example": settings_rendering.render_environment(settings_rendering.settings_classes())
@@ -51,8 +51,8 @@ def _settings() -> dict[Path, str]:
 
 
 def _processes() -> dict[Path, str]:
-    from strider.runtime.exits import exit_table  # noqa: PLC0415
-    from strider.runtime.metrics import metric_table  # noqa: PLC0415
+    from strider.runtime.observability.metrics import metric_table  # noqa: PLC0415
+    from strider.runtime.process.exit_codes import exit_table  # noqa: PLC0415
 
     page = ROOT / "docs" / "operations" / "processes.md"
     text = between(page.read_text(encoding="utf-8"), "exit-codes", exit_table())

@@ -30,14 +30,14 @@ from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.contracts.partitioning import shard_of_host
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import OutgoingMessage
+from strider.messaging.topics import apply_topics
 from strider.parser.adapters.pages import Reader, make_reader
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import WorkerParsers
 from strider.parser.core import Limits, fit
 from strider.runtime.clocks import SystemClock
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import Outgoing
-from strider.runtime.topics import apply_topics
 from tests.faults.services import Service, Yard
 from tests.faults.waiting import until
 from tests.unit.parser.pages import ARecord, a_page
@@ -179,7 +179,7 @@ class _Wire:
             host, event = pages[number % HOSTS]
             shard = shard_of_host(host, SHARDS)
             acknowledgements.append(
-                await producer.send(Outgoing(PAGES_FETCHED.name, host.encode(), event, shard, opening))
+                await producer.send(OutgoingMessage(PAGES_FETCHED.name, host.encode(), event, shard, opening))
             )
         await asyncio.gather(*acknowledgements)
         await producer.close()

@@ -20,11 +20,11 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.frontier.redis.working_set import RedisWorkingSet
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import RawRecord
+from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import RawRecord
-from strider.runtime.service import GARBAGE_OBJECTS
-from strider.runtime.topics import apply_topics
+from strider.runtime.process.main import GC_THRESHOLD_OBJECTS
 from strider.scheduler.adapters import TopicArchive, TopicTruth
 from strider.scheduler.core import Budgets
 from strider.scheduler.topology import Options
@@ -112,7 +112,7 @@ async def _rebuild(kafka: str, valkey: str, *, rounds: int, count: int) -> list[
     )
     # As a service has it: what is there stays, and a look at all of it is seldom.
     gc.freeze()
-    gc.set_threshold(GARBAGE_OBJECTS, 10, 10)
+    gc.set_threshold(GC_THRESHOLD_OBJECTS, 10, 10)
     rates = []
     for _ in range(rounds):
         await redis.command("FLUSHALL")

@@ -19,16 +19,16 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EchoRequested
 from strider.contracts.generated.topics import ECHO_DLQ, ECHO_REQUESTS
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.effects import NO_EFFECTS, Effects, Subscription
+from strider.messaging.inprocess import InProcessBroker, InProcessBus
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import Bus, GroupSpec, OutgoingMessage, RawRecord, Record, TopicPartition
 from strider.runtime.clocks import SystemChance, SystemClock
-from strider.runtime.deadletters import DeadLetters, Origin
-from strider.runtime.effects import NOTHING, Effects, Reads
-from strider.runtime.inprocess import Broker, InProcessBus
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.loop import ConsumerLoop
-from strider.runtime.loop_settings import LoopPorts
-from strider.runtime.ports import Bus, GroupSpec, Outgoing, RawRecord, Record, TopicPartition
-from strider.runtime.speaking import Speaker
-from strider.runtime.tables import TableReader
+from strider.runtime.consumer.loop import ConsumerLoop
+from strider.runtime.consumer.spec import ConsumerPorts
+from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
+from strider.runtime.publishing.publisher import EventPublisher
 
 from .measure import Row, Spread
 
@@ -49,10 +49,10 @@ class Counting:
         self.left -= 1
         if self.left == 0:
             self.done.set()
-        return NOTHING
+        return NO_EFFECTS
 
 
-def _messages(codec: Codec, count: int) -> list[Outgoing]:
+def _messages(codec: Codec, count: int) -> list[OutgoingMessage]:
     said = []
     for number in range(count):
         event = EchoRequested(
@@ -60,14 +60,14 @@ def _messages(codec: Codec, count: int) -> list[Outgoing]:
         )
         encoded = codec.encode(ECHO_REQUESTS, event)
         said.append(
-            Outgoing(
+            OutgoingMessage(
                 ECHO_REQUESTS.name, event.host.encode(), encoded.value, number % PARTITIONS, encoded.headers
             )
         )
     return said
 
 
-async def _send(bus: Bus, messages: Sequence[Outgoing]) -> float:
+async def _send(bus: Bus, messages: Sequence[OutgoingMessage]) -> float:
     producer = await bus.producer(compression=None)
     begin = time.process_time()
     acknowledgements = [await producer.send(message) for message in messages]
@@ -80,14 +80,14 @@ async def _send(bus: Bus, messages: Sequence[Outgoing]) -> float:
 async def _consume(bus: Bus, codec: Codec, count: int) -> float:
     counting = Counting(count)
     clock = SystemClock()
-    ports = LoopPorts(
+    ports = ConsumerPorts(
         clock=clock,
         chance=SystemChance(),
-        speaker=Speaker(bus, codec, service="bench", shards=PARTITIONS, clock=clock),
-        dead_letters=DeadLetters(ECHO_DLQ, Origin("bench", GROUP), clock=clock),
+        publisher=EventPublisher(bus, codec, service="bench", shards=PARTITIONS, clock=clock),
+        dead_letters=DeadLetterWriter(ECHO_DLQ, DeadLetterOrigin("bench", GROUP), clock=clock),
     )
     spec = GroupSpec(GROUP, (ECHO_REQUESTS.name,))
-    loop = ConsumerLoop(bus, codec, (Reads(ECHO_REQUESTS, counting.on_message),), spec, ports=ports)
+    loop = ConsumerLoop(bus, codec, (Subscription(ECHO_REQUESTS, counting.on_message),), spec, ports=ports)
     begin = time.process_time()
     task = asyncio.create_task(loop.run())
     async with asyncio.timeout(DEADLINE_SECONDS):
@@ -98,7 +98,7 @@ async def _consume(bus: Bus, codec: Codec, count: int) -> float:
 
 
 async def _in_process(count: int) -> tuple[float, float]:
-    broker, codec = Broker(clock=SystemClock()), Codec(SchemaStore.bundled())
+    broker, codec = InProcessBroker(clock=SystemClock()), Codec(SchemaStore.bundled())
     broker.create_topic(ECHO_REQUESTS.name, PARTITIONS)
     broker.create_topic(ECHO_DLQ.name, 1)
     broker.start_group(GROUP, [ECHO_REQUESTS.name])
@@ -141,7 +141,7 @@ async def _start_group(bus: KafkaBus) -> None:
 
 
 async def _poll_quietly(poll: Callable[..., Awaitable[object]]) -> None:
-    from strider.runtime.errors import OffsetMissing  # noqa: PLC0415  # only here is it expected
+    from strider.messaging.errors import OffsetMissing  # noqa: PLC0415  # only here is it expected
 
     try:
         await poll(max_records=1, timeout_seconds=0.1)
@@ -210,7 +210,9 @@ async def _rebuild(bootstrap: str, count: int) -> float:
         await producer.close()
         seen: dict[bytes | None, bytes | None] = {}
         begin = time.monotonic()
-        await TableReader(bus, clock=SystemClock()).read([TopicPartition(topic, 0)], seen.__setitem__)
+        await CompactedTableReader(bus, clock=SystemClock()).read(
+            [TopicPartition(topic, 0)], seen.__setitem__
+        )
         spent = time.monotonic() - begin
         if len(seen) != count:
             raise AssertionError(f"the rebuild read {len(seen)} of {count} records")

@@ -17,8 +17,8 @@ from uuid import uuid4
 import uvloop
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from strider.runtime.kafka import KafkaBus, KafkaConnection, KafkaShardWriter
-from strider.runtime.ports import RawRecord
+from strider.messaging.kafka import KafkaBus, KafkaConnection, KafkaShardWriter
+from strider.messaging.ports import RawRecord
 from strider.scheduler.settings import SchedulerSettings
 from strider.testing.stack import RunningServer
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from .worlds import InProcessWorld, KafkaWorld, World
+from .bus_environments import InProcessWorld, KafkaWorld, World
 
 GAP = "gap(world, reason): this world does not do it yet; the test must fail there, with this reason"
 

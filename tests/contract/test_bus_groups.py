@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from strider.runtime.errors import NotOwned, OffsetLost, OffsetMissing
-from strider.runtime.ports import Bus, Consumer, GroupSpec, Outgoing, TopicPartition
+from strider.messaging.errors import OffsetLost, OffsetMissing, PartitionNotOwned
+from strider.messaging.ports import Bus, Consumer, GroupSpec, OutgoingMessage, TopicPartition
 
-from .members import Journal, Member, Silent, poll_quietly, read, until_settled, values
-from .worlds import World, until
+from .bus_environments import World, until
+from .bus_members import Journal, Member, Silent, poll_quietly, read, until_settled, values
 
 SESSION_SECONDS = 2.0
 
@@ -22,7 +22,7 @@ def spec(group: str, *topics: str) -> GroupSpec:
 
 async def send(bus: Bus, topic: str, messages: list[bytes], *, partition: int = 0) -> None:
     producer = await bus.producer()
-    sent = [await producer.send(Outgoing(topic, b"k", m, partition=partition)) for m in messages]
+    sent = [await producer.send(OutgoingMessage(topic, b"k", m, partition=partition)) for m in messages]
     await asyncio.gather(*sent)
     await producer.close()
 
@@ -76,7 +76,7 @@ async def test_a_commit_for_a_partition_that_moved_is_refused(world: World) -> N
     await second.join(world.bus(), spec(group, topic))
     await until_settled([first, second], 2)
     (moved,) = second.owned
-    with pytest.raises(NotOwned):
+    with pytest.raises(PartitionNotOwned):
         await first.consumer.commit({moved: 1})
     assert await second.consumer.committed(moved) == 0
     for member in (first, second):
@@ -247,9 +247,9 @@ async def test_what_is_not_ours_cannot_be_moved(world: World) -> None:
     topic = await world.create_topic(2)
     reader = await world.bus().reader([TopicPartition(topic, 0)])
     other = TopicPartition(topic, 1)
-    with pytest.raises(NotOwned):
+    with pytest.raises(PartitionNotOwned):
         reader.seek(other, 0)
-    with pytest.raises(NotOwned):
+    with pytest.raises(PartitionNotOwned):
         await reader.position(other)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .worlds import World
+from .bus_environments import World
 
 
 async def test_the_partition_count_is_the_brokers(world: World) -> None:

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from strider.runtime.errors import Fenced, RuntimeFailure
-from strider.runtime.ports import RawRecord, TopicPartition
+from strider.messaging.errors import InfrastructureError, ShardFenced
+from strider.messaging.ports import RawRecord, TopicPartition
 
-from .members import poll_quietly, read, values
-from .worlds import World
+from .bus_environments import World
+from .bus_members import poll_quietly, read, values
 
 NEVER_SECONDS = 3600.0
 """An interval that no test waits for: only `flush` commits."""
@@ -50,13 +50,13 @@ async def test_taking_a_shard_fences_the_owner_before_for_good(world: World) -> 
     zombie = old.append(topic, 0, RawRecord(b"k", b"old-open"))
     new = await world.bus().take_shard(namespace, 0, commit_interval_seconds=NEVER_SECONDS)
     assert new.epoch > old.epoch
-    with pytest.raises(Fenced) as raised:
+    with pytest.raises(ShardFenced) as raised:
         await old.flush()
     assert raised.value.shard == 0
-    with pytest.raises(Fenced):
+    with pytest.raises(ShardFenced):
         await zombie
     for _ in range(2):
-        with pytest.raises(Fenced):
+        with pytest.raises(ShardFenced):
             await old.append(topic, 0, RawRecord(b"k", b"old-later"))
     new.append(topic, 0, RawRecord(b"k", b"new"))
     await new.flush()
@@ -89,7 +89,7 @@ async def test_closing_commits_what_is_open(world: World) -> None:
     appended = writer.append(topic, 0, RawRecord(b"k", b"v"))
     await writer.close()
     await appended
-    with pytest.raises(RuntimeFailure, match="closed"):
+    with pytest.raises(InfrastructureError, match="closed"):
         await writer.append(topic, 0, RawRecord(b"k", b"late"))
     assert values(await read(await world.bus().reader([TopicPartition(topic, 0)]), 1)) == [b"v"]
 

@@ -25,8 +25,8 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import CRAWL_SPECS, FETCHES_COMPLETED
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.topics import apply_topics
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.topics import apply_topics
 from strider.storage.migrations import upgrade
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster

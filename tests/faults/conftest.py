@@ -14,8 +14,8 @@ import pytest
 
 from strider.contracts import TOPICS
 from strider.contracts.generated.topics import SCHEMAS
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.topics import apply_topics
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.topics import apply_topics
 from strider.testing.stack import RunningServer, start_kafka, temp_server_directory
 
 from .broker import Broker

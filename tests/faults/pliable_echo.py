@@ -14,13 +14,13 @@ from strider.contracts.generated.events import EchoRequested
 from strider.contracts.generated.topics import ECHO_REQUESTS
 from strider.echo.core import Rules
 from strider.echo.topology import DEAD_LETTERS, PRODUCES, Echo
-from strider.runtime.effects import Effects, Reads
-from strider.runtime.flood import FloodLimits
-from strider.runtime.loop_settings import LoopSettings
-from strider.runtime.ports import Record
-from strider.runtime.service import Process, Wiring, consume, run_service
-from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_types import PositiveSeconds
+from strider.messaging.effects import Effects, Subscription
+from strider.messaging.ports import Record
+from strider.runtime.consumer.spec import ConsumerSettings
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
+from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreakerLimits
+from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.settings.types import PositiveSeconds
 
 BLOCK_SECONDS = 600.0
 SLOW_SECONDS = 2.0
@@ -62,13 +62,13 @@ class PliableEcho:
         return await self._echo.on_echo_requested(request, record)
 
 
-def build(process: Process[PliableSettings]) -> Wiring:
+def build(process: ServiceContext[PliableSettings]) -> ServiceDefinition:
     """Put the service together."""
     settings = process.settings
-    flood = FloodLimits(consecutive=settings.bad_messages, least_messages=2 * settings.bad_messages)
-    reads = Reads(ECHO_REQUESTS, handler=PliableEcho(settings).on_echo_requested)
-    loop = LoopSettings(deadline_seconds=settings.deadline_seconds, flood=flood)
-    return Wiring((consume("echo", reads, settings=loop),), PRODUCES, DEAD_LETTERS)
+    flood = DeadLetterBreakerLimits(consecutive=settings.bad_messages, min_messages=2 * settings.bad_messages)
+    reads = Subscription(ECHO_REQUESTS, handler=PliableEcho(settings).on_echo_requested)
+    loop = ConsumerSettings(handler_timeout_seconds=settings.deadline_seconds, breaker=flood)
+    return ServiceDefinition((consume("echo", reads, settings=loop),), PRODUCES, DEAD_LETTERS)
 
 
 if __name__ == "__main__":

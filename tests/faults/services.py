@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from strider.runtime.loop_settings import LoopSettings
+from strider.runtime.consumer.spec import ConsumerSettings
 
 from .waiting import until
 
@@ -30,7 +30,7 @@ SESSION_SECONDS: Final = 3.0
 GRACE_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 20.0
 """Until a process that lives answers on its health port; on a machine that starts several others, too."""
-COMMIT_SECONDS: Final = LoopSettings().commit_interval_seconds
+COMMIT_SECONDS: Final = ConsumerSettings().commit_interval_seconds
 """The loop's own commit interval: what was answered longer ago than about this is not answered again."""
 
 _OWN_PREFIXES: Final = (
@@ -76,8 +76,8 @@ class Service:
     @property
     def partitions(self) -> int:
         """How many partitions it has, by what it said last."""
-        told = [e for e in self.events() if e["event"] in {"Partitions Assigned", "Partitions Given Back"}]
-        return told[-1]["partitions"] if told and told[-1]["event"] == "Partitions Assigned" else 0
+        told = [e for e in self.events() if e["event"] in {"Partitions assigned", "Partitions revoked"}]
+        return told[-1]["partitions"] if told and told[-1]["event"] == "Partitions assigned" else 0
 
     async def until(self, condition: Callable[[], bool | Awaitable[bool]], *, what: str) -> float:
         """Wait for something that it does; that it ends instead is said at once."""
@@ -160,12 +160,12 @@ class Service:
     async def is_ready(self) -> bool:
         """Whether it listens, and says that it is ready; who is too busy to answer is not."""
         try:
-            return bool(self.events("Listening")) and (await self.readiness())[0] == 200
+            return bool(self.events("Health server started")) and (await self.readiness())[0] == 200
         except OSError:
             return False
 
     def _get(self, path: str) -> tuple[int, bytes]:
-        url = self.events("Listening")[-1]["url"] + path
+        url = self.events("Health server started")[-1]["url"] + path
         try:
             with urllib.request.urlopen(url, timeout=ANSWER_SECONDS) as answer:
                 return answer.status, answer.read()

@@ -8,11 +8,11 @@ import time
 import pytest
 
 from strider.contracts.generated.topics import ECHO_DLQ, ECHOES, TALLIES, TALLY_DLQ
-from strider.runtime.loop_settings import LoopSettings
+from strider.runtime.consumer.spec import ConsumerSettings
 
 from .scene import Scale, Scene
 
-WINDOW = LoopSettings().window_messages
+WINDOW = ConsumerSettings().buffer_messages
 
 
 @pytest.mark.req("S2.1.1", "S3.15.1")

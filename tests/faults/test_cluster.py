@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from strider.contracts.generated.topics import ECHO_DLQ, ECHOES, SCHEMAS, TALLIES, TALLY_DLQ
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.loop_settings import LoopSettings
-from strider.runtime.topics import apply_topics
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.topics import apply_topics
+from strider.runtime.consumer.spec import ConsumerSettings
 from strider.testing.kafka_cluster import KafkaCluster, start_cluster
 from strider.testing.stack import temp_server_directory
 
@@ -22,7 +22,7 @@ from .scene import Scale, Scene
 from .services import Yard
 from .waiting import until_whole
 
-WINDOW = LoopSettings().window_messages
+WINDOW = ConsumerSettings().buffer_messages
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from strider.contracts.generated.topics import ECHO_REQUESTS
-from strider.runtime.exits import ExitCode
+from strider.runtime.process.exit_codes import ExitCode
 
 from .scene import Scene
 from .services import PLIABLE_ECHO, SESSION_SECONDS
@@ -54,7 +54,7 @@ async def test_a_hanging_handler_is_given_up_at_its_deadline_and_delays_nobody(s
     assert given_up_seconds >= DEADLINE_SECONDS
     assert beside_seconds < DEADLINE_SECONDS
     assert echoes[behind] - letter.timestamp_ms >= DEADLINE_SECONDS * 1000
-    assert len(echo.events("Partitions Assigned")) == 1
+    assert len(echo.events("Partitions assigned")) == 1
     assert await echo.metric("strider_dead_letters_total", reason="handler_timeout") == 1
 
 
@@ -72,11 +72,11 @@ async def test_a_blocked_event_loop_ends_the_process_with_the_documented_code(sc
         for number in range(OTHERS):
             await asker.ask(text=f"behind it {number}")
         await asker.settle()
-    await echo.until_logged("Stall Detected")
+    await echo.until_logged("Stall detected")
     began = time.monotonic()
     assert await echo.until_ended() == ExitCode.STALLED
     end_seconds = time.monotonic() - began
-    stalled, diagnosed = echo.events("Stall Detected")[0], echo.events("Stall Diagnosed")[0]
+    stalled, diagnosed = echo.events("Stall detected")[0], echo.events("Stall diagnosed")[0]
 
     scene.echo()
     await scene.until_drained("echo", ECHO_REQUESTS)
@@ -104,6 +104,6 @@ async def test_memory_over_the_limit_ends_the_process_in_order_with_code_1(scene
     """No interpreter fits in a megabyte, so the first looks of the watchdog are over the limit."""
     echo = scene.echo(STRIDER_MEMORY_LIMIT_MB="1", STALL_THRESHOLD="5")
     assert await echo.until_ended() == ExitCode.FAILED
-    (fatal,) = echo.events("Unrecoverable State")
+    (fatal,) = echo.events("Memory limit exceeded")
     assert (fatal["level"], fatal["why"]) == ("critical", "memory")
-    assert echo.events()[-1]["event"] == "Stopped"
+    assert echo.events()[-1]["event"] == "Service stopped"

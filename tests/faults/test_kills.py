@@ -6,14 +6,14 @@ import asyncio
 from random import Random
 
 from strider.contracts.generated.topics import ECHO_DLQ, ECHOES, TALLIES, TALLY_DLQ
-from strider.runtime.loop_settings import LoopSettings
+from strider.runtime.consumer.spec import ConsumerSettings
 
 from .accounts import Blow
 from .scene import Scale, Scene
 from .services import COMMIT_SECONDS
 
-WINDOW = LoopSettings().window_messages
-OLDEST_SECONDS = COMMIT_SECONDS + LoopSettings().poll_seconds + 2.0
+WINDOW = ConsumerSettings().buffer_messages
+OLDEST_SECONDS = COMMIT_SECONDS + ConsumerSettings().poll_seconds + 2.0
 """Commit interval, one poll, and what a busy machine may add."""
 
 

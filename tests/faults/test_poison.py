@@ -12,14 +12,14 @@ import pytest
 
 from strider.contracts.generated.events import EchoRequested
 from strider.contracts.generated.topics import ECHO_REQUESTS
-from strider.runtime.flood import FloodLimits
+from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreakerLimits
 
 from .load import Asker
 from .scene import Scene
 from .services import PLIABLE_ECHO, Service
 
 FLOOD = 300
-LIMIT = FloodLimits().consecutive
+LIMIT = DeadLetterBreakerLimits().consecutive
 HOST = "poisoned.example"
 STALL_SECONDS = 3.0
 
@@ -116,7 +116,7 @@ async def test_a_flood_stops_the_consumer_until_somebody_has_looked(scene: Scene
     quiet = await echo.until(
         lambda: _is_paused_for(echo, 1.2 * STALL_SECONDS), what="is left alone by the watchdog"
     )
-    assert (echo.exit_code, echo.events("Stall Detected")) == (None, [])
+    assert (echo.exit_code, echo.events("Stall detected")) == (None, [])
     assert len(await scene.letters()) == len(before)
     assert await echo.metric("strider_paused", reason="flood") == 1
     echo.ask_to_stop()
@@ -157,5 +157,5 @@ async def _flood(asker: Asker) -> dict[tuple[int, int], bytes]:
 
 def _is_paused_for(echo: Service, seconds: float) -> bool:
     """Whether so much time has passed since it paused, by the clock that both of us read."""
-    (paused,) = (event for event in echo.events("Paused") if event["reason"] == "flood")
+    (paused,) = (event for event in echo.events("Consumption paused") if event["reason"] == "flood")
     return (datetime.now(UTC) - datetime.fromisoformat(paused["ts"])).total_seconds() > seconds

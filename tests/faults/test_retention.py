@@ -46,7 +46,7 @@ async def test_a_loss_is_named_exactly_and_reading_goes_on_behind_it(
         echo.thaw()
     else:
         echo = scene.echo()
-    lost = await echo.until_logged("Messages Lost")
+    lost = await echo.until_logged("Messages lost")
     await scene.until_drained("echo", ECHO_REQUESTS)
     answers, letters = await scene.answers(asker), await scene.letters()
     answered = {echoed.request_id for _, echoed in await scene.echoes()}

@@ -36,7 +36,7 @@ async def test_a_storm_of_rebalances_delays_and_loses_nothing(scene: Scene, scal
         await guest.until_ended()
     await scene.until_all_drained()
     answers, audit = await scene.answers(load), await scene.audit()
-    rebalances = len(host.events("Partitions Assigned"))
+    rebalances = len(host.events("Partitions assigned"))
     scene.figures(
         "rebalance storm",
         guests=rounds + 1,

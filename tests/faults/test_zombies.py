@@ -13,7 +13,7 @@ from .services import Service
 
 SHARES = [6, 6]
 """Partitions of two members."""
-REFUSALS = {"Commit Refused", "Messages Abandoned", "Shards Not Closed"}
+REFUSALS = {"Commit refused", "Messages abandoned", "Shards not closed"}
 """What a member logs whose work or commit came too late, besides that a shard is fenced."""
 
 
@@ -68,4 +68,6 @@ async def _shared(tallies: list[Service]) -> None:
 
 
 def _is_refusal(event: dict[str, str]) -> bool:
-    return event["event"] in REFUSALS or (event["event"] == "Paused" and event["reason"] == "fenced")
+    return event["event"] in REFUSALS or (
+        event["event"] == "Consumption paused" and event["reason"] == "fenced"
+    )

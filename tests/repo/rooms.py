@@ -29,7 +29,9 @@ LAYERS = (
 )
 """Libraries from the innermost outwards; each may import only what stands before it."""
 
-SERVICE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "sites", "runtime", "storage", "frontier"})
+SERVICE_MAY_IMPORT = frozenset(
+    {"contracts", "urls", "politeness", "sites", "messaging", "runtime", "crawl", "storage", "frontier"}
+)
 
 CORE_MAY_IMPORT = frozenset({"contracts", "urls", "politeness", "sites"})
 
@@ -68,12 +70,15 @@ IMPURE_METHODS = frozenset({"now", "utcnow", "today"})
 """Clocks that come with modules which are pure otherwise: `datetime.now()`."""
 
 CLIENTS = {
-    "aiokafka": ("libs/runtime/src/strider/runtime/kafka/", "libs/runtime/src/strider/runtime/topics/"),
+    "aiokafka": (
+        "libs/messaging/src/strider/messaging/kafka/",
+        "libs/messaging/src/strider/messaging/topics/",
+    ),
     "asyncpg": ("libs/storage/",),
     "redis": ("libs/storage/",),
     "obstore": ("libs/storage/",),
     "confluent_kafka": (),
-    "httpx": ("libs/runtime/", "services/fetcher/src/strider/fetcher/adapters/interface.py"),
+    "httpx": ("libs/messaging/", "services/fetcher/src/strider/fetcher/adapters/interface.py"),
     "selectolax": ("services/parser/src/strider/parser/adapters/",),
     "protego": (),
     "faust": ("services/insights/",),

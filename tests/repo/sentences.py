@@ -50,7 +50,7 @@ def _turns(root: Path) -> dict[re.Pattern[str], str]:
     return {re.compile(pattern): better for pattern, better in glossary(root)["banned_turns"].items()}
 
 
-def _sentences(path: Path) -> Iterator[tuple[int, str]]:
+def _descriptions(path: Path) -> Iterator[tuple[int, str]]:
     yield from ((line, text) for line, _kind, text in docstrings(path))
     yield from comments(path)
     yield from messages(path)
@@ -61,7 +61,7 @@ def riddles(root: Path) -> list[str]:
     found = []
     turns = _turns(root)
     for path in shipped(root):
-        for line, text in _sentences(path):
+        for line, text in _descriptions(path):
             for pattern, better in turns.items():
                 if match := pattern.search(text):
                     found.append(f"{path.relative_to(root)}:{line}: {match[0]!r}: write {better}")

@@ -65,7 +65,7 @@ def test_the_rule_rejects_what_breaks_it(rule: Rule, tmp_path: Path) -> None:
     ("where", "text"),
     [
         pytest.param(
-            "libs/contracts/src/strider/contracts/x.py", "import strider.runtime.ports", id="inner-to-outer"
+            "libs/contracts/src/strider/contracts/x.py", "import strider.messaging.ports", id="inner-to-outer"
         ),
         pytest.param(
             "libs/urls/src/strider/urls/x.py", "from strider import runtime", id="from-the-namespace"

@@ -6,7 +6,7 @@ import pytest
 
 from strider.frontier.models import EntryDisposition, RunEntryCounts
 from strider.frontier.ports import ShardNotReady
-from strider.runtime.errors import Fenced
+from strider.messaging.errors import ShardFenced
 from strider.storage.keys import FRONTIER_NAMES, FRONTIER_SHAPES
 
 from .implementations import EPOCH, SHARD, FrontierWorld, RedisWorld, page
@@ -89,7 +89,7 @@ async def test_an_earlier_owner_forgets_nothing(frontier: FrontierWorld) -> None
     before = frontier.working_set
     await frontier.owner().take_over(SHARD, EPOCH + 1)
 
-    with pytest.raises(Fenced):
+    with pytest.raises(ShardFenced):
         await before.forget_executions(SHARD, EPOCH, ["news-1"])
 
 

@@ -10,7 +10,7 @@ import pytest
 from strider.frontier.models import EntryDisposition, SeenBatch, TakeoverResult
 from strider.frontier.ports import ShardNotReady, WorkingSet
 from strider.frontier.rebuild_records import RecordedRunCount
-from strider.runtime.errors import Fenced
+from strider.messaging.errors import ShardFenced
 
 from .implementations import EPOCH, SHARD, FrontierWorld, accepted, page, question, recorded
 
@@ -53,7 +53,7 @@ async def test_an_older_owner_is_fenced_from_every_call(frontier: FrontierWorld,
     await frontier.open()
     await frontier.working_set.take_over(SHARD, EPOCH + 1)
 
-    with pytest.raises(Fenced):
+    with pytest.raises(ShardFenced):
         await call(frontier.owner(), EPOCH)
 
     assert await frontier.working_set.run_counts(SHARD, EPOCH + 1) == {}

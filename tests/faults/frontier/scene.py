@@ -23,10 +23,10 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.crawl_specs import spec_id
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, FetchCompleted
 from strider.contracts.generated.topics import CRAWL_SPECS, FETCHES_COMPLETED, FRONTIER
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import TopicPartition
 from strider.runtime.clocks import SystemClock
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import TopicPartition
-from strider.runtime.tables import TableReader
 from strider.storage.redis import RedisOptions, connect
 from strider.testing.faulty_tcp_proxy import ThreadedFaultyTcpProxy
 from strider.testing.site import ServedSite
@@ -130,7 +130,7 @@ class Frontier:
         bus = KafkaBus(KafkaConnection(bootstrap_servers=(self.bootstrap,)))
         try:
             where = [TopicPartition(FRONTIER.name, number) for number in range(SHARDS)]
-            await TableReader(bus, clock=SystemClock()).read(where, keep)
+            await CompactedTableReader(bus, clock=SystemClock()).read(where, keep)
         finally:
             await bus.close()
         codec = Codec(SchemaStore.bundled())

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from strider.contracts import TOPICS
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.topics import apply_topics
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.topics import apply_topics
 from strider.storage.keys import FRONTIER_HEADER
 from strider.testing.faulty_tcp_proxy import threaded_faulty_tcp_proxy
 from strider.testing.site import SiteShape, serve_site

@@ -20,12 +20,12 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import SCHEMAS, SEEDS_SUBMITTED
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import Changes, decisions_of, row_of
-from strider.runtime import log_events
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import TopicPartition
+from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import TopicPartition
-from strider.runtime.tables import TableReader
-from strider.runtime.topics import apply_topics
+from strider.runtime.observability import log_events
 from strider.storage.postgres import Postgres
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
 from strider.testing.stack import ServerStack
@@ -69,7 +69,7 @@ async def url_of(process: Running) -> str:
 
 
 async def ready(process: Running) -> httpx.AsyncClient:
-    await asyncio.to_thread(process.until_said, "Running")
+    await asyncio.to_thread(process.until_said, "Service running")
     return httpx.AsyncClient(base_url=await url_of(process), trust_env=False, timeout=30)
 
 
@@ -91,7 +91,7 @@ async def seeds_at(bootstrap: str) -> dict[str, Any]:
 
     try:
         partitions = [TopicPartition(SEEDS_SUBMITTED.name, number) for number in range(SHARDS)]
-        await TableReader(bus, clock=SystemClock()).read(partitions, note)
+        await CompactedTableReader(bus, clock=SystemClock()).read(partitions, note)
     finally:
         await bus.close()
     return found
@@ -226,7 +226,7 @@ async def test_requests_under_way_are_finished(topics: str, start: Start, databa
         async def slowly() -> AsyncIterator[bytes]:
             yield body[:5]
             sending.set()
-            await asyncio.to_thread(process.until_said, "Stopping")
+            await asyncio.to_thread(process.until_said, "Service stopping")
             yield body[5:]
 
         headers = {"content-type": "application/json"}
@@ -260,7 +260,7 @@ async def test_an_address_that_must_not_be_is_refused(
         ended = await asyncio.to_thread(process.code)
 
     assert ended == code
-    assert why in process.said("Start Refused")[0]["why"]
+    assert why in process.said("Startup refused")[0]["why"]
 
 
 async def test_with_a_token_any_address_will_do(topics: str, start: Start, database: str) -> None:

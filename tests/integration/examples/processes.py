@@ -22,11 +22,11 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EchoRequested, TallyKept
 from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES, TALLIES, TOPICS
 from strider.contracts.partitioning import shard_of_host
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import OutgoingMessage, TopicPartition
+from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import Outgoing, TopicPartition
-from strider.runtime.tables import TableReader
-from strider.runtime.topics import apply_topics
 
 SHARDS = 12
 DEADLINE_SECONDS = 60.0
@@ -82,7 +82,7 @@ class Running:
 
     def answer(self, path: str) -> httpx.Response:
         """Ask one of its probes."""
-        url = self.until_said("Listening")["url"] + path
+        url = self.until_said("Health server started")["url"] + path
         return httpx.get(url, trust_env=False, timeout=10)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -133,7 +133,7 @@ class Requests:
             event = EchoRequested(f"{host}-{self._number}", host, " " if is_blank else "hello")
             encoded = CODEC.encode(ECHO_REQUESTS, event)
             await producer.send(
-                Outgoing(
+                OutgoingMessage(
                     ECHO_REQUESTS.name,
                     host.encode(),
                     encoded.value,
@@ -151,7 +151,7 @@ class Requests:
     async def _tallies(self) -> dict[str, TallyKept]:
         bus = KafkaBus(self._connection)
         partitions = [TopicPartition(TALLIES.name, number) for number in range(SHARDS)]
-        table = await TableReader(bus, clock=SystemClock()).load(
+        table = await CompactedTableReader(bus, clock=SystemClock()).load(
             partitions, key=bytes.decode, value=lambda value: CODEC.decode(TALLIES, value)
         )
         await bus.close()
@@ -170,7 +170,7 @@ class Requests:
             found[echo.host, echo.outcome] += 1
 
         partitions = [TopicPartition(ECHOES.name, number) for number in range(SHARDS)]
-        await TableReader(bus, clock=SystemClock()).read(partitions, note)
+        await CompactedTableReader(bus, clock=SystemClock()).read(partitions, note)
         await bus.close()
         return Counter({key: count for key, count in found.items() if key[0] in self._hosts})
 

@@ -48,7 +48,7 @@ def test_the_pair_counts_drains_and_goes_on(stack: ServerStack, requests: Reques
     """What is asked while it stops is counted after it came back; nothing is counted twice."""
     bootstrap = stack.kafka.address
     echo, tally = start("echo", bootstrap), start("tally", bootstrap)
-    tally.until_said("Running")
+    tally.until_said("Service running")
     requests.ask(480)
     wait_for(lambda: requests.counted() == 480)
     first_codes = echo.stop(), tally.stop()
@@ -74,7 +74,7 @@ def test_a_tally_killed_in_the_middle_counts_exactly(
     bootstrap, portion, kills = stack.kafka.address, 1500, 2
     start("echo", bootstrap)
     tally = start("tally", bootstrap)
-    tally.until_said("Running")
+    tally.until_said("Service running")
     killed_at = []
     for kill in range(kills):
         requests.ask(portion)
@@ -98,8 +98,8 @@ def test_two_tallies_share_the_shards_and_one_death_costs_nothing(
     bootstrap = stack.kafka.address
     start("echo", bootstrap)
     one, two = start("tally", bootstrap), start("tally", bootstrap)
-    one.until_said("Running")
-    two.until_said("Running")
+    one.until_said("Service running")
+    two.until_said("Service running")
     requests.ask(1200)
     wait_for(lambda: requests.counted() > 100)
     two.stop(signal.SIGKILL)
@@ -113,7 +113,7 @@ def test_two_tallies_share_the_shards_and_one_death_costs_nothing(
 def test_a_broker_that_is_not_there_is_waited_for(start: Start) -> None:
     """No crash loop: red and patient, and it can be stopped at any time."""
     process = start("tally", f"127.0.0.1:{closed_port()}")
-    process.until_said("Waiting")
+    process.until_said("Dependency awaited")
 
     ready = process.answer("/readyz")
     live = process.answer("/livez")
@@ -162,7 +162,7 @@ def test_a_wrong_shard_count_refuses_the_start(stack: ServerStack, requests: Req
     """Keys would lead to wrong shards, and nobody would notice for weeks."""
     process = start("tally", stack.kafka.address, STRIDER_SHARDS="6")
 
-    refused = process.until_said("Start Refused")
+    refused = process.until_said("Startup refused")
 
     assert "echoes has 12 partitions on the broker, but 6 are set by STRIDER_SHARDS" in refused["why"]
     assert process.code() == 4

@@ -10,14 +10,14 @@ from dataclasses import replace
 import pytest
 
 from strider.echo.settings import EchoSettings
-from strider.runtime.exits import ExitCode
-from strider.runtime.readiness import Dependency
-from strider.runtime.service import Process, Wiring, consume
+from strider.runtime.process.exit_codes import ExitCode
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume
+from strider.runtime.process.readiness import Dependency
 from strider.tally.__main__ import build as build_tally
 from strider.tally.settings import TallySettings
 
-from .asking import Hanging, ask, with_echo
-from .living import a_broker, eventually, living
+from .echo_requests import Hanging, ask, with_echo
+from .in_process_service import a_broker, eventually, living
 
 BEAT_SECONDS = 0.25
 PROGRESS_BEATS = 18
@@ -35,13 +35,13 @@ async def test_a_stall_is_noticed_diagnosed_and_ends_the_process() -> None:
     async def reconnect() -> None:
         asked.append("reconnect")
 
-    def build(process: Process[EchoSettings]) -> Wiring:
+    def build(process: ServiceContext[EchoSettings]) -> ServiceDefinition:
         dependency = Dependency("postgres", select_1, reconnect=reconnect)
         return replace(hanging.build(process), dependencies=(dependency,))
 
     environ = {"STALL_THRESHOLD": "3s", "STRIDER_GRACE": "200ms"}
     async with living(EchoSettings, build, broker, environ) as process:
-        await eventually(lambda: process.said("Running"))
+        await eventually(lambda: process.said("Service running"))
         await ask(broker, *["hello"] * 20)
         code = await process.code()
         metrics = process.start._metrics.render().decode()
@@ -68,21 +68,21 @@ async def test_a_blocked_event_loop_is_noticed_from_outside() -> None:
         release.wait(30)
         await asyncio.Event().wait()
 
-    def build(process: Process[EchoSettings]) -> Wiring:
+    def build(process: ServiceContext[EchoSettings]) -> ServiceDefinition:
         return with_echo(process, background=(block,))
 
     async with living(
         EchoSettings, build, broker, {"STALL_THRESHOLD": "3s", "STRIDER_GRACE": "25s"}
     ) as process:
-        await process.until_said("Running")
+        await process.until_said("Service running")
         process.start.running.vitals._exit_now = lambda code: (process.exits.append(code), release.set())
         timer = threading.Timer(30.0, release.set)
         timer.start()
         code = await asyncio.wait_for(asyncio.shield(process.ended), 30)
         timer.cancel()
 
-    assert process.said("Stall Detected")[0]["kind"] == "blocked"
-    assert "block" in str(process.said("Stall Diagnosed")[0]["threads"])
+    assert process.said("Stall detected")[0]["kind"] == "blocked"
+    assert "block" in str(process.said("Stall diagnosed")[0]["threads"])
     assert code == ExitCode.STALLED
 
 
@@ -109,21 +109,21 @@ async def test_a_take_over_lives_on_its_signs_of_life_and_ends_without_them() ->
     """A long rebuild is no stall, a hanging one is; neither is ready. No message waits the while."""
     made: list[SlowThenHanging] = []
 
-    def build(process: Process[TallySettings]) -> Wiring:
+    def build(process: ServiceContext[TallySettings]) -> ServiceDefinition:
         wiring = build_tally(process)
         made.append(SlowThenHanging(process.heartbeat.beat))
-        consumption = consume("tally", *wiring.consumes[0].reads, shards=made[0])
-        return replace(wiring, consumes=(consumption,))
+        consumption = consume("tally", *wiring.consumers[0].subscriptions, shards=made[0])
+        return replace(wiring, consumers=(consumption,))
 
     async with living(TallySettings, build, a_broker(), {"STALL_THRESHOLD": "3s"}) as process:
-        await process.until_said("Partitions Assigned")
+        await process.until_said("Partitions assigned")
         await eventually(made[0].last_beat.is_set)
-        while_it_moves = process.said("Stall Detected")
+        while_it_moves = process.said("Stall detected")
         answer = await process.answer("/readyz")
         code = await process.code()
 
     assert while_it_moves == []
     assert answer.status_code == 503
     assert answer.json()["reasons"] == ["paused: tally: shards: not ready yet: 0, 1, 2, 3"]
-    assert (code, process.said("Stall Detected")[0]["lag"]) == (ExitCode.STALLED, 4)
-    assert any("on_shards_taken" in line for line in process.said("Stall Diagnosed")[0]["tasks"])
+    assert (code, process.said("Stall detected")[0]["lag"]) == (ExitCode.STALLED, 4)
+    assert any("on_shards_taken" in line for line in process.said("Stall diagnosed")[0]["tasks"])

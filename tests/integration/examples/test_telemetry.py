@@ -11,13 +11,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES
 from strider.echo.__main__ import build as build_echo
 from strider.echo.settings import EchoSettings
+from strider.messaging.inprocess import InProcessBroker, InProcessBus
+from strider.messaging.ports import TopicPartition
 from strider.runtime.clocks import SystemClock
-from strider.runtime.exits import ExitCode
-from strider.runtime.inprocess import Broker, InProcessBus
-from strider.runtime.ports import TopicPartition
+from strider.runtime.process.exit_codes import ExitCode
 
-from .asking import ask, echoes
-from .living import a_broker, eventually, living
+from .echo_requests import ask, echoes
+from .in_process_service import a_broker, eventually, living
 
 
 def closed_port() -> int:
@@ -25,7 +25,7 @@ def closed_port() -> int:
         return int(taken.getsockname()[1])
 
 
-async def traceparents(broker: Broker) -> set[str]:
+async def traceparents(broker: InProcessBroker) -> set[str]:
     """Read the trace that each echo carries on."""
     reader = await InProcessBus(broker).reader([TopicPartition(ECHOES.name, n) for n in range(4)])
     found = await reader.poll(max_records=100, timeout_seconds=0)
@@ -52,7 +52,7 @@ async def test_sampled_spans_reach_the_collector_and_the_trace_goes_on() -> None
     async with living(EchoSettings, build_echo, broker, environ) as process:
         await ask(broker, "hello")
         (carried,) = await eventually(lambda: traceparents(broker))
-        process.life.end(ExitCode.OK)
+        process.life.request_exit(ExitCode.OK)
         await process.code()
     await runner.cleanup()
 
@@ -84,7 +84,7 @@ async def test_a_collector_that_is_down_changes_nothing() -> None:
         await eventually(all_answered)
         clock = SystemClock()
         began = clock.monotonic()
-        process.life.end(ExitCode.OK)
+        process.life.request_exit(ExitCode.OK)
         code = await process.code()
         took = clock.monotonic() - began
         await asyncio.sleep(0)
@@ -92,6 +92,6 @@ async def test_a_collector_that_is_down_changes_nothing() -> None:
 
     assert code == ExitCode.OK
     assert took < 10
-    assert len(process.said("Traces Lost")) == 1
+    assert len(process.said("Traces lost")) == 1
     assert "strider_spans_lost_total 200.0" in metrics
     assert not [line for line in process.lines if line["level"] in {"error", "critical"}]

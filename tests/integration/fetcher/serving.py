@@ -19,11 +19,11 @@ from strider.contracts.generated.topics import (
     SCHEMAS,
 )
 from strider.frontier.redis.working_set import RedisWorkingSet
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import OutgoingMessage, TopicPartition
+from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import Outgoing, TopicPartition
-from strider.runtime.tables import TableReader
-from strider.runtime.topics import apply_topics
 from strider.storage.redis import RedisOptions, connect
 from tests.faults.services import Service, Yard
 
@@ -86,7 +86,7 @@ class Ring:
             encoded = CODEC.encode(FETCH_REQUESTS, each)
             key = FETCH_REQUESTS.key_of(each)
             await producer.send(
-                Outgoing(FETCH_REQUESTS.name, key, encoded.value, each.shard, encoded.headers)
+                OutgoingMessage(FETCH_REQUESTS.name, key, encoded.value, each.shard, encoded.headers)
             )
         await producer.close()
 
@@ -115,7 +115,7 @@ class Ring:
     async def _read(self, topic: Topic[Any]) -> list[Any]:
         found: list[Any] = []
         partitions = [TopicPartition(topic.name, number) for number in range(SHARDS)]
-        await TableReader(self._bus, clock=SystemClock()).read(
+        await CompactedTableReader(self._bus, clock=SystemClock()).read(
             partitions, lambda _key, value: found.append(CODEC.decode(topic, value))
         )
         return found

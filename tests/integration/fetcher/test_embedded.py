@@ -18,15 +18,15 @@ from strider.fetcher.adapters import open_asker, rules_of
 from strider.fetcher.settings import FetcherSettings
 from strider.fetcher.topology import GROUP, Fetcher, loop_settings
 from strider.frontier.memory.frontier import MemoryFrontier
+from strider.messaging.inprocess import InProcessBroker, InProcessBus
+from strider.messaging.ports import GroupSpec, OutgoingMessage
 from strider.runtime.clocks import SystemChance, SystemClock
-from strider.runtime.deadletters import DeadLetters, Origin
-from strider.runtime.inprocess import Broker, InProcessBus
-from strider.runtime.loop import ConsumerLoop
-from strider.runtime.loop_settings import LoopPorts
-from strider.runtime.ports import GroupSpec, Outgoing
-from strider.runtime.settings import CrawlSettings
-from strider.runtime.speaking import Speaker
-from strider.storage.objects import ObjectOptions, ObjectStore, open_object_store
+from strider.runtime.consumer.loop import ConsumerLoop
+from strider.runtime.consumer.spec import ConsumerPorts
+from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
+from strider.runtime.publishing.publisher import EventPublisher
+from strider.runtime.settings.base import CrawlSettings
+from strider.storage.objects import DeadLetterObjectStore, ObjectOptions, open_object_store
 from strider.testing.hostile import (
     PAGE,
     http_response,
@@ -47,13 +47,13 @@ class House:
 
     def __init__(self, *, max_in_flight: int = 1, **set_so: Any) -> None:
         clock = SystemClock()
-        self.broker = Broker(clock=clock)
+        self.broker = InProcessBroker(clock=clock)
         for topic in TOPICS:
             self.broker.create_topic(topic.name, topic.partitions or SHARDS)
         self.broker.start_group(GROUP, [FETCH_REQUESTS.name])
         self.frontier = MemoryFrontier(clock)
         self.leasing = Leasing(self.frontier, max_in_flight=max_in_flight)
-        self.objects: ObjectStore = open_object_store(ObjectOptions("memory:///"), clock=clock)
+        self.objects: DeadLetterObjectStore = open_object_store(ObjectOptions("memory:///"), clock=clock)
         settings = FetcherSettings(
             crawl=CrawlSettings(allow_private=True, contact="bot@example.org"), **set_so
         )
@@ -62,19 +62,19 @@ class House:
             self.asker, rules=rules_of(settings), codec=CODEC, clock=clock, objects=self.objects
         )
         bus = InProcessBus(self.broker)
-        speaker = Speaker(bus, CODEC, service=GROUP, shards=SHARDS, clock=clock)
-        letters = DeadLetters(FETCHER_DLQ, Origin(GROUP, GROUP), clock=clock)
-        ports = LoopPorts(
+        speaker = EventPublisher(bus, CODEC, service=GROUP, shards=SHARDS, clock=clock)
+        letters = DeadLetterWriter(FETCHER_DLQ, DeadLetterOrigin(GROUP, GROUP), clock=clock)
+        ports = ConsumerPorts(
             clock=clock,
             chance=SystemChance(),
-            speaker=speaker,
+            publisher=speaker,
             dead_letters=letters,
             on_given_up=fetcher.on_given_up,
         )
         self.loop = ConsumerLoop(
             bus,
             CODEC,
-            fetcher.reads(),
+            fetcher.subscriptions(),
             GroupSpec(GROUP, (FETCH_REQUESTS.name,)),
             ports=ports,
             settings=loop_settings(concurrency=32, max_deadline_seconds=30),
@@ -86,7 +86,7 @@ class House:
             encoded = CODEC.encode(FETCH_REQUESTS, request)
             key = FETCH_REQUESTS.key_of(request)
             self.broker.append(
-                Outgoing(FETCH_REQUESTS.name, key, encoded.value, request.shard, encoded.headers)
+                OutgoingMessage(FETCH_REQUESTS.name, key, encoded.value, request.shard, encoded.headers)
             )
 
     def _said(self, topic: Topic[Any]) -> list[Any]:

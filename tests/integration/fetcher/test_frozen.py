@@ -214,7 +214,7 @@ async def test_frozen_until_its_partitions_are_anothers(
         service.freeze()
         wire.release()
         heir = fetchers.start(KAFKA_SESSION_TIMEOUT="3s")
-        await heir.until_logged("Listening")
+        await heir.until_logged("Health server started")
         await heir.until(
             lambda: heir.metric("strider_messages_total", outcome="lease_gone"), what="drops the request"
         )

@@ -6,8 +6,8 @@ import pytest
 
 from strider.fetcher.adapters.heartbeats import Heartbeats
 from strider.fetcher.adapters.tally import Tally
-from strider.runtime.inprocess.virtualtime import EPOCH
-from strider.runtime.metrics import Metrics
+from strider.messaging.inprocess.virtual_clock import SIMULATION_START
+from strider.runtime.observability.metrics import Metrics
 from strider.storage.keys import FETCHER_WORKERS, WORKER_HEARTBEAT
 from strider.storage.redis import RedisOptions, connect
 from strider.storage.worker_heartbeats import SERVICE, RedisWorkerHeartbeats, WorkerHeartbeat, WorkerTotals
@@ -33,7 +33,7 @@ async def test_a_worker_is_seen_while_it_lives_and_what_it_did_stays(redis_url: 
     pauses.append("redis: no answer")
     await hearts[0].beat()
 
-    now = EPOCH.timestamp()
+    now = SIMULATION_START.timestamp()
     beat = WorkerHeartbeat("one", now, "paused", "https://site.test/one", 1, now, "redis: no answer")
     assert min(await workers.list_alive(), key=lambda each: each.worker_id) == beat
     assert {each.worker_id: each.status for each in await workers.list_alive()} == {

@@ -136,7 +136,7 @@ def test_proxies_of_the_table_are_used(
 
 
 AT_A_TIME = 16
-IN_FLIGHT = loop_settings(concurrency=AT_A_TIME, max_deadline_seconds=120).window_messages
+IN_FLIGHT = loop_settings(concurrency=AT_A_TIME, max_deadline_seconds=120).buffer_messages
 """Asked, or answered and still being spoken: what one process may have in flight."""
 
 

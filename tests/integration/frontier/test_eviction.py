@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from strider.frontier.ports import ShardNotReady
-from strider.runtime.errors import StartRefused, Unavailable
+from strider.messaging.errors import StartRefused, Unavailable
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis, RedisOptions, connect
 from strider.testing.stack import start_valkey

@@ -26,7 +26,7 @@ from strider.frontier.models import (
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
 from strider.frontier.redis.seen import RedisSeenLookup
 from strider.frontier.redis.working_set import RedisWorkingSet
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.storage.keys import FRONTIER_HEADER, KEY_FAMILIES
 from strider.storage.redis import Redis
 from strider.testing.stack import ServerStack

@@ -20,7 +20,7 @@ from strider.frontier.ports import ShardNotReady
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
 from strider.frontier.redis.seen import RedisSeenLookup
 from strider.frontier.redis.working_set import RedisWorkingSet
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.lua_files import LuaScript
 from strider.storage.redis import Redis, RedisOptions, connect

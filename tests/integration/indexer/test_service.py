@@ -24,11 +24,11 @@ from strider.contracts.generated.topics import (
     PARSER_DLQ,
     URLS_DECIDED,
 )
+from strider.messaging.effects import Publish
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
-from strider.runtime.effects import Say
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.speaking import Speaker
-from strider.runtime.topics import apply_topics
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.postgres import Postgres
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
 from strider.testing.stack import ServerStack
@@ -79,11 +79,11 @@ def site() -> str:
     return f"https://{uuid.uuid4().hex[:8]}.test"
 
 
-async def speak(bootstrap: str, *says: Say) -> None:
+async def speak(bootstrap: str, *says: Publish) -> None:
     bus = KafkaBus(KafkaConnection((bootstrap,)))
-    speaker = Speaker(bus, CODEC, service="test", shards=SHARDS, clock=SystemClock())
+    speaker = EventPublisher(bus, CODEC, service="test", shards=SHARDS, clock=SystemClock())
     try:
-        await speaker.speak(says)
+        await speaker.publish(says)
     finally:
         await speaker.close()
         await bus.close()
@@ -112,8 +112,8 @@ async def test_what_is_spoken_is_stored(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:
     """Every kind of event has its table; a row that cannot be costs one dead letter, and has its own row."""
-    good = [Say(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(20)]
-    poison = Say(
+    good = [Publish(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(20)]
+    poison = Publish(
         PAGES_VALIDATED, a_page(f"{site}/bad", execution_id="".join(key(f"{site}/{n}") for n in range(150)))
     )
     letter = a_letter(offset=uuid.uuid4().int % 2**40, task_id=f"adhoc/{key(site + '/letter')}")
@@ -123,12 +123,12 @@ async def test_what_is_spoken_is_stored(
         *good[:10],
         poison,
         *good[10:],
-        Say(PAGES_REJECTED, a_rejection(f"{site}/rejected")),
-        Say(URLS_DECIDED, a_decision(f"{site}/refused", f"{site}/refused-too")),
-        Say(FETCHES_COMPLETED, a_completion(f"{site}/failed")),
-        Say(PARSER_DLQ, letter),
-        Say(FRONTIER, an_entry(f"{site}/waits")),
-        Say(HOSTS, a_host(kind="robots", origin=site, robots_url=f"{site}/robots.txt")),
+        Publish(PAGES_REJECTED, a_rejection(f"{site}/rejected")),
+        Publish(URLS_DECIDED, a_decision(f"{site}/refused", f"{site}/refused-too")),
+        Publish(FETCHES_COMPLETED, a_completion(f"{site}/failed")),
+        Publish(PARSER_DLQ, letter),
+        Publish(FRONTIER, an_entry(f"{site}/waits")),
+        Publish(HOSTS, a_host(kind="robots", origin=site, robots_url=f"{site}/robots.txt")),
     )
 
     await until(lambda: is_there(postgres, 20, site))
@@ -158,7 +158,7 @@ async def test_a_kill_loses_nothing_and_doubles_nothing(
 ) -> None:
     """Rows are written before offsets, so that what was in hand comes again, to the same rows."""
     process = start(topics, database)
-    says = [Say(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(600)]
+    says = [Publish(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(600)]
     await speak(topics, *says[:300])
     await until(lambda: count(postgres, "crawled_pages", site))
 
@@ -178,11 +178,11 @@ async def test_a_database_that_is_away_is_waited_for(
     async with faulty_tcp_proxy(address.hostname or "", address.port or 5432) as (wire, port):
         near = urlunsplit(address._replace(netloc=address.netloc.replace(str(address.port), str(port))))
         process = start(topics, near)
-        await asyncio.to_thread(process.until_said, "Running")
+        await asyncio.to_thread(process.until_said, "Service running")
 
         wire.hold()
         wire.cut()
-        await speak(topics, *(Say(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(50)))
+        await speak(topics, *(Publish(PAGES_VALIDATED, a_page(f"{site}/{number}")) for number in range(50)))
         await until(lambda: _says(process, 503))
         stored_meanwhile = await count(postgres, "crawled_pages", site)
         wire.release()
@@ -190,7 +190,7 @@ async def test_a_database_that_is_away_is_waited_for(
         await until(lambda: _says(process, 200))
 
     assert stored_meanwhile == 0
-    assert not process.said("Message Given Up")
+    assert not process.said("Message dead-lettered")
 
 
 async def _says(process: Running, status: int) -> bool:

@@ -26,7 +26,7 @@ from strider.indexer.core import (
     touch_of,
     url_row_of,
 )
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.migrations import downgrade
 from strider.storage.postgres import Postgres, PostgresOptions

@@ -22,9 +22,9 @@ from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_D
 from strider.contracts.partitioning import shard_of_url
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import Changes, decisions_of, failure_of, row_of
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import Outgoing
-from strider.runtime.topics import apply_topics
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import OutgoingMessage
+from strider.messaging.topics import apply_topics
 from strider.storage.postgres import Postgres
 from strider.testing.stack import ServerStack
 from tests.integration.examples.processes import SHARDS
@@ -74,7 +74,9 @@ async def write(bootstrap: str, topic: Topic[Any], url: str, *events: Any) -> No
     for event in events:
         encoded = CODEC.encode(topic, event)
         shard = shard_of_url(url, SHARDS)
-        await producer.send(Outgoing(topic.name, topic.key_of(event), encoded.value, shard, encoded.headers))
+        await producer.send(
+            OutgoingMessage(topic.name, topic.key_of(event), encoded.value, shard, encoded.headers)
+        )
     await producer.flush()
     await producer.close()
     await bus.close()

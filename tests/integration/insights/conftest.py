@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED, SCHEMAS
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.topics import apply_topics
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.topics import apply_topics
 from strider.testing.stack import RunningServer, start_kafka
 from strider.testing.temp_dirs import temp_server_directory
 from tests.faults.services import Yard

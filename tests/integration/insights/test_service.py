@@ -17,14 +17,14 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED
 from strider.insights.adapters.application import APP
 from strider.insights.adapters.tables import CHANGELOG
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.effects import Publish
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import TopicPartition
+from strider.messaging.topics.admin import TopicAdmin
 from strider.runtime.clocks import SystemClock
-from strider.runtime.effects import Say
-from strider.runtime.exits import ExitCode
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import TopicPartition
-from strider.runtime.speaking import Speaker
-from strider.runtime.tables import TableReader
-from strider.runtime.topics.broker import BrokerTopics
+from strider.runtime.process.exit_codes import ExitCode
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.testing.stack import RunningServer
 from tests.faults.services import GRACE_SECONDS, Service, Yard
 from tests.faults.waiting import until
@@ -45,18 +45,20 @@ class Ring:
         self._connection = KafkaConnection((address,))
         self._admin = AdminClient({"bootstrap.servers": address})
         self._bus = KafkaBus(self._connection)
-        self._speaker = Speaker(self._bus, CODEC, service="fetcher", shards=SHARDS, clock=SystemClock())
+        self._speaker = EventPublisher(
+            self._bus, CODEC, service="fetcher", shards=SHARDS, clock=SystemClock()
+        )
 
     async def fetch(self, host: str, *, times: int = 1, **changes: Any) -> None:
-        await self._speaker.speak([Say(FETCHES_COMPLETED, a_fetch(group=host, **changes))] * times)
+        await self._speaker.publish([Publish(FETCHES_COMPLETED, a_fetch(group=host, **changes))] * times)
 
     async def settle(self, host: str) -> None:
-        await self._speaker.speak([Say(PAGES_SETTLED, a_settlement(group=host))])
+        await self._speaker.publish([Publish(PAGES_SETTLED, a_settlement(group=host))])
 
     async def table(self) -> dict[str, dict[str, int]]:
         """Read the table's log: the totals of each host, as they were written last."""
         places = [TopicPartition(CHANGELOG, number) for number in range(SHARDS)]
-        found = await TableReader(self._bus, clock=SystemClock()).load(
+        found = await CompactedTableReader(self._bus, clock=SystemClock()).load(
             places, key=json.loads, value=json.loads
         )
         return {host: counts["total"] for host, counts in found.items()}
@@ -64,7 +66,7 @@ class Ring:
     async def waiting(self) -> int:
         """Count what is behind the group's committed offsets."""
         places = [TopicPartition(FETCHES_COMPLETED.name, number) for number in range(SHARDS)]
-        async with BrokerTopics.open(self._connection) as broker:
+        async with TopicAdmin.open(self._connection) as broker:
             committed = await broker.committed(APP)
         reader = await self._bus.reader(places)
         ends = await reader.end_offsets(places)
@@ -184,7 +186,7 @@ async def test_what_retention_took_leaves_a_hole_and_no_stop(ring: Ring, yard: Y
     service = yard.start(INSIGHTS)
     await service.until_ready()
     await until_committed(ring, service)
-    assert sum(event["messages"] for event in service.events("Messages Lost")) == left + 20
+    assert sum(event["messages"] for event in service.events("Messages lost")) == left + 20
 
     await ring.fetch(host, outcome="not_found", times=4)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.topics import apply_topics, choose_topics
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.topics import apply_topics, select_topics
 from strider.testing.stack import start_kafka, temp_server_directory
 
 from .service import SHARDS, Service
@@ -22,7 +22,7 @@ def bootstrap() -> Iterator[str]:
         running = start_kafka(directory)
         try:
             connection = KafkaConnection((running.address,))
-            asyncio.run(apply_topics(connection, choose_topics(examples=False), shards=SHARDS))
+            asyncio.run(apply_topics(connection, select_topics(examples=False), shards=SHARDS))
             yield running.address
         finally:
             running.close()

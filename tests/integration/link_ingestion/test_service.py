@@ -146,7 +146,7 @@ def test_a_list_whose_end_was_given_up_is_settled_behind_its_parts(
     validator = Validator(ValidationRules(), SplicedPages(CODEC), now_ms=lambda: 9)
     record = ARecord(b"junk", (*PAGES_PARSED.headers_of(last), *LAST_PART_HEADERS))
     effects = asyncio.run(validator.on_given_up(record, "bad_magic"))
-    (rejection,), (closes,) = effects.say, effects.close
+    (rejection,), (closes,) = effects.publish, effects.publish_last
     other = replace(rejection.event, url_key="ff" * 32, job_id="j3")
 
     say(sender, CRAWL_SPECS, a_spec())

@@ -27,7 +27,7 @@ RUNNING = sorted(
 
 pytestmark = pytest.mark.timeout(300)
 
-SAYS_RUNNING = '"event": "Running"'
+SAYS_RUNNING = '"event": "Service running"'
 
 
 def _environment(name: str, stack: ServerStack, dsn: str, place: Path) -> dict[str, str]:

@@ -24,14 +24,14 @@ from strider.contracts.generated.topics import (
     SCHEMAS,
     VALIDATOR_DLQ,
 )
+from strider.messaging.inprocess import InProcessBroker
+from strider.messaging.ports import OutgoingMessage, TopicPartition
 from strider.parser.__main__ import build as build_parser
 from strider.parser.settings import ParserSettings
 from strider.runtime.clocks import SystemClock
-from strider.runtime.inprocess import Broker
-from strider.runtime.ports import Outgoing, TopicPartition
 from strider.validator.__main__ import build as build_validator
 from strider.validator.settings import ValidatorSettings
-from tests.integration.examples.living import SHARDS, eventually, living
+from tests.integration.examples.in_process_service import SHARDS, eventually, living
 from tests.unit.parser.pages import a_page
 
 CODEC = Codec(SchemaStore.bundled())
@@ -43,8 +43,8 @@ REOPENED = b"<p>" + b"".join(b"<b id=%d>" % number for number in range(80)) + b"
 
 
 @pytest.fixture
-def broker() -> Broker:
-    broker = Broker(clock=SystemClock())
+def broker() -> InProcessBroker:
+    broker = InProcessBroker(clock=SystemClock())
     topics: tuple[Topic[Any], ...] = (
         CRAWL_SPECS, PAGES_FETCHED, PAGES_PARSED, PAGES_VALIDATED, PAGES_REJECTED, PARSER_DLQ, VALIDATOR_DLQ,
         SCHEMAS,
@@ -57,7 +57,7 @@ def broker() -> Broker:
 
 
 @asynccontextmanager
-async def both(broker: Broker, **environ: str) -> AsyncIterator[None]:
+async def both(broker: InProcessBroker, **environ: str) -> AsyncIterator[None]:
     async with (
         living(ParserSettings, build_parser, broker, {"PARSER_PAGE_DEADLINE": "500ms", **environ}),
         living(ValidatorSettings, build_validator, broker, environ),
@@ -65,14 +65,14 @@ async def both(broker: Broker, **environ: str) -> AsyncIterator[None]:
         yield
 
 
-def put(broker: Broker, number: int, body: bytes, value: bytes | None = None, **fields: Any) -> None:
+def put(broker: InProcessBroker, number: int, body: bytes, value: bytes | None = None, **fields: Any) -> None:
     page = a_page(body, url=f"https://site.test/{number}", url_key=f"{number:064x}", **fields)
     encoded = CODEC.encode(PAGES_FETCHED, page)
     key, headers = PAGES_FETCHED.key_of(page), (*encoded.headers, *PAGES_FETCHED.headers_of(page))
-    broker.append(Outgoing(PAGES_FETCHED.name, key, value or encoded.value, number % SHARDS, headers))
+    broker.append(OutgoingMessage(PAGES_FETCHED.name, key, value or encoded.value, number % SHARDS, headers))
 
 
-def said(broker: Broker, topic: Topic[Any]) -> list[Any]:
+def said(broker: InProcessBroker, topic: Topic[Any]) -> list[Any]:
     return [
         CODEC.decode(topic, record.value, record.headers)
         for shard in range(topic.partitions or SHARDS)
@@ -80,17 +80,17 @@ def said(broker: Broker, topic: Topic[Any]) -> list[Any]:
     ]
 
 
-def settled(broker: Broker) -> list[Any]:
+def settled(broker: InProcessBroker) -> list[Any]:
     return [*validated(broker), *said(broker, PAGES_REJECTED)]
 
 
-def validated(broker: Broker) -> list[Any]:
+def validated(broker: InProcessBroker) -> list[Any]:
     """Give what is content, without what only closes an entry."""
     events = said(broker, PAGES_VALIDATED)
     return [event for event in events if event.verdict.validation_status != "rejected"]
 
 
-async def test_every_page_is_validated_or_rejected_exactly_once(broker: Broker) -> None:
+async def test_every_page_is_validated_or_rejected_exactly_once(broker: InProcessBroker) -> None:
     bodies: dict[int, tuple[bytes, dict[str, Any]]] = {
         1: (ARTICLE, {}),
         2: (gzip.compress(ARTICLE), {"content_encoding": "gzip"}),
@@ -102,7 +102,7 @@ async def test_every_page_is_validated_or_rejected_exactly_once(broker: Broker) 
         8: (b"<a href=/on>on</a>", {"crawl_spec_id": "brief"}),
     }
     brief = CODEC.encode(CRAWL_SPECS, CrawlSpecDeclared(crawl_spec_id="brief", extraction="basic"))
-    broker.append(Outgoing(CRAWL_SPECS.name, b"brief", brief.value, 0, brief.headers))
+    broker.append(OutgoingMessage(CRAWL_SPECS.name, b"brief", brief.value, 0, brief.headers))
     async with both(broker):
         for number, (body, fields) in bodies.items():
             put(broker, number, body, **fields)
@@ -125,7 +125,7 @@ async def test_every_page_is_validated_or_rejected_exactly_once(broker: Broker) 
 
 
 @pytest.mark.req("S2.5.1")
-async def test_long_texts_and_bodies_go_by_the_object_store(broker: Broker, tmp_path: Any) -> None:
+async def test_long_texts_and_bodies_go_by_the_object_store(broker: InProcessBroker, tmp_path: Any) -> None:
     from strider.storage.objects import ObjectOptions, open_object_store  # noqa: PLC0415  # only here
 
     url = f"file://{tmp_path}/objects"

@@ -18,13 +18,13 @@ from strider.contracts.generated.topics import (
     PARSER_DLQ,
     SCHEMAS,
 )
+from strider.messaging.inprocess import InProcessBroker, InProcessBus
+from strider.messaging.schema_topic import SchemaFinder
+from strider.messaging.topics.tail import TopicTail
 from strider.parser.__main__ import build
 from strider.parser.settings import ParserSettings
 from strider.runtime.clocks import SystemClock
-from strider.runtime.inprocess import Broker, InProcessBus
-from strider.runtime.schemas import SchemaFinder
-from strider.runtime.topics.tailing import Tail
-from tests.integration.examples.living import SHARDS, eventually, living
+from tests.integration.examples.in_process_service import SHARDS, eventually, living
 
 from .test_ring import put, said
 
@@ -37,8 +37,8 @@ PAGE = (
 
 
 @pytest.fixture
-def broker() -> Broker:
-    broker = Broker(clock=SystemClock())
+def broker() -> InProcessBroker:
+    broker = InProcessBroker(clock=SystemClock())
     topics: tuple[Topic[Any], ...] = (
         PAGES_FETCHED, PAGES_PARSED, PAGES_PARSED_SHADOW, PAGES_REJECTED, PARSER_DLQ, SCHEMAS,
     )  # fmt: skip
@@ -50,7 +50,9 @@ def broker() -> Broker:
 
 
 @pytest.mark.req("S4.7.6")
-async def test_a_shadow_reads_what_the_live_parser_reads_and_both_are_compared(broker: Broker) -> None:
+async def test_a_shadow_reads_what_the_live_parser_reads_and_both_are_compared(
+    broker: InProcessBroker,
+) -> None:
     """The shadow extracts more; where both say something they agree, and nothing of it reaches the ring."""
     for number in range(PAGES):
         put(broker, number, PAGE)
@@ -68,7 +70,7 @@ async def test_a_shadow_reads_what_the_live_parser_reads_and_both_are_compared(b
 
     bus = InProcessBus(broker)
     schemas = SchemaFinder(bus, codec=CODEC, registry=None)
-    agreement = await gather(Tail(bus, CODEC, schemas), Asked())
+    agreement = await gather(TopicTail(bus, CODEC, schemas), Asked())
     await schemas.close()
     await bus.close()
 

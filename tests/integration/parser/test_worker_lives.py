@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 
 from .working import ROOT, environ_of, is_running, parse, some_workers, until
 

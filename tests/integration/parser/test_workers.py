@@ -11,8 +11,8 @@ import pytest
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
+from strider.messaging.errors import Unavailable
 from strider.parser.adapters.workers import ParserFault
-from strider.runtime.errors import Unavailable
 from tests.unit.parser.pages import ARecord, a_page
 
 from .working import BODY, CODEC, is_running, parse, parse_elsewhere, some_workers, until

@@ -25,16 +25,16 @@ from strider.contracts.generated.topics import (
     URLS_DECIDED,
 )
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.effects import Publish, Subscription
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import GroupSpec, TopicPartition
+from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SeededChance, SystemClock
-from strider.runtime.deadletters import DeadLetters, Origin
-from strider.runtime.effects import Reads, Say
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.loop import ConsumerLoop
-from strider.runtime.loop_settings import LoopPorts
-from strider.runtime.ports import GroupSpec, TopicPartition
-from strider.runtime.speaking import Speaker
-from strider.runtime.tables import TableReader
-from strider.runtime.topics import apply_topics
+from strider.runtime.consumer.loop import ConsumerLoop
+from strider.runtime.consumer.spec import ConsumerPorts
+from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.redis import RedisOptions, connect
 from tests.unit.scheduler.ring import Ring
 from tests.unit.scheduler.web import Web, a_web
@@ -125,22 +125,22 @@ class Place:
         self._loop: ConsumerLoop | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def _speaker(self, service: str) -> Speaker:
-        return Speaker(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)
+    def _speaker(self, service: str) -> EventPublisher:
+        return EventPublisher(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)
 
     async def begin(self) -> None:
         """Make the topics, start the fetcher, submit the start URLs."""
         wanted = [topic for topic in TOPICS.values() if topic.profile == "core"]
         await apply_topics(self.connection, wanted, shards=SHARDS)
-        await self.ring.speaker.speak([Say(CRAWL_SPECS, self.spec)])
-        letters = DeadLetters(SCHEDULER_DLQ, Origin("fetcher", "fetcher"), clock=self.clock)
-        ports = LoopPorts(
-            clock=self.clock, chance=SeededChance(1), speaker=self.ring.speaker, dead_letters=letters
+        await self.ring.speaker.publish([Publish(CRAWL_SPECS, self.spec)])
+        letters = DeadLetterWriter(SCHEDULER_DLQ, DeadLetterOrigin("fetcher", "fetcher"), clock=self.clock)
+        ports = ConsumerPorts(
+            clock=self.clock, chance=SeededChance(1), publisher=self.ring.speaker, dead_letters=letters
         )
         self._loop = ConsumerLoop(
             self.bus,
             self.codec,
-            (Reads(FETCH_REQUESTS, self.ring.fetch),),
+            (Subscription(FETCH_REQUESTS, self.ring.fetch),),
             GroupSpec("fetcher", (FETCH_REQUESTS.name,), session_timeout_seconds=10),
             ports=ports,
         )
@@ -178,7 +178,7 @@ class Place:
                 values[len(values) if every else key] = value
 
         where = [TopicPartition(topic.name, number) for number in range(SHARDS)]
-        await TableReader(self.bus, clock=self.clock).read(where, keep)
+        await CompactedTableReader(self.bus, clock=self.clock).read(where, keep)
         return [self.codec.decode(topic, value) for value in values.values()]
 
     async def until_closed(self) -> list[EntryRecorded]:

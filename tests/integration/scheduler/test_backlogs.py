@@ -48,7 +48,7 @@ async def leave_unread(bootstrap: str, count: int) -> None:
 
 def waiting(process: Process, group: str) -> float:
     """Ask the scheduler how far behind it takes a group to be; 0 before it says."""
-    heard = process.said("Listening")
+    heard = process.said("Health server started")
     if not heard:
         return 0.0
     with urllib.request.urlopen(heard[-1]["url"] + "/metrics", timeout=5) as answer:

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.words import app
-from strider.runtime import log_events
+from strider.runtime.observability import log_events
 from tests.unit.scheduler.web import Host, Page, Web
 
 from .living import Place, Process

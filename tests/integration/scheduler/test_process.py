@@ -71,7 +71,7 @@ async def test_a_crawl_is_orderly_and_ends(place: Place, start: Start) -> None:
     assert denied <= set(reasons)
     assert {entry.state for entry in entries} == {"completed", "failed"}
     assert scheduler.end(signal.SIGTERM) == 0
-    assert scheduler.said("Message Given Up") == []
+    assert scheduler.said("Message dead-lettered") == []
 
 
 async def test_kill_9_costs_no_fetch_and_no_url(place: Place, start: Start) -> None:

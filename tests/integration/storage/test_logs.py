@@ -8,7 +8,7 @@ import pytest
 
 from strider.contracts.generated.events import DeadLetter
 from strider.runtime.clocks import SystemClock
-from strider.runtime.logs_jobs import JobLogCapture, JobLogLine
+from strider.runtime.observability.job_logs import JobLogCapture, JobLogLine
 from strider.storage.error_logs import ErrorLogTable
 from strider.storage.job_logs import MAX_TEXT_CHARACTERS, RedisJobLogs, StoredLogLine
 from strider.storage.keys import JOB_LOG

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from strider.cli.migrate import app
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.storage.errors import MigrationFailed
 from strider.storage.migrations import MigrationPlan, downgrade, revisions, runner, status, up_plan, upgrade
 

@@ -16,10 +16,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from strider.messaging.errors import Unavailable
 from strider.runtime.clocks import SystemClock
-from strider.runtime.errors import Unavailable
 from strider.storage.errors import ObjectMissing, ObjectTooLarge
-from strider.storage.objects import ObjectOptions, ObjectStore, open_object_store
+from strider.storage.objects import DeadLetterObjectStore, ObjectOptions, open_object_store
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "here"}
 
@@ -53,7 +53,7 @@ def bucket() -> Bucket:
 
 
 @pytest.fixture
-async def objects(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ObjectStore]:
+async def objects(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DeadLetterObjectStore]:
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", bucket.answer)
     async with TestServer(application) as server:
@@ -64,7 +64,7 @@ async def objects(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
         yield open_object_store(ObjectOptions("s3://pages/crawl", allow_http=True), clock=SystemClock())
 
 
-async def test_objects_live_below_the_prefix(objects: ObjectStore, bucket: Bucket) -> None:
+async def test_objects_live_below_the_prefix(objects: DeadLetterObjectStore, bucket: Bucket) -> None:
     """The address names bucket and prefix; references know neither."""
     reference = await objects.put(b"hello")
 
@@ -77,14 +77,16 @@ async def test_objects_live_below_the_prefix(objects: ObjectStore, bucket: Bucke
     await objects.ping()
 
 
-async def test_a_store_that_falters_is_asked_again(objects: ObjectStore, bucket: Bucket) -> None:
+async def test_a_store_that_falters_is_asked_again(objects: DeadLetterObjectStore, bucket: Bucket) -> None:
     """F18: one 503 is everyday life."""
     bucket.failures = 1
 
     assert await objects.get(await objects.put(b"hello")) == b"hello"
 
 
-async def test_a_store_that_fails_is_unavailable_after_seconds(objects: ObjectStore, bucket: Bucket) -> None:
+async def test_a_store_that_fails_is_unavailable_after_seconds(
+    objects: DeadLetterObjectStore, bucket: Bucket
+) -> None:
     """The library's own patience is three minutes; the consumer has better things to do."""
     bucket.failures = 1000
     began = monotonic()
@@ -99,7 +101,7 @@ def test_a_process_ends_in_order_after_failed_tries() -> None:
     program = (
         "import asyncio\n"
         "from strider.runtime.clocks import SystemClock\n"
-        "from strider.runtime.errors import Unavailable\n"
+        "from strider.messaging.errors import Unavailable\n"
         "from strider.storage.objects import ObjectOptions, open_object_store\n"
         "objects = open_object_store(ObjectOptions('s3://pages', allow_http=True), clock=SystemClock())\n"
         "try:\n"

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
+from strider.messaging.errors import StartRefused, Unavailable
 from strider.politeness import RetryPolicy
-from strider.runtime.errors import StartRefused, Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import Connection, Postgres, PostgresOptions
 from strider.storage.upsert import Upsert

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.lua_files import parse_script
 from strider.storage.redis import Redis, RedisOptions, connect

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
+from strider.messaging.errors import Unavailable
 from strider.politeness import RetryPolicy
-from strider.runtime.errors import Unavailable
-from strider.runtime.settings import RedisSettings
-from strider.runtime.settings_types import SecretUrl
+from strider.runtime.settings.base import RedisSettings
+from strider.runtime.settings.types import SecretUrl
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import connect, redis_options
 

@@ -11,7 +11,7 @@ import pytest
 
 from strider.contracts import Topic
 from strider.contracts.generated.topics import ECHO_REQUESTS, ECHOES, TALLIES
-from strider.runtime.kafka import KafkaConnection
+from strider.messaging.kafka import KafkaConnection
 from strider.testing.stack import start_kafka, temp_server_directory
 
 

@@ -14,22 +14,22 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.structs import TopicPartition as LibraryPlace
 
 from strider.contracts import TOPICS, Topic
-from strider.runtime.errors import StartRefused, Unavailable
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.ports import TopicPartition
-from strider.runtime.topics import Plan, Report, apply_topics, compare_topics
-from strider.runtime.topics.broker import BrokerTopics
+from strider.messaging.errors import StartRefused, Unavailable
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.ports import TopicPartition
+from strider.messaging.topics import TopicApplyReport, TopicPlan, apply_topics, compare_topics
+from strider.messaging.topics.admin import TopicAdmin
 
 Topics = tuple[Topic[Any], ...]
 SHARDS = 3
 
 
-async def apply(connection: KafkaConnection, topics: Topics, **options: Any) -> Report:
+async def apply(connection: KafkaConnection, topics: Topics, **options: Any) -> TopicApplyReport:
     return await apply_topics(connection, topics, **{"shards": SHARDS} | options)
 
 
 async def committed(connection: KafkaConnection, group: str) -> Mapping[TopicPartition, int]:
-    async with BrokerTopics.open(connection) as broker:
+    async with TopicAdmin.open(connection) as broker:
         return await broker.committed(group)
 
 
@@ -99,7 +99,7 @@ async def test_committed_offsets_stay(connection: KafkaConnection, topics: Topic
     await apply(connection, topics)
     (group,) = {reader.group for reader in topics[1].read_by if reader.group}
     place = TopicPartition(topics[1].name, 0)
-    async with BrokerTopics.open(connection) as broker:
+    async with TopicAdmin.open(connection) as broker:
         await broker.commit(group, {place: 5})
 
     await apply(connection, topics)
@@ -135,10 +135,10 @@ async def test_settings_are_repaired_and_those_of_others_kept(
     """An operator's replication throttle is not ours to remove."""
     await apply(connection, topics)
     topic = topics[0]
-    async with BrokerTopics.open(connection) as broker:
+    async with TopicAdmin.open(connection) as broker:
         (present,) = [found for found in await broker.describe() if found.name == topic.name]
         (drifted,) = (
-            await _plan(connection, (replace(topic, config={**present.own, "retention.ms": "777000"}),))
+            await _plan(connection, (replace(topic, config={**present.overrides, "retention.ms": "777000"}),))
         ).alter
         await broker.alter([replace(drifted, config={**drifted.config, "segment.jitter.ms": "5"})])
 
@@ -149,13 +149,13 @@ async def test_settings_are_repaired_and_those_of_others_kept(
     assert [(name, before) for name, before, _ in report.plan.alter[0].changes] == [
         ("retention.ms", "777000")
     ]
-    async with BrokerTopics.open(connection) as broker:
+    async with TopicAdmin.open(connection) as broker:
         (repaired,) = [found for found in await broker.describe() if found.name == topic.name]
-    assert repaired.own["retention.ms"] == topic.config["retention.ms"]
-    assert repaired.own["segment.jitter.ms"] == "5"
+    assert repaired.overrides["retention.ms"] == topic.config["retention.ms"]
+    assert repaired.overrides["segment.jitter.ms"] == "5"
 
 
-async def _plan(connection: KafkaConnection, topics: Topics) -> Plan:
+async def _plan(connection: KafkaConnection, topics: Topics) -> TopicPlan:
     plan, _ = await compare_topics(connection, topics, shards=SHARDS)
     return plan
 

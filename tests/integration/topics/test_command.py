@@ -21,9 +21,9 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import Echoed, SeedSubmitted
 from strider.contracts.generated.topics import ECHOES, SCHEMAS, SEEDS_SUBMITTED
-from strider.runtime.kafka import KafkaBus, KafkaConnection
-from strider.runtime.ports import TopicPartition
-from strider.runtime.topics import apply_topics
+from strider.messaging.kafka import KafkaBus, KafkaConnection
+from strider.messaging.ports import TopicPartition
+from strider.messaging.topics import apply_topics
 
 SEED = b'{"url":"https://example.org/","max_depth":1,"metadata":{"by":"a foreign client"}}'
 SECONDS = 60.0
@@ -169,7 +169,7 @@ def test_tail_shows_good_and_bad_messages_from_where_one_wants(
         (4, "unknown_schema", None),
     ]
     # What is wrong with a declaration is told beside the lines, not among them.
-    assert "Schema Unreadable" in everything.stderr
+    assert "Schema declaration unreadable" in everything.stderr
     assert lines[2]["value"] == {"base64": "wwE="}
     assert json.loads(later.stdout)["value"]["text"] == "two"
     assert json.loads(recent.stdout)["value"]["text"] == "two"

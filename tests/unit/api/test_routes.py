@@ -19,7 +19,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.urls import url_hash, url_key_of
 
 CODEC = Codec(SchemaStore.bundled())

@@ -6,12 +6,12 @@ import pytest
 
 from strider.api.settings import ApiSettings
 from strider.echo.settings import EchoSettings
-from strider.runtime.settings_rendering import render_environment, render_help
-from strider.runtime.settings_sources import SettingsError, load
+from strider.runtime.settings.help import render_environment, render_help
+from strider.runtime.settings.loader import SettingsError, load_settings
 
 
 def test_defaults_listen_to_this_machine_alone() -> None:
-    settings = load(ApiSettings, {}).settings
+    settings = load_settings(ApiSettings, {}).settings
 
     assert (settings.host, settings.port, settings.token.get_secret_value()) == ("127.0.0.1", 8060, "")
 
@@ -20,13 +20,13 @@ def test_all_processes_may_share_one_environment() -> None:
     """A token for the API in everybody's file must not keep the others from starting."""
     shared = {"STRIDER_API_TOKEN": "t", "STRIDER_API_HOST": "0.0.0.0", "STRIDER_API_MAX_SEEDS": "5"}
 
-    assert load(EchoSettings, shared).settings == EchoSettings()
-    assert load(ApiSettings, shared).settings.max_seeds == 5
+    assert load_settings(EchoSettings, shared).settings == EchoSettings()
+    assert load_settings(ApiSettings, shared).settings.max_seeds == 5
 
 
 def test_a_slip_is_still_seen_by_the_api() -> None:
     with pytest.raises(SettingsError, match=r"STRIDER_API_TOKN: .*did you mean STRIDER_API_TOKEN"):
-        load(ApiSettings, {"STRIDER_API_TOKN": "t"})
+        load_settings(ApiSettings, {"STRIDER_API_TOKN": "t"})
 
 
 def test_each_variable_is_told_once() -> None:

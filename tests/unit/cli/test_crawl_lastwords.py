@@ -8,10 +8,10 @@ from strider.contracts.avro.deferred_encoding import DeferredCodec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED
+from strider.messaging.inprocess.log import StoredRecord
 from strider.parser.adapters.inline import InlineParsers
 from strider.parser.core import Limits
 from strider.parser.topology import Parser
-from strider.runtime.inprocess.log import Stored
 
 CODEC = DeferredCodec(SchemaStore.bundled())
 
@@ -34,8 +34,10 @@ def parsed(**fields: object) -> PageParsed:
     return PageParsed(**{**known, **fields})  # type: ignore[arg-type]  # names are the event's
 
 
-def record_of(topic: object, encoded: EncodedMessage, headers: tuple[tuple[str, bytes], ...] = ()) -> Stored:
-    return Stored(topic.name, 0, 0, 0, b"k", encoded.value, (*encoded.headers, *headers))  # type: ignore[attr-defined]  # a topic
+def record_of(
+    topic: object, encoded: EncodedMessage, headers: tuple[tuple[str, bytes], ...] = ()
+) -> StoredRecord:
+    return StoredRecord(topic.name, 0, 0, 0, b"k", encoded.value, (*encoded.headers, *headers))  # type: ignore[attr-defined]  # a topic
 
 
 def a_fetched_page() -> PageFetched:
@@ -59,8 +61,8 @@ async def test_a_page_that_was_given_up_has_its_url() -> None:
     headers = PAGES_FETCHED.headers_of(page)
     record = record_of(PAGES_FETCHED, CODEC.encode(PAGES_FETCHED, page), headers)
 
-    (said,) = (await speak(record, "handler_crashed")).say
-    (unread,) = (await speak(record._replace(value=b"nothing"), "unreadable")).close
+    (said,) = (await speak(record, "handler_crashed")).publish
+    (unread,) = (await speak(record._replace(value=b"nothing"), "unreadable")).publish_last
 
     event = said.event  # type: ignore[union-attr]  # an event, not bytes
     assert (event.url, event.depth, event.referrer) == (page.url, 2, "http://a.test/from")

@@ -11,7 +11,7 @@ from strider.cli.embedded.crawl import Progress
 from strider.cli.embedded.showing import Show, needs_contact, warnings
 from strider.cli.embedded.wish import make_wish
 from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.runtime.settings import CrawlSettings
+from strider.runtime.settings.base import CrawlSettings
 
 POLITE = {"contact": "https://example.org/bot", "host_delay_seconds": 1.0}
 

@@ -28,9 +28,9 @@ from strider.contracts.generated.topics import (
     PAGES_VALIDATED,
     URLS_DECIDED,
 )
+from strider.messaging.errors import Unavailable
+from strider.messaging.inprocess.log import StoredRecord
 from strider.runtime.clocks import SystemClock
-from strider.runtime.errors import Unavailable
-from strider.runtime.inprocess.log import Stored
 from strider.storage.objects import ObjectOptions, open_object_store
 from strider.urls import url_hash, url_key_of
 
@@ -41,8 +41,8 @@ def key(url: str) -> str:
     return url_hash(url_key_of(url))
 
 
-def record(topic: Any, offset: int) -> Stored:
-    return Stored(topic.name, 0, offset, 0, None, b"", ())
+def record(topic: Any, offset: int) -> StoredRecord:
+    return StoredRecord(topic.name, 0, offset, 0, None, b"", ())
 
 
 def page(url: str, **fields: Any) -> PageValidated:

@@ -16,9 +16,9 @@ from strider.cli.embedded.state import COMPACTED, TABLES, State, StateFailed
 from strider.cli.embedded.wish import BadWish, Wish, make_wish
 from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.generated.topics import FRONTIER, SEEDS_SUBMITTED
+from strider.messaging.inprocess import InProcessBroker
+from strider.messaging.ports import OutgoingMessage, RawRecord, TopicPartition
 from strider.runtime.clocks import SystemClock
-from strider.runtime.inprocess import Broker
-from strider.runtime.ports import Outgoing, RawRecord, TopicPartition
 from strider.storage.objects import ObjectOptions, open_object_store
 
 from .limits import file_size_limit
@@ -31,7 +31,7 @@ class Scene:
     """A broker, an output and a sink, as a crawl has them."""
 
     def __init__(self, folder: Path) -> None:
-        self.broker: Broker = new_broker(SystemClock(), shards=2)
+        self.broker: InProcessBroker = new_broker(SystemClock(), shards=2)
         self.output = Output.create(folder / "out", JSONL)
         self.sink = Sink(self.output, open_object_store(ObjectOptions("memory:///"), clock=SystemClock()))
 
@@ -46,7 +46,7 @@ def open_state(path: Path, wish: Wish = WISH) -> State:
 async def saved(folder: Path, *, is_complete: bool = False) -> Path:
     scene, state = Scene(folder), open_state(folder / "state")
     state.begin(scene.broker)
-    scene.broker.append(Outgoing(SEEDS_SUBMITTED.name, b"k", b"seed", 0))
+    scene.broker.append(OutgoingMessage(SEEDS_SUBMITTED.name, b"k", b"seed", 0))
     scene.broker.append_raw(TopicPartition(FRONTIER.name, 1), [RawRecord(b"entry", b"open")])
     scene.output.write(Line(url="http://a.test/"))
     await scene.save(state, is_complete=is_complete)
@@ -76,7 +76,9 @@ async def test_what_was_saved_comes_back(tmp_path: Path) -> None:
     found.check(WISH, output=OUTPUT, form=JSONL)
     assert ends(broker, SEEDS_SUBMITTED.name)[0] == 1
     log = broker.log(TopicPartition(FRONTIER.name, 1))
-    assert [(each.key, each.value) for each in log.between(log.start, log.end)] == [(b"entry", b"open")]
+    assert [(each.key, each.value) for each in log.committed_between(log.start, log.end)] == [
+        (b"entry", b"open")
+    ]
     state.close(is_complete=False)
 
 
@@ -157,7 +159,7 @@ async def test_whoever_is_cancelled_while_saving_leaves_a_whole_cut(tmp_path: Pa
     again, broker = open_state(tmp_path / "state"), new_broker(SystemClock(), shards=2)
     assert again.saved() is not None
     again.begin(broker)
-    assert len(broker.log(TopicPartition(FRONTIER.name, 1)).between(0, 1)) == 1
+    assert len(broker.log(TopicPartition(FRONTIER.name, 1)).committed_between(0, 1)) == 1
     again.close(is_complete=False)
 
 

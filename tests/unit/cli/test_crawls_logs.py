@@ -7,7 +7,7 @@ import json
 import pytest
 
 from strider.cli.crawls_logs import beginnings, is_of, told
-from strider.runtime.logs_jobs import JobLogLine
+from strider.runtime.observability.job_logs import JobLogLine
 from strider.storage.job_logs import StoredLogLine
 
 FIELDS = {

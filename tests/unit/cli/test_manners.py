@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strider.cli.manners import BadManners, chosen_manners, with_manners
-from strider.runtime.settings import CrawlSettings
+from strider.runtime.settings.base import CrawlSettings
 
 NOTHING = {"contact": "", "user_agent": "", "allow_private": False, "delay_seconds": None}
 

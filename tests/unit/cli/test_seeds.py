@@ -19,10 +19,10 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
+from strider.messaging.errors import Unavailable
+from strider.messaging.inprocess import InProcessBroker, InProcessBus
+from strider.messaging.ports import RecordMetadata
 from strider.runtime.clocks import SystemClock
-from strider.runtime.errors import Unavailable
-from strider.runtime.inprocess import Broker, InProcessBus
-from strider.runtime.ports import Acknowledged
 
 CODEC = Codec(SchemaStore.bundled())
 STANDARD = {"submitted_by": "strider seeds add", "submitted_at_ms": 77}
@@ -192,7 +192,7 @@ class Told:
     """Who is told, in a test."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[str, Acknowledged]] = []
+        self.sent: list[tuple[str, RecordMetadata]] = []
         self.bad: list[Bad] = []
         self.notes: list[str] = []
 
@@ -211,8 +211,8 @@ async def given(*texts: str) -> AsyncIterator[Line | Bad]:
 
 async def test_good_lines_are_sent_in_order_and_bad_ones_are_told() -> None:
     """One slip in a list stops nothing, and is not forgotten."""
-    broker, told = Broker(clock=SystemClock()), Told()
-    broker.declare(SEEDS_SUBMITTED, shards=4)
+    broker, told = InProcessBroker(clock=SystemClock()), Told()
+    broker.declare_topic(SEEDS_SUBMITTED, shards=4)
     sender = SeedSender(InProcessBus(broker), a_reader(), teller=told.teller())
     urls = [f"https://h{number % 5}.test/{number}" for number in range(5_000)]
 
@@ -232,7 +232,9 @@ async def test_good_lines_are_sent_in_order_and_bad_ones_are_told() -> None:
 
 async def test_a_broker_without_the_topic_says_what_to_do() -> None:
     """Nothing was set up yet; a seed on a topic of another shape would be worse."""
-    sender = SeedSender(InProcessBus(Broker(clock=SystemClock())), a_reader(), teller=Told().teller())
+    sender = SeedSender(
+        InProcessBus(InProcessBroker(clock=SystemClock())), a_reader(), teller=Told().teller()
+    )
 
     with pytest.raises(Unavailable, match="strider topics apply"):
         await sender.send(given("https://a.test/"))

@@ -9,24 +9,24 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SourceSaved
 from strider.contracts.generated.topics import SCHEMAS, SOURCES
-from strider.runtime.effects import Say
-from strider.runtime.errors import Unavailable
-from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
-from strider.runtime.speaking import Speaker
+from strider.messaging.effects import Publish
+from strider.messaging.errors import Unavailable
+from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
+from strider.runtime.publishing.publisher import EventPublisher
 
 DEPTHS = {"unset": 0, "list": 1, "usual": 3, "deep": 7, "two": 2}
 
 
 async def a_bus(codec: Codec) -> InProcessBus:
     """Have sources of every depth saved, one of them twice."""
-    broker = Broker(clock=LoopClock())
+    broker = InProcessBroker(clock=EventLoopClock())
     for topic in (SOURCES, SCHEMAS):
-        broker.declare(topic, shards=1)
+        broker.declare_topic(topic, shards=1)
     bus = InProcessBus(broker)
-    speaker = Speaker(bus, codec, service="api", shards=1, clock=LoopClock())
+    speaker = EventPublisher(bus, codec, service="api", shards=1, clock=EventLoopClock())
     saved = [SourceSaved("two", "two", "https://two.test/", max_depth=0)]
     saved += [SourceSaved(name, name, f"https://{name}.test/", max_depth=n) for name, n in DEPTHS.items()]
-    await speaker.speak([Say(SOURCES, source) for source in saved])
+    await speaker.publish([Publish(SOURCES, source) for source in saved])
     await speaker.close()
     return bus
 
@@ -37,7 +37,7 @@ def test_sources_that_follow_no_link_or_one_are_raised_to_three(is_raising: bool
     """Once: after that there is nothing to find. Nothing else changes, and nothing about others."""
 
     async def scenario() -> None:
-        codec, clock = Codec(SchemaStore.bundled()), LoopClock()
+        codec, clock = Codec(SchemaStore.bundled()), EventLoopClock()
         bus = await a_bus(codec)
 
         found = await raise_shallow(bus, codec, clock=clock, now_ms=9, is_raising=is_raising)
@@ -56,8 +56,8 @@ def test_sources_that_follow_no_link_or_one_are_raised_to_three(is_raising: bool
 
 def test_a_broker_without_the_topic_is_told() -> None:
     async def scenario() -> None:
-        bus = InProcessBus(Broker(clock=LoopClock()))
+        bus = InProcessBus(InProcessBroker(clock=EventLoopClock()))
         with pytest.raises(Unavailable, match="strider topics apply"):
-            await saved_sources(bus, Codec(SchemaStore.bundled()), clock=LoopClock())
+            await saved_sources(bus, Codec(SchemaStore.bundled()), clock=EventLoopClock())
 
     simulate(scenario())

@@ -10,7 +10,7 @@ from strider.cli.crawls_tasks import tasks_of
 from strider.cli.why_facts import Fact
 from strider.cli.why_tasks import told, with_tasks
 from strider.frontier.redis.inspection import OutstandingRequests
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 
 
 def test_what_seems_to_wait_may_be_under_way() -> None:

@@ -18,7 +18,7 @@ from strider.contracts.codegen.asyncapi import render_asyncapi
 from strider.contracts.codegen.markdown import render_markdown
 from strider.contracts.codegen.strimzi import render_strimzi
 from strider.contracts.generated.events import Echoed
-from strider.runtime.topics.tailing import Line
+from strider.messaging.topics.tail import TailedMessage
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MOMENT_MS = 1_777_636_800_123
@@ -64,7 +64,9 @@ SHOWN = {
     ("line", "shown"),
     [
         pytest.param(
-            Line(a_record(), Echoed(request_id="1", host="example.org", outcome="echoed", text="täxt")),
+            TailedMessage(
+                a_record(), Echoed(request_id="1", host="example.org", outcome="echoed", text="täxt")
+            ),
             SHOWN
             | {
                 "value": {
@@ -78,17 +80,19 @@ SHOWN = {
             id="event",
         ),
         pytest.param(
-            Line(a_record(), reason="truncated", detail="the bytes end"),
+            TailedMessage(a_record(), reason="truncated", detail="the bytes end"),
             SHOWN | {"error": "truncated", "detail": "the bytes end", "value": {"base64": "/wA="}},
             id="bad bytes",
         ),
-        pytest.param(Line(a_record(value=b"text")), SHOWN | {"value": "text"}, id="not declared"),
+        pytest.param(TailedMessage(a_record(value=b"text")), SHOWN | {"value": "text"}, id="not declared"),
         pytest.param(
-            Line(a_record(value=None, key=None)), SHOWN | {"key": None, "value": None}, id="tombstone"
+            TailedMessage(a_record(value=None, key=None)),
+            SHOWN | {"key": None, "value": None},
+            id="tombstone",
         ),
     ],
 )
-def test_a_message_is_one_line_of_json(line: Line, shown: dict[str, Any]) -> None:
+def test_a_message_is_one_line_of_json(line: TailedMessage, shown: dict[str, Any]) -> None:
     text = render_line(line)
 
     assert "\n" not in text
@@ -182,7 +186,7 @@ def test_fields_of_the_topic_are_taken() -> None:
 )
 def test_text_that_the_output_cannot_carry_is_escaped(text: str, encoding: str) -> None:
     """And stays JSON with the same text."""
-    line = render_line(Line(a_record(value=text)), encoding=encoding)
+    line = render_line(TailedMessage(a_record(value=text)), encoding=encoding)
 
     line.encode(encoding)
     assert json.loads(line)["value"] == text

@@ -16,8 +16,8 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ
-from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
-from strider.runtime.ports import Outgoing
+from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
+from strider.messaging.ports import OutgoingMessage
 
 URL = "https://www.example.org/a"
 AVRO = b"\xc3\x01fingerpr" + bytes([2 * len(URL)]) + URL.encode()
@@ -122,14 +122,14 @@ class NoSchemas:
 
 async def told_by_the_log(url: str, *letters: DeadLetter, job: str = "") -> list[str]:
     """Ask a log that has these dead letters, and nothing else."""
-    broker, codec = Broker(clock=LoopClock()), Codec(SchemaStore.bundled())
+    broker, codec = InProcessBroker(clock=EventLoopClock()), Codec(SchemaStore.bundled())
     for topic in (LINK_INGESTION_DLQ, FRONTIER, HOSTS):
         broker.create_topic(topic.name, 1)
     bus = InProcessBus(broker)
     producer = await bus.producer()
     for letter in letters:
         encoded = codec.encode(LINK_INGESTION_DLQ, letter)
-        await (await producer.send(Outgoing(LINK_INGESTION_DLQ.name, None, encoded.value)))
+        await (await producer.send(OutgoingMessage(LINK_INGESTION_DLQ.name, None, encoded.value)))
     await producer.close()
     return [fact.says for fact in await Log(bus, codec, NoSchemas()).facts(subject_of(url), job)]
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from strider.fetcher.adapters import Budget
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 
 
 async def _settle() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from strider.fetcher.adapters import Jars, MemoryJars
 from strider.fetcher.core import Cookie, cookie_header, cookies_of, jar_with
-from strider.runtime.errors import Unavailable
-from strider.runtime.inprocess.virtualtime import LoopClock
+from strider.messaging.errors import Unavailable
+from strider.messaging.inprocess.virtual_clock import EventLoopClock
 
 from .values import answer, request
 
@@ -126,6 +126,6 @@ async def test_a_store_that_is_down_costs_cookies_and_no_page() -> None:
         async def change(self, *_: object, **__: object) -> None:
             raise Unavailable("redis", "down")
 
-    jars = Jars(Down(), clock=LoopClock())
+    jars = Jars(Down(), clock=EventLoopClock())
 
     assert await jars.take(request(cookie_jar="run"), answer(set_cookie="a=1"), ()) is False

@@ -9,8 +9,8 @@ import pytest
 
 from strider.fetcher.adapters.foreign import MOST_BYTES_KEPT, ForeignRobots
 from strider.fetcher.core import Answer, Failed
-from strider.runtime.inprocess import LoopClock, simulate
-from strider.runtime.ports import Clock
+from strider.messaging.inprocess import EventLoopClock, simulate
+from strider.messaging.ports import Clock
 
 from .test_leases import Hand
 from .values import answer
@@ -43,7 +43,7 @@ async def test_what_was_answered_serves_everyone_for_an_hour() -> None:
 
 
 def test_other_files_of_the_host_wait_for_their_turn_or_give_up() -> None:
-    clock = LoopClock()
+    clock = EventLoopClock()
     site, foreign = Site(clock), ForeignRobots(clock)
     urls = [f"https://parking.test/robots.txt?d={number}" for number in range(30)]
 

@@ -13,7 +13,7 @@ from strider.contracts.generated.events import FetchRequested
 from strider.fetcher.adapters import Leases, Started
 from strider.fetcher.adapters.leases import GATHER_SECONDS
 from strider.frontier.models import StartMark, StartResult
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 
 from .values import request
 

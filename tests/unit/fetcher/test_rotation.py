@@ -11,9 +11,9 @@ import pytest
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters import Failure, Rotation
 from strider.fetcher.core import Answer, Failed, Proxy, Standing
+from strider.messaging.errors import Unavailable
+from strider.messaging.inprocess.virtual_clock import EventLoopClock, simulate
 from strider.politeness.rate_window import RateWindows
-from strider.runtime.errors import Unavailable
-from strider.runtime.inprocess.virtualtime import LoopClock, simulate
 
 from .values import answer
 
@@ -25,7 +25,7 @@ class Doors:
     """Proxies that open, or not, when somebody knocks."""
 
     def __init__(self, *, most: int = 0) -> None:
-        self.clock = LoopClock()
+        self.clock = EventLoopClock()
         self.is_open = False
         self.knocks: list[float] = []
         self.rotation = Rotation(clock=self.clock, windows=RateWindows(max_requests=most), knock=self._knock)

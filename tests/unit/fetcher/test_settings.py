@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from strider.fetcher.settings import FetcherSettings
-from strider.runtime.settings import secrets_of
-from strider.runtime.settings_sources import SettingsError, load
+from strider.runtime.settings.base import secret_values
+from strider.runtime.settings.loader import SettingsError, load_settings
 
 URLS = ["http://me:very-secret@p.test:3128", "socks5://q.test"]
 
@@ -20,17 +20,17 @@ def test_proxies_are_a_list_of_words_or_of_yaml_and_off_by_default(tmp_path: Pat
     file.write_text("fetcher:\n  proxy_urls:\n" + "".join(f"    - {url}\n" for url in URLS))
     environ = {"STRIDER_CONFIG": str(file)} if is_file else {"CRAWLER_PROXY_URLS": ", ".join(URLS)}
 
-    settings = load(FetcherSettings, environ).settings
+    settings = load_settings(FetcherSettings, environ).settings
 
     assert settings.proxies_enabled is False
     assert [url.get_secret_value() for url in settings.proxy_urls] == URLS
     assert "very-secret" not in str(settings)
-    assert secrets_of(settings) >= {"very-secret"}, "the logs leave it out"
+    assert secret_values(settings) >= {"very-secret"}, "the logs leave it out"
 
 
 def test_a_proxy_that_is_none_is_refused_without_its_password() -> None:
     with pytest.raises(SettingsError) as refused:
-        load(FetcherSettings, {"CRAWLER_PROXY_URLS": "ftp://me:very-secret@p.test"})
+        load_settings(FetcherSettings, {"CRAWLER_PROXY_URLS": "ftp://me:very-secret@p.test"})
 
     assert "CRAWLER_PROXY_URLS" in str(refused.value)
     assert "very-secret" not in str(refused.value)

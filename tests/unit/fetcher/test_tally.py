@@ -7,7 +7,7 @@ import pytest
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters.tally import Tally
 from strider.fetcher.core import Answer, Failed, RedirectRules, interpret
-from strider.runtime.metrics import Metrics
+from strider.runtime.observability.metrics import Metrics
 from strider.storage.worker_heartbeats import WorkerTotals
 
 from .test_leases import Hand

@@ -14,8 +14,8 @@ from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHES_COMPLETED
 from strider.fetcher.adapters import Budget, Fetched, Holding
 from strider.fetcher.core import Answer, Failed, RedirectRules
 from strider.fetcher.topology import CONSUMES, PRODUCES, Fetcher
-from strider.runtime.effects import NOTHING, Effects, Say
-from strider.runtime.errors import Unavailable
+from strider.messaging.effects import NO_EFFECTS, Effects, Publish
+from strider.messaging.errors import Unavailable
 
 from .test_leases import Hand
 from .values import MADE, answer, request
@@ -80,12 +80,14 @@ class Scene:
 
 def _said(effects: Effects) -> list[tuple[str, str]]:
     return [
-        (say.topic.name, say.event.lease_id) for say in (*effects.say, *effects.close) if isinstance(say, Say)
+        (say.topic.name, say.event.lease_id)
+        for say in (*effects.publish, *effects.publish_last)
+        if isinstance(say, Publish)
     ]
 
 
 def test_the_topics_are_the_declared_ones() -> None:
-    assert tuple(reads.topic for reads in Scene().fetcher.reads()) == CONSUMES == (FETCH_REQUESTS,)
+    assert tuple(reads.topic for reads in Scene().fetcher.subscriptions()) == CONSUMES == (FETCH_REQUESTS,)
     assert all("fetcher" in topic.writers for topic in PRODUCES)
 
 
@@ -95,8 +97,8 @@ async def test_the_page_is_spoken_and_then_its_end() -> None:
 
     effects = await scene.on()
 
-    assert [say.topic for say in effects.say] == [PAGES_FETCHED]
-    assert [say.topic for say in effects.close] == [FETCHES_COMPLETED]
+    assert [say.topic for say in effects.publish] == [PAGES_FETCHED]
+    assert [say.topic for say in effects.publish_last] == [FETCHES_COMPLETED]
     assert (_said(effects), effects.outcome) == (
         [(PAGES_FETCHED.name, "3-a1-7"), (FETCHES_COMPLETED.name, "3-a1-7")],
         "fetched",
@@ -129,7 +131,7 @@ async def test_a_large_body_goes_to_the_store_first() -> None:
 
     effects = await scene.on()
 
-    page = effects.say[0].event  # type: ignore[union-attr]
+    page = effects.publish[0].event  # type: ignore[union-attr]
     assert (page.body, page.body_object, page.body_bytes) == (b"", "day/1", 600_000)
     assert (objects.kept, scene.web.budget.held_bytes) == ([LARGE.body], 0)
 
@@ -169,7 +171,7 @@ async def test_without_a_store_what_fits_no_event_is_too_large() -> None:
     effects = await scene.on()
 
     assert (_said(effects), effects.outcome) == ([(FETCHES_COMPLETED.name, "3-a1-7")], "too_large")
-    assert effects.close[0].event.has_page is False  # type: ignore[union-attr]
+    assert effects.publish_last[0].event.has_page is False  # type: ignore[union-attr]
 
 
 async def test_the_bytes_of_a_page_are_in_hand_until_it_is_spoken() -> None:
@@ -179,8 +181,8 @@ async def test_the_bytes_of_a_page_are_in_hand_until_it_is_spoken() -> None:
     effects = await scene.on()
 
     assert scene.web.budget.held_bytes == 200_000
-    assert effects.remember is not None
-    await effects.remember()
+    assert effects.after_ack is not None
+    await effects.after_ack()
     assert scene.web.budget.held_bytes == 0
 
 
@@ -190,10 +192,10 @@ async def test_a_request_that_was_given_up_ends_all_the_same() -> None:
 
     effects = await Scene().fetcher.on_given_up(Message(value), "handler_crashed")  # type: ignore[arg-type]
 
-    completed = effects.close[0].event  # type: ignore[union-attr]
+    completed = effects.publish_last[0].event  # type: ignore[union-attr]
     told = (completed.lease_id, completed.outcome, completed.before_connect, completed.error_message)
     assert told == ("3-a1-7", "crashed", True, "gave up: handler_crashed")
 
 
 async def test_what_is_no_request_leaves_nothing_to_say() -> None:
-    assert await Scene().fetcher.on_given_up(Message(b"bad"), "bad_magic") == NOTHING  # type: ignore[arg-type]
+    assert await Scene().fetcher.on_given_up(Message(b"bad"), "bad_magic") == NO_EFFECTS  # type: ignore[arg-type]

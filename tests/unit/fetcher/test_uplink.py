@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.adapters import Uplink, UplinkOptions
 from strider.fetcher.core import is_doubtful
-from strider.runtime.errors import Unavailable
-from strider.runtime.inprocess.virtualtime import LoopClock, simulate
+from strider.messaging.errors import Unavailable
+from strider.messaging.inprocess.virtual_clock import EventLoopClock, simulate
 
 ENDPOINTS = ("one.test:443", "two.test:53")
 
@@ -26,7 +26,7 @@ class Internet:
         self.hangs = False
         self.dials: list[tuple[float, str]] = []
         self.changes = 0
-        self.clock = LoopClock()
+        self.clock = EventLoopClock()
 
     async def dial(self, place: str) -> None:
         self.dials.append((self.clock.monotonic(), place))

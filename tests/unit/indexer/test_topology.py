@@ -15,10 +15,10 @@ from strider.contracts.generated.events import EntryRecorded, Product
 from strider.contracts.generated.topics import FRONTIER, INDEXER_DLQ, PAGES_VALIDATED, PARSER_DLQ
 from strider.indexer.core import Changes
 from strider.indexer.topology import CONSUMES, GROUP, LETTERS, Indexer
-from strider.runtime.effects import Effects
-from strider.runtime.errors import Unavailable
-from strider.runtime.inprocess.log import Stored
-from strider.runtime.service import consume
+from strider.messaging.effects import Effects
+from strider.messaging.errors import Unavailable
+from strider.messaging.inprocess.log import StoredRecord
+from strider.runtime.process.main import consume
 
 from .events import (
     FETCHED_AT_MS,
@@ -73,10 +73,10 @@ def records(*events: Any) -> Sequence[tuple[Any, Any]]:
 
 
 async def remembered(effects: Effects, tables: KeptTables) -> Changes:
-    assert (effects.say, effects.close) == ((), ())
+    assert (effects.publish, effects.publish_last) == ((), ())
     assert tables.kept == []
-    assert effects.remember is not None
-    await effects.remember()
+    assert effects.after_ack is not None
+    await effects.after_ack()
     return tables.kept[-1]
 
 
@@ -108,7 +108,7 @@ async def test_pages_become_rows_without_being_read_whole() -> None:
         a_page("https://a.test/3", not_modified=True),
         a_page("https://a.test/4", products=(Product("A lamp"),)),
     ]
-    fields = next(reads.fields for reads in indexer.reads() if reads.topic is PAGES_VALIDATED)
+    fields = next(reads.fields for reads in indexer.subscriptions() if reads.topic is PAGES_VALIDATED)
     pages = [
         CODEC.decode(PAGES_VALIDATED, *CODEC.encode(PAGES_VALIDATED, page), only=fields) for page in whole
     ]
@@ -248,21 +248,21 @@ async def test_of_hosts_the_last_of_each_is_kept() -> None:
     assert [row.name for row in changes.dropped_hosts] == ["gone.test"]
 
 
-def _keyed(entry: EntryRecorded) -> tuple[EntryRecorded, Stored]:
+def _keyed(entry: EntryRecorded) -> tuple[EntryRecorded, StoredRecord]:
     return entry, _record(FRONTIER.key_of(entry))
 
 
-def _record(name: bytes | None) -> Stored:
-    return Stored("any", 0, 0, 0, name, b"", ())
+def _record(name: bytes | None) -> StoredRecord:
+    return StoredRecord("any", 0, 0, 0, name, b"", ())
 
 
 def test_the_topics_are_those_that_declare_this_reader() -> None:
     """`consume` refuses others; dead letters of the examples are nobody's matter here."""
     indexer, _ = an_indexer()
-    consumption = consume(GROUP, *indexer.reads())
+    consumption = consume(GROUP, *indexer.subscriptions())
 
-    assert consumption.spec.topics == tuple(topic.name for topic in CONSUMES)
-    assert not consumption.spec.sharded
+    assert consumption.group.topics == tuple(topic.name for topic in CONSUMES)
+    assert not consumption.group.sharded
     assert INDEXER_DLQ in LETTERS
     assert PARSER_DLQ in LETTERS
-    assert "echo-dlq" not in consumption.spec.topics
+    assert "echo-dlq" not in consumption.group.topics

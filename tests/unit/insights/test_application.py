@@ -7,8 +7,8 @@ from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
 from strider.insights.adapters.application import credentials_of
 from strider.insights.adapters.tables import CHANGELOG
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.topics.plans import Found, make_plan
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.topics.diff import ExistingTopic, diff_topics
 
 LOGIN = {"sasl_username": "me", "sasl_password": "secret"}
 
@@ -38,4 +38,4 @@ def test_faust_logs_in_as_our_own_clients_do(settings):
 
 def test_the_topic_of_the_table_is_known_as_ours() -> None:
     """Faust gives it its name; whoever compares topics must not take it for a stranger's."""
-    assert make_plan([], [Found(CHANGELOG, 12, {}, {})]).private == (CHANGELOG,)
+    assert diff_topics([], [ExistingTopic(CHANGELOG, 12, {}, {})]).private == (CHANGELOG,)

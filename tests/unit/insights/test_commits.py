@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strider.insights.adapters.commits import Taken, end_of_done, taken
-from strider.runtime.ports import TopicPartition
+from strider.messaging.ports import TopicPartition
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import strider.insights
 from strider.insights.__main__ import build, main
-from strider.runtime.errors import StartRefused
+from strider.messaging.errors import StartRefused
 
 
 @pytest.fixture

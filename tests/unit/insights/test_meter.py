@@ -6,8 +6,8 @@ from strider.insights.adapters import Losses, ProcessMeter
 from strider.insights.adapters.commits import Taken
 from strider.insights.adapters.meter import BUSIEST, HOSTS, MOST_NAMED, OUTCOMES
 from strider.insights.core import HostCounts
-from strider.runtime.metrics import LOSSES, LOST_MESSAGES, Metrics
-from strider.runtime.ports import TopicPartition
+from strider.messaging.ports import TopicPartition
+from strider.runtime.observability.metrics import LOSSES, LOST_MESSAGES, Metrics
 
 
 def counts(requests: int, *, hour: int = 1) -> HostCounts:

@@ -11,9 +11,9 @@ import pytest
 
 from strider.insights.adapters import Watch
 from strider.insights.adapters.watch import LOOK_SECONDS, TablesStuck
-from strider.runtime.metrics import LAG, Metrics
-from strider.runtime.ports import TopicPartition
-from strider.runtime.watchdog_heartbeat import Heartbeat
+from strider.messaging.ports import TopicPartition
+from strider.runtime.observability.metrics import LAG, Metrics
+from strider.runtime.process.heartbeat import Heartbeat
 
 PLACE = TopicPartition("numbers", 0)
 THRESHOLD_SECONDS = 6 * LOOK_SECONDS

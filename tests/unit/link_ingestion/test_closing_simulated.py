@@ -24,19 +24,19 @@ from strider.contracts.generated.topics import (
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
 from strider.contracts.partitioning import shard_of_host
 from strider.link_ingestion.topology import PAGES_GROUP, PageIngestion
+from strider.messaging.effects import Subscription
+from strider.messaging.inprocess import simulate
+from strider.messaging.ports import GroupSpec, OutgoingMessage
 from strider.runtime.clocks import SeededChance
-from strider.runtime.deadletters import DeadLetters, Origin
-from strider.runtime.effects import Reads
-from strider.runtime.inprocess import simulate
-from strider.runtime.loop import ConsumerLoop
-from strider.runtime.loop_settings import LoopPorts
-from strider.runtime.ports import GroupSpec, Outgoing
-from strider.runtime.speaking import Speaker
+from strider.runtime.consumer.loop import ConsumerLoop
+from strider.runtime.consumer.spec import ConsumerPorts
+from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.validator.adapters import SplicedPages
 from strider.validator.core import Rules
 from strider.validator.topology import GROUP as VALIDATORS
 from strider.validator.topology import Validator
-from tests.unit.runtime.loop_world import WatchedBus
+from tests.unit.runtime.consumer.loop_harness import WatchedBus
 
 from .builders import a_page, a_spec
 from .world import SHARDS, World
@@ -49,12 +49,12 @@ class Ring(World):
         super().__init__()
         self.chance = Random(seed)
         for topic in (PAGES_PARSED, VALIDATOR_DLQ):
-            self.broker.declare(topic, shards=SHARDS)
+            self.broker.declare_topic(topic, shards=SHARDS)
         self.broker.start_group(VALIDATORS, [PAGES_PARSED.name])
         self.order: list[tuple[str, Any]] = []
         append = self.broker.append
 
-        def append_and_note(message: Outgoing) -> Any:
+        def append_and_note(message: OutgoingMessage) -> Any:
             if message.topic in {LINKS_DISCOVERED.name, PAGES_SETTLED.name}:
                 topic = LINKS_DISCOVERED if message.topic == LINKS_DISCOVERED.name else PAGES_SETTLED
                 self.order.append((message.topic, self.codec.decode(topic, message.value, message.headers)))
@@ -66,19 +66,19 @@ class Ring(World):
     def begin(self, group: str) -> None:
         """Start a process."""
         bus = WatchedBus(self.broker, chance=self.chance, ack_seconds=(0, 2))
-        given: tuple[Sequence[Reads], Any]
+        given: tuple[Sequence[Subscription], Any]
         if group == VALIDATORS:
             validator = Validator(Rules(), SplicedPages(self.codec), now_ms=lambda: 99)
-            given = validator.reads(), validator.on_given_up
+            given = validator.subscriptions(), validator.on_given_up
         else:
             pages = PageIngestion(self.specs, self.seen, policy=self.policy, clock=self.clock)
             given = pages.subscriptions(), pages.on_given_up
         reads, on_given_up = given
-        ports = LoopPorts(
+        ports = ConsumerPorts(
             clock=self.clock,
             chance=SeededChance(self.chance.random()),
-            speaker=Speaker(bus, self.codec, service=group, shards=SHARDS, clock=self.clock),
-            dead_letters=DeadLetters(VALIDATOR_DLQ, Origin(group, group), clock=self.clock),
+            publisher=EventPublisher(bus, self.codec, service=group, shards=SHARDS, clock=self.clock),
+            dead_letters=DeadLetterWriter(VALIDATOR_DLQ, DeadLetterOrigin(group, group), clock=self.clock),
             on_given_up=on_given_up,
         )
         spec = GroupSpec(group, tuple(each.topic.name for each in reads), sharded=True)
@@ -102,7 +102,7 @@ class Ring(World):
         every = (*(encoded.headers if value is None else ()), *PAGES_PARSED.headers_of(page), *headers)
         shard = shard_of_host(page.group, SHARDS)
         key = PAGES_PARSED.key_of(page)
-        self.broker.append(Outgoing(PAGES_PARSED.name, key, value or encoded.value, shard, every))
+        self.broker.append(OutgoingMessage(PAGES_PARSED.name, key, value or encoded.value, shard, every))
 
     def left(self) -> int:
         return sum(lag for group in (VALIDATORS, PAGES_GROUP) for lag in self.broker.lag(group).values())

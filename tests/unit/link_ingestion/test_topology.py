@@ -29,7 +29,7 @@ from strider.contracts.multipart_pages import MORE_PARTS_HEADERS, closing_header
 from strider.contracts.partitioning import shard_of_host
 from strider.frontier.models import RefusedUrl
 from strider.link_ingestion.topology import PAGES_GROUP, SEEDS_GROUP
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 
 from .builders import a_page, a_spec, hash_of, numbered, validated
 from .world import SHARDS, World
@@ -136,7 +136,7 @@ def test_links_are_acknowledged_before_their_page_is_settled() -> None:
         await world.clock.sleep(30)
         assert world.events(PAGES_SETTLED) == []
         assert world.committed(PAGES_VALIDATED, PAGES_GROUP) == 0
-        world.broker.declare(LINKS_DISCOVERED, shards=SHARDS)
+        world.broker.declare_topic(LINKS_DISCOVERED, shards=SHARDS)
         await world.drained()
 
     world = play(scenario)
@@ -194,7 +194,7 @@ def test_without_the_topic_of_specs_pages_wait() -> None:
         world.start()
         await world.clock.sleep(60)
         assert world.events(PAGES_SETTLED) == []
-        world.broker.declare(CRAWL_SPECS, shards=SHARDS)
+        world.broker.declare_topic(CRAWL_SPECS, shards=SHARDS)
         await declare(world, a_spec())
         await world.drained()
 
@@ -381,7 +381,7 @@ def test_a_spec_is_acknowledged_before_the_first_link_that_names_it() -> None:
         world.start()
         await world.clock.sleep(60)
         assert world.events(LINKS_DISCOVERED) == []
-        world.broker.declare(CRAWL_SPECS, shards=SHARDS)
+        world.broker.declare_topic(CRAWL_SPECS, shards=SHARDS)
         await world.drained()
 
     world = play(scenario, has_specs_topic=False)

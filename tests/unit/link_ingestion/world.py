@@ -19,6 +19,7 @@ from strider.contracts.generated.topics import (
     SEEDS_SUBMITTED,
     URLS_DECIDED,
 )
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.link_ingestion.topology import (
     PAGES_GROUP,
@@ -27,16 +28,15 @@ from strider.link_ingestion.topology import (
     PageIngestion,
     SeedIngestion,
 )
+from strider.messaging.effects import Publish, Subscription
+from strider.messaging.errors import Unavailable
+from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus
+from strider.messaging.ports import GroupSpec, Header, OutgoingMessage, Record, TopicPartition
 from strider.runtime.clocks import SeededChance
-from strider.runtime.deadletters import DeadLetters, Origin
-from strider.runtime.effects import Reads, Say
-from strider.runtime.errors import Unavailable
-from strider.runtime.inprocess import Broker, InProcessBus, LoopClock
-from strider.runtime.loop import ConsumerLoop
-from strider.runtime.loop_settings import LoopPorts
-from strider.runtime.ports import GroupSpec, Header, Outgoing, Record, TopicPartition
-from strider.runtime.speaking import Speaker
-from strider.runtime.specs import SpecShelf
+from strider.runtime.consumer.loop import ConsumerLoop
+from strider.runtime.consumer.spec import ConsumerPorts
+from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
+from strider.runtime.publishing.publisher import EventPublisher
 
 SHARDS = 4
 TOPICS = (
@@ -72,19 +72,19 @@ class World:
     """One broker, and processes of the service on it."""
 
     def __init__(self, *, has_specs_topic: bool = True, refusals_listed: int = 200) -> None:
-        self.clock = LoopClock()
+        self.clock = EventLoopClock()
         self.codec = Codec(SchemaStore.bundled())
-        self.broker = Broker(clock=self.clock)
+        self.broker = InProcessBroker(clock=self.clock)
         for topic in TOPICS:
             if topic is not CRAWL_SPECS or has_specs_topic:
-                self.broker.declare(topic, shards=SHARDS)
+                self.broker.declare_topic(topic, shards=SHARDS)
         self.broker.start_group(SEEDS_GROUP, [SEEDS_SUBMITTED.name])
         self.broker.start_group(PAGES_GROUP, [PAGES_VALIDATED.name, PAGES_REJECTED.name])
         self.bus = InProcessBus(self.broker)
         self.frontier = MemoryFrontier(self.clock)
         self.seen = WatchedSeen(self.frontier)
-        self.specs = SpecShelf(self.bus, self.codec, clock=self.clock)
-        self.speaker = Speaker(self.bus, self.codec, service="test", shards=SHARDS, clock=self.clock)
+        self.specs = CrawlSpecCache(self.bus, self.codec, clock=self.clock)
+        self.speaker = EventPublisher(self.bus, self.codec, service="test", shards=SHARDS, clock=self.clock)
         self.policy = IngestionPolicy(SHARDS, refusals_listed=refusals_listed)
         self.loops: dict[asyncio.Task[None], ConsumerLoop] = {}
 
@@ -103,7 +103,7 @@ class World:
 
     async def say(self, topic: Topic[Any], *events: Any, headers: tuple[Header, ...] = ()) -> None:
         """Speak as the services before this one do."""
-        await self.speaker.speak([Say(topic, event, headers=headers) for event in events])
+        await self.speaker.publish([Publish(topic, event, headers=headers) for event in events])
 
     def put(
         self,
@@ -114,7 +114,7 @@ class World:
         headers: tuple[Header, ...] = (),
     ) -> None:
         """Put bytes of any kind on a topic, as anyone may."""
-        self.broker.append(Outgoing(topic.name, b"key", value, partition, headers))
+        self.broker.append(OutgoingMessage(topic.name, b"key", value, partition, headers))
 
     async def drained(self) -> None:
         """Wait until everything is committed."""
@@ -154,13 +154,17 @@ class World:
         offsets = self.broker.group(group).committed
         return sum(offsets[TopicPartition(topic.name, number)] for number in range(SHARDS))
 
-    def _start(self, group: str, reads: Iterable[Reads], **ports: Any) -> None:
+    def _start(self, group: str, reads: Iterable[Subscription], **ports: Any) -> None:
         reads = tuple(reads)
-        letters = DeadLetters(LINK_INGESTION_DLQ, Origin("link-ingestion", group), clock=self.clock)
-        given = LoopPorts(
+        letters = DeadLetterWriter(
+            LINK_INGESTION_DLQ, DeadLetterOrigin("link-ingestion", group), clock=self.clock
+        )
+        given = ConsumerPorts(
             clock=self.clock,
             chance=SeededChance(1),
-            speaker=Speaker(self.bus, self.codec, service="link-ingestion", shards=SHARDS, clock=self.clock),
+            publisher=EventPublisher(
+                self.bus, self.codec, service="link-ingestion", shards=SHARDS, clock=self.clock
+            ),
             dead_letters=letters,
             **ports,
         )

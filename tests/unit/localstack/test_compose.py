@@ -13,8 +13,8 @@ import yaml
 from strider.api.settings import ApiSettings
 from strider.localstack.plan.services import find_services
 from strider.localstack.servers.kafka import ONE_NODE
-from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_sources import knobs
+from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.settings.loader import setting_fields
 
 ROOT = Path(__file__).parents[3]
 SERVERS = {"kafka", "postgres", "redis"}
@@ -60,7 +60,7 @@ def unknown_variables(
     environment: dict[str, str], settings: type[ServiceSettings] = ServiceSettings
 ) -> set[str]:
     """Variables that this service does not have."""
-    return environment.keys() - {knob.variable for knob in knobs(settings)}
+    return environment.keys() - {knob.variable for knob in setting_fields(settings)}
 
 
 def test_every_service_that_there_is_has_one_block(compose: dict[str, Any]) -> None:
@@ -141,7 +141,7 @@ def test_only_the_loopback_address_is_published(compose: dict[str, Any]) -> None
 
 def test_whatever_runs_on_has_a_health_check_that_exists(compose: dict[str, Any]) -> None:
     """The path is served by the runtime; the port is the one that is set."""
-    served = (ROOT / "libs/runtime/src/strider/runtime/health.py").read_text()
+    served = (ROOT / "libs/runtime/src/strider/runtime/process/health.py").read_text()
     for name, each in compose["services"].items():
         if name in STEPS:
             continue
@@ -192,7 +192,7 @@ def test_the_image_is_built_from_all_members_and_runs_without_root(dockerfile: s
 
 def test_the_images_own_health_check_and_settings_exist(dockerfile: str) -> None:
     settings = set(re.findall(r"\b(STRIDER_\w+)=", dockerfile))
-    served = (ROOT / "libs/runtime/src/strider/runtime/health.py").read_text()
+    served = (ROOT / "libs/runtime/src/strider/runtime/process/health.py").read_text()
 
     assert settings == {"STRIDER_HEALTH_HOST", "STRIDER_HEALTH_PORT"}
     assert unknown_variables(dict.fromkeys(settings, "")) == set()

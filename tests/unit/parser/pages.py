@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from strider.contracts.generated.events import PageFetched, PageParsed
+from strider.messaging.ports import Header
 from strider.parser.adapters.pages import make_reader
 from strider.parser.core import Limits
-from strider.runtime.ports import Header
 
 URL = "https://site.test/folder/page.html"
 

@@ -13,7 +13,7 @@ from strider.parser.adapters.meter import PAGES_READ, ProcessMeter
 from strider.parser.adapters.pages import TOOLS
 from strider.parser.core import PARSER_VERSION, Limits, parse
 from strider.parser.core.sitefields import Reader, as_reader, reader_of, write_reader
-from strider.runtime.metrics import Metrics
+from strider.runtime.observability.metrics import Metrics
 from strider.sites import FoundTexts, Select, SiteParser, select_parsers
 
 from .pages import a_page

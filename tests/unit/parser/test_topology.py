@@ -12,13 +12,13 @@ import pytest
 from strider.contracts.generated.events import CrawlSpecDeclared, PageFetched, PageRejected
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_REJECTED
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
+from strider.messaging.effects import NO_EFFECTS, Publish
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Record
 from strider.parser.adapters.bodies import NoBodies
 from strider.parser.adapters.inline import INLINE_BYTES, InlineParsers
 from strider.parser.core import Limits
 from strider.parser.topology import CONSUMES, PRODUCES, Parsed, Parser, loop_settings
-from strider.runtime.effects import NOTHING, Say
-from strider.runtime.errors import Unavailable
-from strider.runtime.ports import Record
 
 from .pages import ARecord, a_page, read
 
@@ -65,12 +65,14 @@ async def test_the_last_part_of_a_long_list_is_spoken_last() -> None:
 
     effects = await a_parser().on_page_fetched(page, ARecord())
 
-    (last,) = effects.close
-    assert len(effects.say) > 2
-    assert [said.event.is_last_part for said in (*effects.say, last)] == [False] * len(effects.say) + [True]
-    assert {said.headers for said in effects.say} == {MORE_PARTS_HEADERS}
+    (last,) = effects.publish_last
+    assert len(effects.publish) > 2
+    assert [said.event.is_last_part for said in (*effects.publish, last)] == [False] * len(
+        effects.publish
+    ) + [True]
+    assert {said.headers for said in effects.publish} == {MORE_PARTS_HEADERS}
     assert last.headers == LAST_PART_HEADERS
-    assert sum(len(said.event.entry_urls) for said in (*effects.say, last)) == 20_000
+    assert sum(len(said.event.entry_urls) for said in (*effects.publish, last)) == 20_000
 
 
 @pytest.mark.parametrize(
@@ -91,21 +93,21 @@ async def test_as_much_is_extracted_as_the_crawl_of_the_page_asks_for(
 
     effects = await a_parser(None, *specs, extraction=fixed).on_page_fetched(a_page(b"<p>x"), ARecord())
 
-    assert effects.say[0].event.extraction == expected  # type: ignore[union-attr]
+    assert effects.publish[0].event.extraction == expected  # type: ignore[union-attr]
 
 
 def test_it_reads_and_writes_what_its_topics_declare() -> None:
-    assert [reads.topic for reads in a_parser().reads()] == list(CONSUMES) == [PAGES_FETCHED]
+    assert [reads.topic for reads in a_parser().subscriptions()] == list(CONSUMES) == [PAGES_FETCHED]
     assert all("parser" in topic.writers for topic in PRODUCES)
 
 
 async def test_a_page_is_said_once() -> None:
     effects = await a_parser().on_page_fetched(a_page(b"<title>T</title>x"), ARecord())
 
-    (say,) = effects.say
-    assert isinstance(say, Say)
+    (say,) = effects.publish
+    assert isinstance(say, Publish)
     assert (say.topic, say.event.title, say.encoded) == (PAGES_PARSED, "T", None)
-    assert (effects.outcome, effects.close, effects.remember) == ("parsed", (), None)
+    assert (effects.outcome, effects.publish_last, effects.after_ack) == ("parsed", (), None)
 
 
 async def test_a_body_elsewhere_is_fetched() -> None:
@@ -113,7 +115,7 @@ async def test_a_body_elsewhere_is_fetched() -> None:
 
     effects = await parser.on_page_fetched(a_page(body_object="body"), ARecord())
 
-    event = effects.say[0].event  # type: ignore[union-attr]
+    event = effects.publish[0].event  # type: ignore[union-attr]
     assert (event.title, event.body_object) == ("Elsewhere", "body")
 
 
@@ -129,7 +131,7 @@ async def test_texts_too_long_to_travel_are_kept_before_the_page_is_said() -> No
 
     effects = await a_parser(shelf).on_page_fetched(a_page(f"<p>{text}".encode()), ARecord())
 
-    event = effects.say[0].event  # type: ignore[union-attr]
+    event = effects.publish[0].event  # type: ignore[union-attr]
     assert (event.text, event.texts_object, event.text_chars) == ("", "kept", len(text) - 1)
     assert json.loads(shelf.bodies["kept"])["text"] == text.strip()
 
@@ -153,33 +155,33 @@ async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
         rejected_at_ms=99,
         detail="handler_timeout",
     )
-    assert effects.say == (Say(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),)
-    (closes,) = effects.close
+    assert effects.publish == (Publish(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),)
+    (closes,) = effects.publish_last
     assert (closes.topic, closes.headers) == (PAGES_PARSED, closing_headers("handler_timeout"))
     assert PAGES_PARSED.headers_of(closes.event) == PAGES_REJECTED.headers_of(rejected)
 
 
 async def test_what_nobody_could_read_has_no_parts_to_wait_for() -> None:
-    (said,) = (await a_parser().on_given_up(ARecord(b"junk", HEADERS), "bad_magic")).close
+    (said,) = (await a_parser().on_given_up(ARecord(b"junk", HEADERS), "bad_magic")).publish_last
 
     assert (said.topic, said.event.rejection_reason) == (PAGES_REJECTED, "unreadable_message")
     assert said.headers == ()
 
 
 async def test_what_is_no_page_of_the_ring_is_left_to_its_dead_letter() -> None:
-    assert await a_parser().on_given_up(ARecord(b"junk"), "bad_magic") is NOTHING
+    assert await a_parser().on_given_up(ARecord(b"junk"), "bad_magic") is NO_EFFECTS
 
 
 def test_pages_that_take_all_of_their_time_do_not_time_out_those_behind_them() -> None:
     settings = loop_settings(workers=2, page_seconds=2.0)
 
-    assert (settings.concurrency, settings.deadline_seconds) == (32, 190.0)
+    assert (settings.concurrency, settings.handler_timeout_seconds) == (32, 190.0)
 
 
 async def test_the_same_page_is_the_same_event_wherever_it_is_read() -> None:
     page = a_page(b"<p>x</p><a href=/y>y</a>")
     effects = await a_parser().on_page_fetched(page, ARecord())
-    said = effects.say[0].event.to_record()  # type: ignore[union-attr]
+    said = effects.publish[0].event.to_record()  # type: ignore[union-attr]
     plain = read(b"<p>x</p><a href=/y>y</a>", limits=Limits(extraction="main")).to_record()
 
     assert {**said, "parse_us": 0} == {**plain, "parse_us": 0}

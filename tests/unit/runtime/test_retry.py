@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.runtime.retry import retry
 
 
@@ -128,7 +128,7 @@ async def test_the_caller_says_what_is_retryable() -> None:
             attempt,
             clock=clock,
             chance=NoChance(),
-            part="registry",
+            dependency="registry",
             retryable=lambda failure: isinstance(failure, OSError),
         )
     assert isinstance(raised.value.__cause__, ConnectionResetError)
@@ -146,7 +146,11 @@ async def test_a_hanging_attempt_ends_with_the_deadline() -> None:
 
     with pytest.raises(Unavailable, match="postgres is unavailable: tried once"):
         await retry(
-            Steps((1,), deadline_seconds=0.02), hang, clock=JumpingClock(), chance=NoChance(), part="postgres"
+            Steps((1,), deadline_seconds=0.02),
+            hang,
+            clock=JumpingClock(),
+            chance=NoChance(),
+            dependency="postgres",
         )
     assert was_cancelled.is_set()
 

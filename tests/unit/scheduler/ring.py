@@ -23,10 +23,10 @@ from strider.contracts.generated.topics import FETCHES_COMPLETED, LINKS_DISCOVER
 from strider.contracts.partitioning import shard_of_host
 from strider.frontier.models import StartResult
 from strider.frontier.ports import LeaseMarks
-from strider.runtime.effects import Effects, Say
-from strider.runtime.errors import Unavailable
-from strider.runtime.ports import Clock, Record
-from strider.runtime.speaking import Speaker
+from strider.messaging.effects import Effects, Publish
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock, Record
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.urls import url_hash, url_key_of
 
 from .web import Answer, Visit, Web
@@ -90,7 +90,7 @@ class Ring:
     """The fetcher, and everything behind it."""
 
     web: Web
-    speaker: Speaker
+    speaker: EventPublisher
     clock: Clock
     marks: LeaseMarks
     seed: int = 1
@@ -161,7 +161,7 @@ class Ring:
             return Effects(outcome="died")
         await self.clock.sleep(self.random.uniform(0, 0.3) * self.haste)
         outcome = completed(request, answer, mark.now_us, page=is_page)
-        return Effects(close=(Say(FETCHES_COMPLETED, outcome),))
+        return Effects(publish_last=(Publish(FETCHES_COMPLETED, outcome),))
 
     @property
     def passed(self) -> int:
@@ -193,7 +193,7 @@ class Ring:
             total_us=round(answer.seconds * 1_000_000),
             body_bytes=answer.size,
         )
-        await self._speak([Say(PAGES_SETTLED, settled)])
+        await self._speak([Publish(PAGES_SETTLED, settled)])
 
     async def discover(self, urls: Sequence[str], **how: Any) -> None:
         by_shard: dict[int, list[str]] = {}
@@ -201,17 +201,19 @@ class Ring:
             by_shard.setdefault(shard_of_host(urlsplit(url).hostname or "", self.shards), []).append(url)
         await self._speak(
             [
-                Say(LINKS_DISCOVERED, self._links(each[first : first + PARCEL], shard, how), partition=shard)
+                Publish(
+                    LINKS_DISCOVERED, self._links(each[first : first + PARCEL], shard, how), partition=shard
+                )
                 for shard, each in by_shard.items()
                 for first in range(0, len(each), PARCEL)
             ]
         )
 
-    async def _speak(self, says: Sequence[Say]) -> None:
+    async def _speak(self, says: Sequence[Publish]) -> None:
         """Speak, as patiently as a service does."""
         while True:
             try:
-                return await self.speaker.speak(says)
+                return await self.speaker.publish(says)
             except Unavailable:
                 await self.clock.sleep(1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strider.frontier.models import ShardStats
-from strider.runtime.metrics import Metrics
+from strider.runtime.observability.metrics import Metrics
 from strider.scheduler.adapters import ProcessMeter
 
 

@@ -10,7 +10,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
-from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
+from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
 from strider.scheduler.adapters import TopicArchive, TopicTruths
 from strider.scheduler.topology.ports import Remnant
 
@@ -23,8 +23,12 @@ def entry(number: int, **changes: object) -> EntryRecorded:
 
 async def told(*records: EntryRecorded, most: int = 100) -> tuple[dict[str, EntryRecorded], list[Remnant]]:
     """Write records down and read them back."""
-    broker, codec, clock = Broker(clock=LoopClock()), Codec(SchemaStore.bundled()), LoopClock()
-    broker.declare(FRONTIER, shards=1)
+    broker, codec, clock = (
+        InProcessBroker(clock=EventLoopClock()),
+        Codec(SchemaStore.bundled()),
+        EventLoopClock(),
+    )
+    broker.declare_topic(FRONTIER, shards=1)
     bus = InProcessBus(broker)
     truth = await TopicTruths(bus, codec, commit_interval_seconds=0.1).take(0)
     await truth.write([truth.entry(record) for record in records])

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from strider.contracts.generated.topics import HOSTS
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 
 from .web import Host, Page, Visit, Web
 from .world import SPEC, Instance, World

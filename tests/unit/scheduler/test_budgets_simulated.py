@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from strider.contracts.generated.events import CrawlSpecDeclared
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 
 from .web import Answer, Host, Page, Web
 from .world import SPEC, World

@@ -10,8 +10,8 @@ import pytest
 
 from strider.contracts.generated.events import EntryRecorded, JobEvent
 from strider.contracts.generated.topics import FRONTIER, JOB_EVENTS
-from strider.runtime.effects import Say
-from strider.runtime.inprocess import simulate
+from strider.messaging.effects import Publish
+from strider.messaging.inprocess import simulate
 
 from .checks import see_through
 from .ring import key_of_url
@@ -164,7 +164,7 @@ def test_of_a_dropped_job_nothing_is_left() -> None:
         scheduler = world.start()
         await asyncio.sleep(20)
         wish = JobEvent("d", "drop", True, 1, "somebody", job_id="job", reason="no longer ours")
-        await world.ring.speaker.speak([Say(JOB_EVENTS, wish)])
+        await world.ring.speaker.publish([Publish(JOB_EVENTS, wish)])
         await asyncio.sleep(200)
         assert sum(count.open for count in (await scheduler.scheduler.counts("run")).values()) == 0
         await scheduler.stop()

@@ -10,8 +10,8 @@ import pytest
 
 from strider.contracts.generated.topics import JOB_EVENTS, PAGES_SETTLED
 from strider.contracts.partitioning import shard_of_host
-from strider.runtime.effects import Say
-from strider.runtime.inprocess import simulate
+from strider.messaging.effects import Publish
+from strider.messaging.inprocess import simulate
 
 from .checks import check_politeness, check_visits
 from .ring import SHARDS
@@ -33,7 +33,7 @@ async def repeat_settlements(world: World, chance: random.Random) -> None:
         await asyncio.sleep(chance.uniform(1, 10))
         settled = world.said(PAGES_SETTLED)
         again = chance.sample(settled, min(len(settled), 3))
-        await world.ring.speaker.speak([Say(PAGES_SETTLED, each) for each in again])
+        await world.ring.speaker.publish([Publish(PAGES_SETTLED, each) for each in again])
 
 
 async def complete(world: World, scheduler: Instance) -> float:
@@ -85,7 +85,7 @@ def test_a_cancelled_run_is_complete_as_soon_as_what_was_under_way_has_come() ->
         await world.begin()
         scheduler = world.start()
         await asyncio.sleep(8)
-        await world.ring.speaker.speak([Say(JOB_EVENTS, a_wish("cancel"))])
+        await world.ring.speaker.publish([Publish(JOB_EVENTS, a_wish("cancel"))])
         proven_at = await complete(world, scheduler)
         await scheduler.stop()
 

@@ -11,9 +11,9 @@ import pytest
 
 from strider.contracts.generated.topics import FRONTIER, HOSTS, JOB_EVENTS
 from strider.frontier.models import QueueLimits
+from strider.messaging.effects import Publish
+from strider.messaging.inprocess import simulate
 from strider.politeness.circuit_breaker import BreakerLimits
-from strider.runtime.effects import Say
-from strider.runtime.inprocess import simulate
 from strider.scheduler.topology import Options
 
 from .ring import SHARDS
@@ -28,7 +28,7 @@ PAGES = [Page(f"/{number}") for number in range(MANY)]
 
 async def wish(world: World, what: str, **changes: Any) -> None:
     at_ms = round(world.clock.now().timestamp() * 1000)
-    await world.ring.speaker.speak([Say(JOB_EVENTS, a_wish(what, at_ms=at_ms, **changes))])
+    await world.ring.speaker.publish([Publish(JOB_EVENTS, a_wish(what, at_ms=at_ms, **changes))])
 
 
 def scene(act: Callable[[World, Instance], Awaitable[None]], **settings: Any) -> World:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from strider.frontier.models import QueueLimits
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 from strider.scheduler.topology import Options
 
 from .ring import SHARDS

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from structlog.testing import capture_logs
 
-from strider.runtime.errors import Unavailable
-from strider.runtime.inprocess import LoopClock, simulate
+from strider.messaging.errors import Unavailable
+from strider.messaging.inprocess import EventLoopClock, simulate
 from strider.scheduler.core.gates import Gate, Spent
 from strider.scheduler.topology.gating import Gating
 from strider.scheduler.topology.ports import NoMeter
@@ -29,7 +29,7 @@ class Counted:
 
 
 def a_gating(backlogs: Counted | None, *, most: int = 100) -> Gating:
-    return Gating(backlogs, shards=2, most=most, meter=NoMeter(), clock=LoopClock())
+    return Gating(backlogs, shards=2, most=most, meter=NoMeter(), clock=EventLoopClock())
 
 
 def test_nothing_is_released_before_the_first_count() -> None:
@@ -38,7 +38,7 @@ def test_nothing_is_released_before_the_first_count() -> None:
         before = gating.left(0, spent)
         counting = asyncio.create_task(gating.run())
         await asyncio.sleep(0.1)
-        spent.spend(30, now=LoopClock().monotonic())
+        spent.spend(30, now=EventLoopClock().monotonic())
 
         assert (before, gating.left(0, spent), gating.left(1, Spent())) == (0, 10, 40)
         counting.cancel()
@@ -55,7 +55,7 @@ def test_who_cannot_be_counted_gets_no_more_than_the_last_count_left() -> None:
         counting = asyncio.create_task(gating.run())
         await asyncio.sleep(0.1)
         counted.now = None
-        spent.spend(50, now=LoopClock().monotonic())
+        spent.spend(50, now=EventLoopClock().monotonic())
         await asyncio.sleep(100)
         stuck = gating.left(0, spent)
         counted.now = 10

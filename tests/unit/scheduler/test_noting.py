@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.events import FetchCompleted, PageSettled
+from strider.crawl.run_log import RunLog
 from strider.frontier.models import RunEntryCounts
-from strider.runtime.inprocess import LoopClock, simulate
-from strider.runtime.journal import Journal
+from strider.messaging.inprocess import EventLoopClock, simulate
 from strider.scheduler.core import Line
 from strider.scheduler.topology.noting import Closing, note_lines, note_outcomes, note_settled
 from strider.scheduler.topology.ports import NoMeter
@@ -99,14 +99,14 @@ def test_that_nothing_is_open_is_told_once_and_only_when_every_shard_says_so() -
     ]
 
     async def scenario() -> list[list[str]]:
-        lines, clock, said = Lines(), LoopClock(), []
-        journal = Journal(lines, clock=clock)
+        lines, clock, said = Lines(), EventLoopClock(), []
+        journal = RunLog(lines, clock=clock)
 
         async def counts() -> Sequence[Mapping[str, RunEntryCounts] | None]:
             return answers.pop(0)
 
         closing = Closing(journal, lines, counts=counts, shards=2, clock=clock)
-        journal.note("URLs Taken", "j", "r", "accepted", 3)
+        journal.record("URLs Taken", "j", "r", "accepted", 3)
         for _ in range(4):
             await closing.look()
             said.append([event for event, _ in lines.told])

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from strider.frontier.models import QueueLimits, ShardStats
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 from strider.scheduler.topology import Options
 from strider.scheduler.topology.appetite import is_full, is_wanted, parts, rest_seconds
 

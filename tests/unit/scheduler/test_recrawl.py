@@ -15,7 +15,7 @@ from strider.contracts.generated.topics import FRONTIER
 from strider.frontier.constants import queue_priority
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.frontier.models import QueueLimits
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 from strider.scheduler.core import Fate, ended, fate_of, settle
 from strider.scheduler.core.entries import fetched
 from strider.scheduler.core.outcomes import Circumstances, is_heard

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from strider.contracts.generated.topics import FRONTIER, HOSTS
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 from strider.scheduler.topology import Options
 
 from .ring import SHARDS
@@ -267,10 +267,10 @@ def test_requests_that_the_broker_did_not_take_are_spoken_when_it_is_back() -> N
         scheduler = world.start()
         while len(world.web.log) < 3:
             await asyncio.sleep(0.05)
-        world.broker.fail("away")
+        world.broker.set_unavailable("away")
         failed_at = world.clock.monotonic()
         await asyncio.sleep(5)
-        world.broker.recover()
+        world.broker.set_available()
         await world.until_complete(scheduler)
         await scheduler.stop()
 

@@ -18,11 +18,11 @@ from strider.contracts.generated.topics import (
     URLS_DECIDED,
 )
 from strider.contracts.ids import ADHOC_JOB_ID
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.models import QueueLimits, RunEntryCounts
 from strider.link_ingestion.topology import SEEDS_GROUP, IngestionPolicy, SeedIngestion
-from strider.runtime.effects import Say
-from strider.runtime.inprocess import InProcessBus, simulate
-from strider.runtime.specs import SpecShelf
+from strider.messaging.effects import Publish
+from strider.messaging.inprocess import InProcessBus, simulate
 from strider.scheduler.topology import Options
 
 from .ring import PARCEL, SHARDS
@@ -88,22 +88,22 @@ def a_world(flood: Flood) -> World:
         shards=SHARDS, agent="Strider/1", lease_seconds=30, room=ROOM, in_flight=flood.hosts // SHARDS // 2
     )
     world = World(Web(hosts, pages, (HOME,)), options=options)
-    world.broker.declare(SEEDS_SUBMITTED, shards=SHARDS)
+    world.broker.declare_topic(SEEDS_SUBMITTED, shards=SHARDS)
     world.broker.start_group(SEEDS_GROUP, [SEEDS_SUBMITTED.name])
     return world
 
 
 def take_seeds(world: World) -> None:
     """Have link-ingestion read seeds, as it is."""
-    specs = SpecShelf(InProcessBus(world.broker), world.codec, clock=world.clock)
+    specs = CrawlSpecCache(InProcessBus(world.broker), world.codec, clock=world.clock)
     intake = SeedIngestion(specs, policy=IngestionPolicy(SHARDS), clock=world.clock)
     world.ring.spawn(world._loop(SEEDS_GROUP, intake.subscriptions(), sharded=False).run())
 
 
 async def pour(world: World, flood: Flood) -> None:
     for first in range(0, flood.count, SPOKEN):
-        seeds = [Say(SEEDS_SUBMITTED, SeedSubmitted(url)) for url in flood.urls(first)]
-        await world.ring.speaker.speak(seeds)
+        seeds = [Publish(SEEDS_SUBMITTED, SeedSubmitted(url)) for url in flood.urls(first)]
+        await world.ring.speaker.publish(seeds)
 
 
 async def watch(world: World, scheduler: Instance, seen: Seen) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strider.frontier.models import QueueLimits
-from strider.runtime.settings import CrawlSettings, RunSettings
+from strider.runtime.settings.base import CrawlSettings, RunSettings
 from strider.scheduler.__main__ import options_of
 from strider.scheduler.core import Allowance, Amount
 from strider.scheduler.settings import SchedulerSettings

@@ -10,8 +10,8 @@ from typing import Any, cast
 from strider.contracts.generated.events import EntryRecorded
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.frontier.models import EntryLookupResult
-from strider.runtime.inprocess import LoopClock, simulate
-from strider.runtime.ports import RawRecord
+from strider.messaging.inprocess import EventLoopClock, simulate
+from strider.messaging.ports import RawRecord
 from strider.scheduler.topology.ports import Options
 from strider.scheduler.topology.shard import Shard
 from strider.scheduler.topology.shardtime import ShardTime
@@ -52,7 +52,7 @@ class Written:
 
 
 async def a_shard(working_set: MemoryFrontier) -> Shard:
-    clock = LoopClock()
+    clock = EventLoopClock()
     await working_set.take_over(0, 1)
     await working_set.begin_rebuild(0, 1)
     await working_set.finish_rebuild(0, 1, groups=[], sequence=0)
@@ -66,7 +66,7 @@ def test_an_answer_that_a_last_word_has_overtaken_is_asked_for_again() -> None:
     """Else the entry would seem open to whoever asked, and be put back on the ring for ever."""
 
     async def scenario() -> None:
-        working_set = HeldBack(LoopClock())
+        working_set = HeldBack(EventLoopClock())
         shard = await a_shard(working_set)
         entry = an_entry()
         await shard.accept([accepted_of(entry)], [])
@@ -87,7 +87,7 @@ def test_an_answer_that_a_last_word_has_overtaken_is_asked_for_again() -> None:
 
 def test_an_answer_is_not_asked_for_again_for_what_happens_to_others() -> None:
     async def scenario() -> None:
-        working_set = HeldBack(LoopClock())
+        working_set = HeldBack(EventLoopClock())
         shard = await a_shard(working_set)
         entry, other = an_entry(), an_entry(url_key="f" * 64)
         await shard.accept([accepted_of(entry), accepted_of(other)], [])
@@ -109,7 +109,7 @@ def test_only_what_may_make_something_releasable_wakes_the_release() -> None:
     """Each look costs the store a call, and most of what a page goes through frees nothing."""
 
     async def scenario() -> None:
-        shard = await a_shard(MemoryFrontier(LoopClock()))
+        shard = await a_shard(MemoryFrontier(EventLoopClock()))
         entry = an_entry()
         woken = []
         await shard.accept([accepted_of(entry)], [])
@@ -134,7 +134,7 @@ def test_no_tombstone_lies_on_what_was_written_while_the_log_was_read() -> None:
     """Neither on what was on its way into the log before the reading began; later words lie above it."""
 
     async def scenario() -> None:
-        shard = await a_shard(MemoryFrontier(LoopClock()))
+        shard = await a_shard(MemoryFrontier(EventLoopClock()))
         entries = {name: an_entry(url_key=name * 64) for name in "abcd"}
         records = {name: shard.truth.entry(entry) for name, entry in entries.items()}
 

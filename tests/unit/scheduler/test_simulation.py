@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 from strider.scheduler.topology import Scheduler
 
 from .checks import begun, check_politeness, kill_one, see_through

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from strider.contracts.generated.topics import PAGES_FETCHED, TOPICS
-from strider.runtime.inprocess import Broker, InProcessBus, LoopClock, simulate
-from strider.runtime.ports import Outgoing, TopicPartition
+from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
+from strider.messaging.ports import OutgoingMessage, TopicPartition
 from strider.scheduler.adapters import TopicSoundings
 from strider.scheduler.core.watermarks import RING, Passage
 
@@ -13,14 +13,14 @@ def test_a_page_that_nobody_has_read_yet_is_seen_in_its_topic() -> None:
     """The whole way from the broker's offsets to the proof: nothing is lost while the parser stands."""
 
     async def scenario() -> tuple[int, bool]:
-        broker = Broker(clock=LoopClock())
+        broker = InProcessBroker(clock=EventLoopClock())
         for hop in RING:
             for topic in hop.topics:
-                broker.declare(TOPICS[topic], shards=2)
+                broker.declare_topic(TOPICS[topic], shards=2)
             broker.start_group(hop.group, hop.topics)
         bus = InProcessBus(broker)
         producer = await bus.producer()
-        await (await producer.send(Outgoing(PAGES_FETCHED.name, b"key", b"page", partition=1)))
+        await (await producer.send(OutgoingMessage(PAGES_FETCHED.name, b"key", b"page", partition=1)))
         soundings = TopicSoundings(bus)
 
         stands = Passage(0, since_ms=0).after(await soundings.sound())

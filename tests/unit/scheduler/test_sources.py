@@ -10,8 +10,8 @@ import pytest
 
 from strider.contracts.generated.events import SourceSaved
 from strider.contracts.generated.topics import SOURCES
-from strider.runtime.effects import Say
-from strider.runtime.inprocess import simulate
+from strider.messaging.effects import Publish
+from strider.messaging.inprocess import simulate
 from strider.scheduler.core import Manners, Sources, new_group, with_robots
 
 from .web import Host, Page, Web
@@ -113,7 +113,7 @@ def test_a_source_that_is_saved_during_a_crawl_holds_at_once(is_killed: bool) ->
         await asyncio.sleep(12)
         assert max(gaps(world)) < 4
         saved = a_source(url=f"http://{HOST}/", delay_seconds=6.0)
-        await world.ring.speaker.speak([Say(SOURCES, saved)])
+        await world.ring.speaker.publish([Publish(SOURCES, saved)])
         if is_killed:
             await scheduler.kill()
             world.lose_frontier()
@@ -123,7 +123,7 @@ def test_a_source_that_is_saved_during_a_crawl_holds_at_once(is_killed: bool) ->
         await asyncio.sleep(120)
         assert min(gaps(world, since=since)) >= 6
         assert max(gaps(world, since=since)) < 9
-        await world.ring.speaker.speak([Say(SOURCES, replace(saved, delay_seconds=0.5))])
+        await world.ring.speaker.publish([Publish(SOURCES, replace(saved, delay_seconds=0.5))])
         await asyncio.sleep(8)
         since = world.clock.monotonic()
         await world.until_complete(scheduler)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from strider.contracts.generated.topics import FETCH_REQUESTS
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 from strider.scheduler.core.gates import Gate
 
 from .checks import check_politeness, check_visits

@@ -10,9 +10,9 @@ import pytest
 
 from strider.contracts.generated.events import EntryRecorded, FetchCompleted, FetchRequested
 from strider.contracts.generated.topics import SCHEDULER_DLQ
-from strider.runtime.effects import Effects
-from strider.runtime.inprocess import simulate
-from strider.runtime.ports import Record
+from strider.messaging.effects import Effects
+from strider.messaging.inprocess import simulate
+from strider.messaging.ports import Record
 from strider.scheduler.topology import Options, concluding
 
 from .ring import SHARDS

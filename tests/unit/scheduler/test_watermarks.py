@@ -11,7 +11,7 @@ import pytest
 from strider.contracts.generated.enums import EntryState
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import TOPICS
-from strider.runtime.inprocess import simulate
+from strider.messaging.inprocess import simulate
 from strider.scheduler.core.watermarks import MARGIN_MS, RING, Passage, Sounding, lost, places
 
 from .builders import an_entry

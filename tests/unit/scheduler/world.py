@@ -26,16 +26,16 @@ from strider.contracts.generated.topics import (
     SOURCES,
     URLS_DECIDED,
 )
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.memory.frontier import MemoryFrontier
+from strider.messaging.effects import Publish, Subscription
+from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus
+from strider.messaging.ports import GroupSpec
 from strider.runtime.clocks import SeededChance
-from strider.runtime.deadletters import DeadLetters, Origin
-from strider.runtime.effects import Reads, Say
-from strider.runtime.inprocess import Broker, InProcessBus, LoopClock
-from strider.runtime.loop import ConsumerLoop
-from strider.runtime.loop_settings import LoopPorts
-from strider.runtime.ports import GroupSpec
-from strider.runtime.speaking import Speaker
-from strider.runtime.specs import SpecShelf
+from strider.runtime.consumer.loop import ConsumerLoop
+from strider.runtime.consumer.spec import ConsumerPorts
+from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicRegister, TopicTruth, TopicTruths
 from strider.scheduler.core import Completion, Look
 from strider.scheduler.core.watermarks import Sounding
@@ -148,12 +148,12 @@ class World:
     backlogs: Backlogs | None = None
 
     def __post_init__(self) -> None:
-        self.clock = LoopClock()
+        self.clock = EventLoopClock()
         self.chance = SeededChance(self.seed)
         self.codec = Codec(SchemaStore.bundled())
-        self.broker = Broker(clock=self.clock)
+        self.broker = InProcessBroker(clock=self.clock)
         for topic in TOPICS:
-            self.broker.declare(topic, shards=SHARDS)
+            self.broker.declare_topic(topic, shards=SHARDS)
         self.broker.start_group(GROUP, [LINKS_DISCOVERED.name, FETCHES_COMPLETED.name, PAGES_SETTLED.name])
         self.broker.start_group("fetcher", [FETCH_REQUESTS.name])
         self.bus = InProcessBus(self.broker)
@@ -184,13 +184,13 @@ class World:
         """Have everything that starts from now on find an empty working set."""
         self.ring.marks = self._new_frontier()
 
-    def _speaker(self, service: str) -> Speaker:
-        return Speaker(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)
+    def _speaker(self, service: str) -> EventPublisher:
+        return EventPublisher(self.bus, self.codec, service=service, shards=SHARDS, clock=self.clock)
 
     async def begin(self) -> None:
         """Declare the crawl spec, start the fetcher, submit the start URLs."""
-        await self.ring.speaker.speak([Say(CRAWL_SPECS, self.spec)])
-        fetcher = self._loop("fetcher", (Reads(FETCH_REQUESTS, self.ring.fetch),), sharded=False)
+        await self.ring.speaker.publish([Publish(CRAWL_SPECS, self.spec)])
+        fetcher = self._loop("fetcher", (Subscription(FETCH_REQUESTS, self.ring.fetch),), sharded=False)
         self.ring.spawn(fetcher.run())
         for url in self.web.starts:
             await self.ring.submit(url)
@@ -203,7 +203,7 @@ class World:
             working_set=self.frontier,
             truths=truths,
             archive=TopicArchive(bus, self.codec, clock=self.clock),
-            specs=SpecShelf(bus, self.codec, clock=self.clock),
+            specs=CrawlSpecCache(bus, self.codec, clock=self.clock),
             voice=self._speaker("scheduler"),
             clock=self.clock,
             chance=self.chance,
@@ -214,17 +214,23 @@ class World:
             register=TopicRegister(bus, self.codec),
         )
         loop = self._loop(
-            GROUP, scheduler.reads(), sharded=True, shards=scheduler, on_caught_up=scheduler.on_caught_up
+            GROUP,
+            scheduler.subscriptions(),
+            sharded=True,
+            shards=scheduler,
+            on_caught_up=scheduler.on_caught_up,
         )
         task, watch = self.ring.spawn(loop.run()), self.ring.spawn(scheduler.run())
         return Instance(scheduler, truths, loop, task, watch)
 
-    def _loop(self, group: str, reads: Sequence[Reads], *, sharded: bool, **ports: Any) -> ConsumerLoop:
-        letters = DeadLetters(SCHEDULER_DLQ, Origin(group, group), clock=self.clock)
-        given = LoopPorts(
+    def _loop(
+        self, group: str, reads: Sequence[Subscription], *, sharded: bool, **ports: Any
+    ) -> ConsumerLoop:
+        letters = DeadLetterWriter(SCHEDULER_DLQ, DeadLetterOrigin(group, group), clock=self.clock)
+        given = ConsumerPorts(
             clock=self.clock,
             chance=self.chance,
-            speaker=self._speaker(group),
+            publisher=self._speaker(group),
             dead_letters=letters,
             **ports,
         )

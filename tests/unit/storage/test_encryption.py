@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strider.runtime.errors import StartRefused
+from strider.messaging.errors import StartRefused
 from strider.storage.encryption import DecryptionFailed, SecretCipher, generate_key
 
 

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 from redis import exceptions
 
-from strider.runtime.errors import StartRefused, Unavailable
+from strider.messaging.errors import StartRefused, Unavailable
 from strider.storage import postgres, redis
 from strider.storage.errors import StoreRejected
 from strider.storage.redis import RedisOptions, connect
@@ -33,7 +33,7 @@ async def test_redis_trouble_is_unavailable(failure: Exception) -> None:
         async with redis.translate_errors():
             raise failure
 
-    assert raised.value.part == "redis"
+    assert raised.value.dependency == "redis"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ async def test_postgres_trouble_is_unavailable(failure: Exception) -> None:
         async with postgres.translate_errors():
             raise failure
 
-    assert raised.value.part == "postgres"
+    assert raised.value.dependency == "postgres"
 
 
 @pytest.mark.parametrize(

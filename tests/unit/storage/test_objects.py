@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from strider.runtime.errors import StartRefused, Unavailable
+from strider.messaging.errors import StartRefused, Unavailable
 from strider.storage.errors import ObjectCorrupt, ObjectMissing, ObjectTooLarge
-from strider.storage.objects import ObjectOptions, ObjectStore, open_object_store
+from strider.storage.objects import DeadLetterObjectStore, ObjectOptions, open_object_store
 
 HELLO = sha256(b"hello").hexdigest()
 
@@ -31,12 +31,12 @@ class Calendar:
 
 
 @pytest.fixture(params=["memory", "folder"])
-def objects(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
+def objects(request: pytest.FixtureRequest, tmp_path: Path) -> DeadLetterObjectStore:
     url = "memory:///" if request.param == "memory" else f"file://{tmp_path}/new%20folder"
     return open_object_store(ObjectOptions(url), clock=Calendar())
 
 
-async def test_content_comes_back_by_its_reference(objects: ObjectStore) -> None:
+async def test_content_comes_back_by_its_reference(objects: DeadLetterObjectStore) -> None:
     """The reference tells day and hash, and nothing of the store's address."""
     reference = await objects.put(b"hello")
 
@@ -45,7 +45,7 @@ async def test_content_comes_back_by_its_reference(objects: ObjectStore) -> None
     await objects.ping()
 
 
-async def test_putting_again_is_the_same_put(objects: ObjectStore) -> None:
+async def test_putting_again_is_the_same_put(objects: DeadLetterObjectStore) -> None:
     """F18: an answer that was lost is asked for again."""
     assert await objects.put(b"hello") == await objects.put(b"hello")
 
@@ -60,12 +60,12 @@ async def test_another_day_is_another_object() -> None:
     assert await objects.put(b"hello") == first.replace("2026-11-18", "2026-11-19")
 
 
-async def test_empty_content_is_content(objects: ObjectStore) -> None:
+async def test_empty_content_is_content(objects: DeadLetterObjectStore) -> None:
     """A body may be empty."""
     assert await objects.get(await objects.put(b"")) == b""
 
 
-async def test_the_limit_is_asked_before_the_content(objects: ObjectStore) -> None:
+async def test_the_limit_is_asked_before_the_content(objects: DeadLetterObjectStore) -> None:
     """A reference in a foreign event must not fill the memory."""
     reference = await objects.put(b"x" * 1000)
 
@@ -84,7 +84,7 @@ async def test_the_limit_is_asked_before_the_content(objects: ObjectStore) -> No
         pytest.param(f"2026-11-18/{HELLO[:2]}/{HELLO}/x", id="longer"),
     ],
 )
-async def test_what_is_not_there_is_missing(objects: ObjectStore, reference: str) -> None:
+async def test_what_is_not_there_is_missing(objects: DeadLetterObjectStore, reference: str) -> None:
     """S20: references come from events, so they are patterns and never paths."""
     await objects.put(b"hello")
 

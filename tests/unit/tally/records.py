@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from strider.runtime.ports import Header
+from strider.messaging.ports import Header
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from strider.contracts.generated.events import Echoed, TallyKept
 from strider.contracts.generated.topics import ECHOES
-from strider.runtime.effects import Effects
+from strider.messaging.effects import Effects
 from strider.tally.topology import CONSUMES, PRODUCES, Place, Tally
 
 from .records import ARecord
@@ -36,11 +36,11 @@ async def test_a_batch_is_kept_as_one_record_a_host() -> None:
 
     effects = await Tally(ledger).on_echoes([an_echo("a", 0), an_echo("b", 1), an_echo("a", 2)])
     before = list(ledger.kept)
-    assert effects.remember is not None
-    await effects.remember()
+    assert effects.after_ack is not None
+    await effects.after_ack()
 
     assert before == []
-    assert (effects.say, effects.close, effects.outcome) == ((), (), "counted")
+    assert (effects.publish, effects.publish_last, effects.outcome) == ((), (), "counted")
     assert ledger.kept == [
         {
             (3, "a"): TallyKept("a", 2, 2, last_request_id="r2", updated_at_ms=20),
@@ -56,8 +56,8 @@ async def test_what_was_not_kept_is_decided_the_same_way_again() -> None:
 
     await tally.on_echoes([an_echo("a", 0)])
     effects = await tally.on_echoes([an_echo("a", 0)])
-    assert effects.remember is not None
-    await effects.remember()
+    assert effects.after_ack is not None
+    await effects.after_ack()
 
     assert ledger.tallies[3, "a"].count == 1
 
@@ -71,5 +71,5 @@ async def test_a_batch_of_repeats_writes_nothing() -> None:
 
 
 def test_the_topics_are_the_declared_ones() -> None:
-    assert tuple(reads.topic for reads in Tally(Memory()).reads()) == CONSUMES == (ECHOES,)
+    assert tuple(reads.topic for reads in Tally(Memory()).subscriptions()) == CONSUMES == (ECHOES,)
     assert all("tally" in topic.writers for topic in PRODUCES)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strider.contracts.generated.events import PageParsed
-from strider.runtime.ports import Header
+from strider.messaging.ports import Header
 
 TEXT = "Walking on streams is a matter of balance. " * 40
 

@@ -12,7 +12,7 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageRejected, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_REJECTED, PAGES_VALIDATED
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
-from strider.runtime.effects import NOTHING, Effects, Say
+from strider.messaging.effects import NO_EFFECTS, Effects, Publish
 from strider.validator.adapters import SplicedPages
 from strider.validator.core import Rules
 from strider.validator.topology import CONSUMES, PRODUCES, Validator
@@ -34,7 +34,7 @@ def as_read(page: Any) -> ARecord:
 
 
 def test_it_reads_and_writes_what_its_topics_declare() -> None:
-    assert [reads.topic for reads in a_validator().reads()] == list(CONSUMES) == [PAGES_PARSED]
+    assert [reads.topic for reads in a_validator().subscriptions()] == list(CONSUMES) == [PAGES_PARSED]
     assert all("validator" in topic.writers for topic in PRODUCES)
 
 
@@ -57,8 +57,8 @@ async def test_a_page_that_is_kept_is_spliced(page: Any, verdict: Verdict) -> No
 
     effects = await a_validator().on_page_parsed(page, record)
 
-    (say,) = effects.say
-    assert isinstance(say, Say)
+    (say,) = effects.publish
+    assert isinstance(say, Publish)
     assert say.encoded is not None
     assert record.value is not None
     assert record.value[10:] in say.encoded.value
@@ -71,19 +71,19 @@ async def test_a_page_that_is_kept_is_spliced(page: Any, verdict: Verdict) -> No
 async def test_on_a_bus_without_bytes_the_event_is_said() -> None:
     effects = await a_validator().on_page_parsed(a_page(), ARecord(None))
 
-    assert effects.say[0].encoded is None  # type: ignore[union-attr]
+    assert effects.publish[0].encoded is None  # type: ignore[union-attr]
 
 
 async def test_a_page_that_is_kept_is_not_read_whole() -> None:
     """A tenth of it is looked at, and its bytes go on as they are."""
     validator, record = a_validator(), as_read(a_page(decoded_bytes=9))
-    (reads,) = validator.reads()
+    (reads,) = validator.subscriptions()
     page = CODEC.decode(PAGES_PARSED, record.value, record.headers, only=reads.fields)
 
     effects = await validator.on_page_parsed(page, record)
 
-    (say,) = effects.say
-    assert isinstance(say, Say)
+    (say,) = effects.publish
+    assert isinstance(say, Publish)
     assert PAGES_VALIDATED.headers_of(say.event) == PAGES_VALIDATED.headers_of(PageValidated(page, VERDICT))
     assert PAGES_VALIDATED.key_of(say.event) is not None
     assert is_partial(page)
@@ -127,7 +127,7 @@ async def test_a_rejected_page_says_why_and_nothing_else_is_said_of_it() -> None
         raw_hash="r",
         text_hash="t",
     )
-    assert effects == Effects((Say(PAGES_REJECTED, rejected),), outcome="access_denied")
+    assert effects == Effects((Publish(PAGES_REJECTED, rejected),), outcome="access_denied")
     assert len(CODEC.encode(PAGES_REJECTED, rejected).value) < 1_000
 
 
@@ -136,7 +136,7 @@ async def test_everything_that_names_the_page_is_carried_into_a_rejection() -> N
                   redirect_chain=("https://a.test/",), metadata={"a": "b"}, content_type="text/html",
                   rendered=True, body_bytes=3, simhash=5, link_urls=())  # fmt: skip
     effects = await a_validator().on_page_parsed(page, as_read(page))
-    rejected = effects.say[0].event.to_record()  # type: ignore[union-attr]
+    rejected = effects.publish[0].event.to_record()  # type: ignore[union-attr]
     parsed = page.to_record()
 
     assert {name for name in rejected.keys() & parsed.keys() if rejected[name] != parsed[name]} == set()
@@ -147,11 +147,11 @@ async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
 
     effects = await a_validator().on_given_up(record, "bad_magic")
 
-    event = effects.close[0].event  # type: ignore[union-attr]
+    event = effects.publish_last[0].event  # type: ignore[union-attr]
     assert (event.rejected_by, event.rejection_reason, event.fetch_sequence, event.url) == (
         "validator", "unreadable_message", 7, "",
     )  # fmt: skip
-    assert effects.say == ()
+    assert effects.publish == ()
 
 
 @pytest.mark.req("S2.2.8")
@@ -162,9 +162,9 @@ async def test_a_part_that_others_follow_says_so_and_settles_nothing() -> None:
 
     effects = await a_validator().on_page_parsed(part, record)
 
-    (said,) = effects.say
+    (said,) = effects.publish
     assert said.headers == MORE_PARTS_HEADERS
-    assert await a_validator().on_given_up(record, "bad_magic") is NOTHING
+    assert await a_validator().on_given_up(record, "bad_magic") is NO_EFFECTS
 
 
 @pytest.mark.req("S2.2.8")
@@ -185,7 +185,7 @@ async def test_what_closes_a_list_goes_the_way_of_its_parts(record_headers: Any,
     else:
         effects = await a_validator().on_page_parsed(page, record)
 
-    *rejections, closes = (*effects.say, *effects.close)
+    *rejections, closes = (*effects.publish, *effects.publish_last)
     assert [(said.topic, said.headers) for said in rejections] == (
         [(PAGES_REJECTED, MORE_PARTS_HEADERS)] if outcome != "crashed" else []
     )
@@ -204,8 +204,8 @@ async def test_the_last_part_is_known_by_its_header_all_the_way() -> None:
         page, ARecord(None, (*PAGES_PARSED.headers_of(page), *LAST_PART_HEADERS))
     )
 
-    assert [said.headers for said in effects.say] == [LAST_PART_HEADERS]
+    assert [said.headers for said in effects.publish] == [LAST_PART_HEADERS]
 
 
 async def test_what_is_no_page_of_the_ring_is_left_to_its_dead_letter() -> None:
-    assert await a_validator().on_given_up(ARecord(b"junk"), "bad_magic") is NOTHING
+    assert await a_validator().on_given_up(ARecord(b"junk"), "bad_magic") is NO_EFFECTS

@@ -21,13 +21,13 @@ from strider.contracts.generated.enums import JobEvent as What
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.generated.topics import JOB_EVENTS
 from strider.frontier.redis.inspection import ShardInspector
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.effects import Publish
+from strider.messaging.errors import Unavailable
+from strider.messaging.kafka import KafkaBus
+from strider.messaging.ports import Bus, TopicPartition
 from strider.runtime.clocks import SystemClock
-from strider.runtime.effects import Say
-from strider.runtime.errors import Unavailable
-from strider.runtime.kafka import KafkaBus
-from strider.runtime.ports import Bus, TopicPartition
-from strider.runtime.speaking import Speaker
-from strider.runtime.tables import TableReader
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core import Orders
 
 from .topics_broker import PATIENCE_SECONDS, Target
@@ -86,15 +86,17 @@ class Frontier:
             by=person(),
             **about,
         )
-        speaker = Speaker(self.bus, self.codec, service=SPEAKER, shards=self.shards, clock=SystemClock())
+        speaker = EventPublisher(
+            self.bus, self.codec, service=SPEAKER, shards=self.shards, clock=SystemClock()
+        )
         try:
-            await speaker.speak([Say(JOB_EVENTS, event)])
+            await speaker.publish([Publish(JOB_EVENTS, event)])
         finally:
             await speaker.close()
         return event
 
-    def _reader(self) -> TableReader:
-        return TableReader(self.bus, clock=SystemClock(), stall_seconds=PATIENCE_SECONDS)
+    def _reader(self) -> CompactedTableReader:
+        return CompactedTableReader(self.bus, clock=SystemClock(), stall_seconds=PATIENCE_SECONDS)
 
     def _decoded(self, topic: Topic[Any], values: Sequence[bytes]) -> list[Any]:
         found = []

@@ -17,11 +17,11 @@ from strider.contracts.generated.events import CrawlSpecDeclared
 from strider.contracts.seed_limits import seed_range_error
 from strider.fetcher.adapters.encryption import context_of
 from strider.fetcher.settings import FetcherSettings
+from strider.messaging.errors import StartRefused
 from strider.parser.adapters.orders import check_site_parsers
 from strider.parser.settings import ParserSettings
-from strider.runtime.errors import StartRefused
-from strider.runtime.settings import CrawlSettings
-from strider.runtime.settings_sources import SettingsError, load
+from strider.runtime.settings.base import CrawlSettings
+from strider.runtime.settings.loader import SettingsError, load_settings
 from strider.validator.settings import ValidatorSettings
 
 from .embedded.members import Manners
@@ -154,9 +154,9 @@ def _settings(asked: Asked, crawl: CrawlSettings) -> CrawlSettings:
 def _services(asked: Asked) -> Manners:
     """Take what the environment says of the services that a crawl in one process is made of."""
     try:
-        fetcher = load(FetcherSettings, os.environ).settings
-        parser = load(ParserSettings, os.environ).settings
-        validator = load(ValidatorSettings, os.environ).settings
+        fetcher = load_settings(FetcherSettings, os.environ).settings
+        parser = load_settings(ParserSettings, os.environ).settings
+        validator = load_settings(ValidatorSettings, os.environ).settings
         if fetcher.ca_file:
             context_of(fetcher.ca_file, is_verified=True)
         check_site_parsers(parser.site_parsers)

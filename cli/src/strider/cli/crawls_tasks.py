@@ -15,7 +15,7 @@ from typing import Final
 from strider.contracts.entry_states import TaskState
 from strider.frontier.redis.inspection import OutstandingRequests, ShardInspector
 from strider.localstack.plan.endpoints import read_endpoints
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import Postgres, PostgresOptions
 

@@ -16,7 +16,7 @@ import typer
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import CRAWL_SPECS, FRONTIER
 from strider.contracts.partitioning import shard_of_host
-from strider.runtime.settings_crawl import user_agent_of
+from strider.crawl.settings import user_agent
 
 from .control_asking import Frontier, open_frontier
 from .explain_verdicts import Evidence, Verdict, verdicts
@@ -87,7 +87,7 @@ async def _ask(
                 hosts=hosts,
                 live=live,
                 origin=subject.origin,
-                agent=user_agent_of(crawl),
+                agent=user_agent(crawl),
                 allow_private=target.allows_private,
                 now_ms=now_ms,
                 heeds_robots=crawl.respect_robots,

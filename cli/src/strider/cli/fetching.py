@@ -19,11 +19,11 @@ from strider.fetcher.adapters import open_asker, rotation, rules_of, uplink
 from strider.fetcher.core import Answer, Failed, Head, Making, Proxy, RedirectRules, Standing, interpret
 from strider.fetcher.settings import FetcherSettings
 from strider.frontier.models import StartMark, StartResult
+from strider.messaging.errors import StartRefused, Unavailable
+from strider.messaging.ports import Clock
 from strider.politeness import is_sensitive_header
-from strider.runtime.errors import StartRefused, Unavailable
-from strider.runtime.logs import configure_logs
-from strider.runtime.ports import Clock
-from strider.runtime.settings_sources import SettingsError, load
+from strider.runtime.observability.logging import configure_logs
+from strider.runtime.settings.loader import SettingsError, load_settings
 from strider.urls import (
     CLOUD_METADATA,
     PRIVATE,
@@ -161,7 +161,7 @@ def quiet_logs() -> None:
 def settings_of(chosen: Mapping[str, object]) -> FetcherSettings:
     """Take what the environment says, and what was said on the command line instead; raises BadAsking."""
     try:
-        settings = load(FetcherSettings, os.environ).settings
+        settings = load_settings(FetcherSettings, os.environ).settings
         crawl = with_manners(settings.crawl, chosen)
     except (SettingsError, BadManners) as failure:
         raise BadAsking(str(failure)) from failure
@@ -194,7 +194,7 @@ def refusal(text: str, refused: RefusedUrl, wanted: Wanted, *, clock: Clock) -> 
 
 def _unasked(request: FetchRequested, failure: Unavailable, *, clock: Clock) -> Attempt:
     """Say of a request why it could not be made now; the service would wait, as long as it takes."""
-    error = _LACKS.get(failure.part, ErrorClass.INTERNAL)
+    error = _LACKS.get(failure.dependency, ErrorClass.INTERNAL)
     return _not_made(request, Failed(error, failure.detail), clock=clock)
 
 

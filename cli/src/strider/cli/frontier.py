@@ -18,9 +18,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from strider.frontier.redis.admin import ABSENT, READY, ShardAdmin, ShardState
+from strider.messaging.errors import StartRefused, Unavailable
 from strider.runtime.clocks import SystemClock
-from strider.runtime.errors import StartRefused, Unavailable
-from strider.runtime.settings_types import parse_duration
+from strider.runtime.settings.types import parse_duration
 
 from .options import AsJson
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, fail

@@ -19,7 +19,7 @@ from strider.contracts.generated.events import HostRecorded
 from strider.contracts.generated.topics import HOSTS
 from strider.contracts.partitioning import shard_of_host
 from strider.frontier.redis.inspection import HostGroupSnapshot
-from strider.runtime.settings_types import parse_duration
+from strider.runtime.settings.types import parse_duration
 from strider.scheduler.core import Orders
 from strider.scheduler.core.orders import NO_BAR
 from strider.urls import RefusedUrl, host_of, registrable_domain, to_wire_url

@@ -10,8 +10,8 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from strider.runtime.faulttexts import fault_text
-from strider.runtime.settings import CrawlSettings
+from strider.runtime.settings.base import CrawlSettings
+from strider.runtime.settings.validation_messages import validation_message
 
 NO_PROXY: Final = "CRAWLER_PROXIES_ENABLED is set, and CRAWLER_PROXY_URLS names no proxy"
 
@@ -36,7 +36,7 @@ def with_manners(crawl: CrawlSettings, chosen: Mapping[str, object]) -> CrawlSet
     except ValidationError as failure:
         wrong = failure.errors(include_url=False)[0]
         name = ".".join(map(str, wrong["loc"]))
-        raise BadManners(f"{_OPTIONS.get(name, name)}: {fault_text(wrong)}") from failure
+        raise BadManners(f"{_OPTIONS.get(name, name)}: {validation_message(wrong)}") from failure
 
 
 _OPTIONS: Final = {

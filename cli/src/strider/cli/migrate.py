@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import typer
 
 from strider.localstack.plan.endpoints import read_endpoints
-from strider.runtime.errors import StartRefused, Unavailable
+from strider.messaging.errors import StartRefused, Unavailable
 from strider.storage import migrations
 from strider.storage.errors import MigrationFailed
 from strider.storage.migrations import DatabaseStatus, MigrationPlan

@@ -97,7 +97,7 @@ def key() -> None:
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    from strider.runtime.errors import StartRefused, Unavailable  # noqa: PLC0415
+    from strider.messaging.errors import StartRefused, Unavailable  # noqa: PLC0415
     from strider.storage.errors import StoreRejected  # noqa: PLC0415
 
     try:

@@ -19,8 +19,8 @@ from strider.fetcher.adapters.proxybook import row_of
 from strider.fetcher.core import Proxy, Standing, proxy_of
 from strider.fetcher.settings import FetcherSettings
 from strider.localstack.plan.endpoints import read_endpoints
+from strider.messaging.errors import StartRefused
 from strider.runtime.clocks import SystemClock
-from strider.runtime.errors import StartRefused
 from strider.storage.encryption import DecryptionFailed, SecretCipher
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.proxy_table import ProxyRow, ProxyTable

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from strider.contracts.generated.enums import RequestKind
+from strider.crawl.settings import user_agent
 from strider.politeness.robots.freshness import RobotsFetchResult, classify_outcome
 from strider.politeness.robots.robots_txt import RobotsTxt, truncate_robots
 from strider.runtime.clocks import SystemClock
-from strider.runtime.settings_crawl import user_agent_of
 from strider.urls import RefusedUrl, origin_of
 
 from .fetching import SingleFetches, Wanted, quiet_logs, read_url, settings_of
@@ -33,7 +33,7 @@ async def reports_from_sites(
     quiet_logs()
     chosen = chosen_manners(contact=contact, user_agent="", allow_private=allow_private, delay_seconds=None)
     settings = settings_of(chosen)
-    token = token_of(agent or user_agent_of(settings.crawl))
+    token = token_of(agent or user_agent(settings.crawl))
     wanted = [(text, parsed(text).href) for text in texts]
     origins = {text: _origin(href, read_url(href, settings)) for text, href in wanted}
     fetches = SingleFetches(settings, clock=SystemClock())

@@ -12,6 +12,7 @@ from typing import Any, Final
 import can_ada
 
 from strider.contracts.generated.enums import ErrorClass
+from strider.crawl.settings import PRODUCT
 from strider.politeness.robots.decoding import decode_robots
 from strider.politeness.robots.robots_txt import (
     MAX_CRAWL_DELAY_SECONDS,
@@ -20,7 +21,6 @@ from strider.politeness.robots.robots_txt import (
     product_token,
     truncate_robots,
 )
-from strider.runtime.settings_crawl import PRODUCT
 
 from .typed import whole_url
 

@@ -19,9 +19,9 @@ import typer
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.contracts.seed_limits import DEFAULT_DEPTH, MAX_DEPTH
-from strider.runtime.errors import Unavailable
-from strider.runtime.kafka import KafkaBus
-from strider.runtime.ports import Acknowledged
+from strider.messaging.errors import Unavailable
+from strider.messaging.kafka import KafkaBus
+from strider.messaging.ports import RecordMetadata
 
 from .options import Bootstrap, Extract, Headers
 from .seeds_input import lines_of
@@ -218,7 +218,7 @@ class _Voice:
         """Give the ways to tell."""
         return Teller(sent=self.sent, bad=self.bad, note=self.note)
 
-    def sent(self, url: str, acknowledged: Acknowledged) -> None:
+    def sent(self, url: str, acknowledged: RecordMetadata) -> None:
         """Tell where a seed is."""
         topic, partition, offset = acknowledged
         self._told += 1

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
-from strider.runtime.errors import Unavailable
-from strider.runtime.ports import Acknowledged, Bus, Outgoing, Producer
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Bus, OutgoingMessage, Producer, RecordMetadata
 
 from .seeds_lines import Bad, Line, Ready, SeedReader
 
@@ -34,7 +34,7 @@ class Account:
 class Teller:
     """Who is told what happens."""
 
-    sent: Callable[[str, Acknowledged], None]
+    sent: Callable[[str, RecordMetadata], None]
     bad: Callable[[Bad], None]
     note: Callable[[str], None]
 
@@ -46,7 +46,7 @@ class SeedSender:
         self._bus = bus
         self._reader = reader
         self._teller = teller
-        self._waiting: deque[tuple[str, asyncio.Future[Acknowledged]]] = deque()
+        self._waiting: deque[tuple[str, asyncio.Future[RecordMetadata]]] = deque()
         self.account = Account()
 
     async def send(self, lines: AsyncIterator[Line | Bad]) -> None:
@@ -79,7 +79,7 @@ class SeedSender:
             await self._settle()
 
     async def _send_seed(self, producer: Producer, seed: Ready) -> None:
-        message = Outgoing(SEEDS_SUBMITTED.name, seed.key, seed.value)
+        message = OutgoingMessage(SEEDS_SUBMITTED.name, seed.key, seed.value)
         self._waiting.append((seed.url, asyncio.ensure_future(await producer.send(message))))
 
     async def _settle(self) -> None:

@@ -20,13 +20,13 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SourceSaved
 from strider.contracts.generated.topics import SOURCES
 from strider.contracts.seed_limits import DEFAULT_DEPTH
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.effects import Publish
+from strider.messaging.errors import Unavailable
+from strider.messaging.kafka import KafkaBus
+from strider.messaging.ports import Bus, Clock, TopicPartition
 from strider.runtime.clocks import SystemClock
-from strider.runtime.effects import Say
-from strider.runtime.errors import Unavailable
-from strider.runtime.kafka import KafkaBus
-from strider.runtime.ports import Bus, Clock, TopicPartition
-from strider.runtime.speaking import Speaker
-from strider.runtime.tables import TableReader
+from strider.runtime.publishing.publisher import EventPublisher
 
 from .control_asking import SPEAKER, person
 from .options import AsJson, Bootstrap
@@ -68,7 +68,7 @@ async def saved_sources(bus: Bus, codec: Codec, *, clock: Clock) -> list[SourceS
     """Read all sources; those that nobody can read are left out: the schedulers tell of them."""
     if not await bus.partition_count(SOURCES.name):
         raise Unavailable("kafka", f"topic {SOURCES.name} does not exist; run: strider topics apply")
-    reader = TableReader(bus, clock=clock, stall_seconds=PATIENCE_SECONDS)
+    reader = CompactedTableReader(bus, clock=clock, stall_seconds=PATIENCE_SECONDS)
     table = await reader.load([TopicPartition(SOURCES.name, 0)], key=bytes, value=bytes)
     found = []
     for value in table.values():
@@ -90,9 +90,9 @@ async def raise_shallow(
         replace(source, max_depth=DEFAULT_DEPTH, updated_at_ms=now_ms, updated_by=person())
         for source in found
     ]
-    speaker = Speaker(bus, codec, service=SPEAKER, shards=1, clock=clock)
+    speaker = EventPublisher(bus, codec, service=SPEAKER, shards=1, clock=clock)
     try:
-        await speaker.speak([Say(SOURCES, source) for source in raised])
+        await speaker.publish([Publish(SOURCES, source) for source in raised])
     finally:
         await speaker.close()
     return raised

@@ -47,7 +47,7 @@ from strider.localstack.stack_state import (
     StackState,
     read_state,
 )
-from strider.runtime.settings_sources import SettingsError
+from strider.runtime.settings.loader import SettingsError
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """strider topics: what is declared, what the broker has, and what is in it.
 
-Prints what `strider.runtime.topics` finds and does. Exit codes: 0 all is as declared, 1 it is not
+Prints what `strider.messaging.topics` finds and does. Exit codes: 0 all is as declared, 1 it is not
 (or something was refused), 2 wrong words or settings, 3 the broker does not answer.
 """
 
@@ -25,10 +25,10 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.codegen.asyncapi import render_asyncapi
 from strider.contracts.codegen.markdown import render_markdown
 from strider.contracts.codegen.strimzi import render_strimzi
-from strider.runtime.kafka import KafkaBus
-from strider.runtime.schemas import SchemaFinder
-from strider.runtime.topics import Plan, Report, apply_topics, choose_topics, compare_topics
-from strider.runtime.topics.tailing import Tail, Wish
+from strider.messaging.kafka import KafkaBus
+from strider.messaging.schema_topic import SchemaFinder
+from strider.messaging.topics import TopicApplyReport, TopicPlan, apply_topics, compare_topics, select_topics
+from strider.messaging.topics.tail import TailOptions, TopicTail
 
 from .options import AsJson, Bootstrap
 from .topics_broker import EXIT_FOUND, EXIT_USAGE, Target, fail, open_registry, run_on_broker
@@ -78,11 +78,11 @@ def apply(
 ) -> None:
     """Create what is missing, change settings that differ, give each group its first offsets."""
 
-    async def work(target: Target) -> Report:
-        topics = choose_topics(examples=examples)
+    async def work(target: Target) -> TopicApplyReport:
+        topics = select_topics(examples=examples)
         shards = target.settings.run.shards
         if dry_run:
-            return Report(*await compare_topics(target.connection, topics, shards=shards))
+            return TopicApplyReport(*await compare_topics(target.connection, topics, shards=shards))
         return await apply_topics(target.connection, topics, shards=shards, replication=replication)
 
     report = run_on_broker(bootstrap, work)
@@ -94,9 +94,11 @@ def apply(
 def diff(bootstrap: Bootstrap = "", examples: Examples = False, as_json: AsJson = False) -> None:
     """Say where the broker differs from what is declared; exit code 1 where it does."""
 
-    async def work(target: Target) -> Report:
-        topics = choose_topics(examples=examples)
-        return Report(*await compare_topics(target.connection, topics, shards=target.settings.run.shards))
+    async def work(target: Target) -> TopicApplyReport:
+        topics = select_topics(examples=examples)
+        return TopicApplyReport(
+            *await compare_topics(target.connection, topics, shards=target.settings.run.shards)
+        )
 
     report = run_on_broker(bootstrap, work)
     _print_report(report, as_json=as_json, would="would ")
@@ -106,7 +108,7 @@ def diff(bootstrap: Bootstrap = "", examples: Examples = False, as_json: AsJson 
 @app.command(name="list")
 def list_topics(examples: Examples = False, as_json: AsJson = False) -> None:
     """List the declared topics. Asks no broker."""
-    topics = choose_topics(examples=examples)
+    topics = select_topics(examples=examples)
     if as_json:
         print(json.dumps([_summary(topic) for topic in topics], indent=1))
         return
@@ -138,7 +140,7 @@ def tail(  # noqa: PLR0917  # typer names the options, nobody counts them
     if sum((from_offset is not None, bool(since), from_beginning)) > 1:
         fail("--from-offset, --since and --from-beginning exclude each other", EXIT_USAGE)
     try:
-        wish = Wish(
+        wish = TailOptions(
             offset=from_offset,
             since=parse_since(since, datetime.now(UTC)) if since else None,
             from_beginning=from_beginning,
@@ -161,13 +163,13 @@ def render(
     print(_RENDER[form](), end="")
 
 
-async def _print_topic(target: Target, name: str, wish: Wish) -> None:
+async def _print_topic(target: Target, name: str, wish: TailOptions) -> None:
     bus = KafkaBus(target.connection)
     registry = open_registry(target.settings)
     codec = Codec(SchemaStore.bundled())
     schemas = SchemaFinder(bus, codec=codec, registry=registry)
     try:
-        async with aclosing(Tail(bus, codec, schemas).read(name, TOPICS.get(name), wish)) as lines:
+        async with aclosing(TopicTail(bus, codec, schemas).read(name, TOPICS.get(name), wish)) as lines:
             async for line in lines:
                 print(render_line(line, encoding=sys.stdout.encoding or "ascii"), flush=wish.follow)
         sys.stdout.flush()
@@ -181,7 +183,7 @@ async def _print_topic(target: Target, name: str, wish: Wish) -> None:
             await registry.close()
 
 
-def _print_report(report: Report, *, as_json: bool, would: str) -> None:
+def _print_report(report: TopicApplyReport, *, as_json: bool, would: str) -> None:
     if as_json:
         print(json.dumps(_as_json(report), indent=1))
         return
@@ -193,13 +195,13 @@ def _print_report(report: Report, *, as_json: bool, would: str) -> None:
         print(f"refused: {group} lacks offsets on {count} partitions and has members; stop them, then again")
     for refused in report.plan.refused:
         print(f"refused: {refused.topic} {refused.why}")
-    for unknown in report.plan.unknown:
+    for unknown in report.plan.undeclared:
         print(f"not declared, left alone: {unknown}")
     if not report.plan.has_drift and not report.offsets and not report.busy:
         print("all topics are as they are declared")
 
 
-def _changes(plan: Plan, would: str) -> list[str]:
+def _changes(plan: TopicPlan, would: str) -> list[str]:
     created = [f"{would}create {topic.name} with {topic.partitions} partitions" for topic in plan.create]
     altered = [
         f"{would}change {change.topic}: {setting} from {before or 'nothing'} to {after}"
@@ -209,7 +211,7 @@ def _changes(plan: Plan, would: str) -> list[str]:
     return created + altered
 
 
-def _as_json(report: Report) -> Mapping[str, Any]:
+def _as_json(report: TopicApplyReport) -> Mapping[str, Any]:
     plan = report.plan
     return {
         "create": {topic.name: topic.partitions for topic in plan.create},
@@ -218,7 +220,7 @@ def _as_json(report: Report) -> Mapping[str, Any]:
             for change in plan.alter
         },
         "refused": {refused.topic: refused.why for refused in plan.refused},
-        "unknown": list(plan.unknown),
+        "unknown": list(plan.undeclared),
         "private": list(plan.private),
         "offsets": dict(report.offsets),
         "busy": dict(report.busy),

@@ -18,13 +18,13 @@ from typing import Any, Final, NoReturn, TypeVar
 import typer
 
 from strider.localstack.plan.endpoints import common_settings, kafka_connection, read_endpoints, running_stack
-from strider.runtime.errors import RuntimeFailure, Unavailable
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.logs import configure_logs
-from strider.runtime.registry import RegistryClient
-from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_sources import SettingsError
-from strider.runtime.settings_types import require_endpoints
+from strider.messaging.errors import InfrastructureError, Unavailable
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.schema_registry_client import SchemaRegistryClient
+from strider.runtime.observability.logging import configure_logs
+from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.settings.loader import SettingsError
+from strider.runtime.settings.types import require_endpoints
 
 T = TypeVar("T")
 
@@ -67,12 +67,12 @@ def find_target(bootstrap: str, environment: Mapping[str, str], directory: Path)
     return Target(connection, settings, allows)
 
 
-def open_registry(settings: ServiceSettings) -> RegistryClient | None:
+def open_registry(settings: ServiceSettings) -> SchemaRegistryClient | None:
     """Open the schema registry, where one is set: messages may name their schema by its ids."""
     registry = settings.registry
     if not (url := registry.url.get_secret_value()):
         return None
-    return RegistryClient(
+    return SchemaRegistryClient(
         url,
         username=registry.username,
         password=registry.password.get_secret_value(),
@@ -92,7 +92,7 @@ def run_on_broker(bootstrap: str, work: Callable[[Target], Coroutine[Any, Any, T
         fail("; ".join(failure.problems), EXIT_USAGE)
     except Unavailable as failure:
         fail(str(failure), EXIT_UNREACHABLE)
-    except RuntimeFailure as failure:
+    except InfrastructureError as failure:
         fail(str(failure), EXIT_FOUND)
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from strider.contracts import Topic
-from strider.runtime.topics.tailing import Line
+from strider.messaging.topics.tail import TailedMessage
 
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _AGO: Final = re.compile(r"(\d{1,9})([smhd])")
@@ -23,7 +23,7 @@ _BEGINNING: Final = datetime.fromtimestamp(0, UTC)
 """Brokers know no earlier moment."""
 
 
-def render_line(line: Line, *, encoding: str = "utf-8") -> str:
+def render_line(line: TailedMessage, *, encoding: str = "utf-8") -> str:
     """Write one message as JSON: its event where it has one, else its bytes and the reason.
 
     Text that the encoding cannot carry is escaped, as JSON escapes it: it stays JSON.

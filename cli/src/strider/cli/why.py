@@ -16,9 +16,9 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
-from strider.runtime.errors import StartRefused
-from strider.runtime.logs import configure_logs
-from strider.runtime.settings_sources import SettingsError
+from strider.messaging.errors import StartRefused
+from strider.runtime.observability.logging import configure_logs
+from strider.runtime.settings.loader import SettingsError
 
 from .why_asking import Answers, ask_everybody
 from .why_file import read_output

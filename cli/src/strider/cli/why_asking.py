@@ -20,13 +20,12 @@ from strider.contracts.generated.events import DeadLetter
 from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ
 from strider.contracts.partitioning import shard_of_host
 from strider.localstack.plan.endpoints import common_settings, kafka_connection, read_endpoints
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.errors import Unavailable
+from strider.messaging.kafka import KafkaBus
+from strider.messaging.ports import Bus, SchemaSource, TopicPartition
+from strider.messaging.schema_topic import SchemaFinder
 from strider.runtime.clocks import SystemClock
-from strider.runtime.errors import Unavailable
-from strider.runtime.kafka import KafkaBus
-from strider.runtime.loop_ports import SchemaSource
-from strider.runtime.ports import Bus, TopicPartition
-from strider.runtime.schemas import SchemaFinder
-from strider.runtime.tables import TableReader
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import Postgres, PostgresOptions
 
@@ -215,7 +214,9 @@ class Log:
                 found.append(value)
 
         places = [TopicPartition(topic.name, number) for number in range(await self._partitions(topic))]
-        await TableReader(self._bus, clock=SystemClock(), stall_seconds=PATIENCE_SECONDS).read(places, keep)
+        await CompactedTableReader(self._bus, clock=SystemClock(), stall_seconds=PATIENCE_SECONDS).read(
+            places, keep
+        )
         letters = [await self._decoded(topic, value) for value in found]
         return [letter for letter in letters if is_letter_about(letter, known)][-MOST_ROWS:]
 
@@ -229,7 +230,9 @@ class Log:
                 kept[key] = value
 
         place = TopicPartition(topic.name, shard_of_host(host, count))
-        await TableReader(self._bus, clock=SystemClock(), stall_seconds=PATIENCE_SECONDS).read([place], keep)
+        await CompactedTableReader(self._bus, clock=SystemClock(), stall_seconds=PATIENCE_SECONDS).read(
+            [place], keep
+        )
         return {key: await self._decoded(topic, value) for key, value in kept.items() if value is not None}
 
     async def _partitions(self, topic: Topic[Any]) -> int:

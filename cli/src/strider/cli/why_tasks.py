@@ -14,7 +14,7 @@ from strider.contracts.entry_states import task_state
 from strider.contracts.ids import entry_id
 from strider.contracts.partitioning import shard_of_host
 from strider.frontier.redis.inspection import ShardInspector
-from strider.runtime.errors import StartRefused, Unavailable
+from strider.messaging.errors import StartRefused, Unavailable
 
 from .why_facts import Fact
 from .working_set import open_working_set

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from strider.runtime.faulttexts import fault_text, plain_text
+from strider.runtime.settings.validation_messages import strip_prefixes, validation_message
 
 from .streams import carry_out, open_streams
 
@@ -58,7 +58,7 @@ class Words(TyperGroup):
         except typer.BadParameter as wrong:
             # What typer checks a value with has said more than the sentence that typer takes over.
             problems: list[Any] = getattr(wrong.__cause__, "errors", list)()
-            wrong.message = fault_text(problems[0]) if problems else plain_text(wrong.message)
+            wrong.message = validation_message(problems[0]) if problems else strip_prefixes(wrong.message)
             raise
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  # the library's shape

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from strider.localstack.plan.endpoints import common_settings, read_endpoints
-from strider.runtime.errors import StartRefused
-from strider.runtime.settings_sources import SettingsError
+from strider.messaging.errors import StartRefused
+from strider.runtime.settings.loader import SettingsError
 from strider.storage.redis import Redis, connect, redis_options
 
 from .topics_broker import EXIT_USAGE, fail

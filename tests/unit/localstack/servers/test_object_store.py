@@ -9,7 +9,7 @@ import pytest
 
 from strider.localstack.errors import SetupFailure
 from strider.localstack.plan.endpoints import check_reachable
-from strider.runtime.settings_sources import SettingsError
+from strider.runtime.settings.loader import SettingsError
 
 
 def check(url: str) -> None:

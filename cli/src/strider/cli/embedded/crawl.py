@@ -18,12 +18,12 @@ from typing import Final
 from strider.contracts.avro.deferred_encoding import DeferredCodec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import LINKS_DISCOVERED, SEEDS_SUBMITTED
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.memory.frontier import MemoryFrontier
+from strider.messaging.effects import Publish
+from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.runtime.clocks import SystemChance, SystemClock
-from strider.runtime.effects import Say
-from strider.runtime.inprocess import Broker, InProcessBus
-from strider.runtime.speaking import Speaker
-from strider.runtime.specs import SpecShelf
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core import Completion, Look
 from strider.scheduler.topology import Scheduler
 from strider.storage.objects import ObjectOptions, open_object_store
@@ -94,7 +94,7 @@ class Crawl:
         self._codec = DeferredCodec(SchemaStore.bundled())
         self._output = output
         self.sink = Sink(output, self.objects, only_pages=only_pages, extraction=wish.spec.extraction)
-        self.broker: Broker = new_broker(self._clock, shards=SHARDS)
+        self.broker: InProcessBroker = new_broker(self._clock, shards=SHARDS)
         self.dead_letters = 0
         self._listeners = listeners
         self._stop = asyncio.Event()
@@ -112,7 +112,7 @@ class Crawl:
             state.begin(self.broker)
         is_new = not any(ends(self.broker, SEEDS_SUBMITTED.name).values())
         bus = InProcessBus(self.broker)
-        specs = SpecShelf(bus, self._codec, clock=self._clock)
+        specs = CrawlSpecCache(bus, self._codec, clock=self._clock)
         place = Place(
             bus,
             self._codec,
@@ -138,11 +138,11 @@ class Crawl:
         await self._save(state)
         return await self._walk(ring, owner, state, on_progress)
 
-    async def _sow(self, bus: InProcessBus, specs: SpecShelf) -> None:
-        speaker = Speaker(bus, self._codec, service="crawl", shards=SHARDS, clock=self._clock)
+    async def _sow(self, bus: InProcessBus, specs: CrawlSpecCache) -> None:
+        speaker = EventPublisher(bus, self._codec, service="crawl", shards=SHARDS, clock=self._clock)
         await specs.declare(speaker, [self._wish.spec])
         now_ms = round(self._clock.now().timestamp() * 1000)
-        await speaker.speak([Say(SEEDS_SUBMITTED, seed) for seed in self._wish.seed_events(now_ms)])
+        await speaker.publish([Publish(SEEDS_SUBMITTED, seed) for seed in self._wish.seed_events(now_ms)])
         await speaker.close()
 
     async def _walk(self, ring: Ring, owner: Scheduler, state: State | None, on_progress: OnProgress) -> End:

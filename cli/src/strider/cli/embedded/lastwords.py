@@ -11,15 +11,15 @@ from typing import Any
 from strider.contracts import DecodeError, Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import PageRejected
-from strider.runtime.effects import Effects, Say, Saying
-from strider.runtime.loop_ports import GivenUp
-from strider.runtime.ports import Record
+from strider.messaging.effects import Effects, Publish, PublishRequest
+from strider.messaging.ports import Record
+from strider.runtime.consumer.ports import OnGivenUp
 
 
 class Named:
     """Last words about a page, with its URL."""
 
-    def __init__(self, speak: GivenUp, topic: Topic[Any], codec: Codec) -> None:
+    def __init__(self, speak: OnGivenUp, topic: Topic[Any], codec: Codec) -> None:
         self._speak = speak
         self._topic = topic
         self._codec = codec
@@ -31,12 +31,14 @@ class Named:
             page = self._codec.decode(self._topic, record.value, record.headers)
         except DecodeError:
             return effects
-        said, closed = (tuple(_named(say, page) for say in says) for says in (effects.say, effects.close))
-        return replace(effects, say=said, close=closed)
+        said, closed = (
+            tuple(_named(say, page) for say in says) for says in (effects.publish, effects.publish_last)
+        )
+        return replace(effects, publish=said, publish_last=closed)
 
 
-def _named(say: Saying, page: Any) -> Saying:
-    if not isinstance(say, Say) or not isinstance(say.event, PageRejected):
+def _named(say: PublishRequest, page: Any) -> PublishRequest:
+    if not isinstance(say, Publish) or not isinstance(say.event, PageRejected):
         return say
     event = replace(
         say.event, url=page.url, depth=page.depth, referrer=page.referrer, fetched_at_ms=page.fetched_at_ms

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strider.contracts import Topic
-from strider.runtime.service_consumption import Consumption, Step
+from strider.runtime.consumer.spec import AsyncStep, ConsumerSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +15,8 @@ class Member:
     """One service: what it consumes, and what it must be given an end to."""
 
     name: str
-    consumes: tuple[Consumption, ...]
+    consumes: tuple[ConsumerSpec, ...]
     dead_letters: Topic[Any]
-    background: tuple[Step, ...] = ()
+    background: tuple[AsyncStep, ...] = ()
     on_stop: tuple[Callable[[], None], ...] = ()
     close: tuple[Callable[[], Awaitable[None]], ...] = ()

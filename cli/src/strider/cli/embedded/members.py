@@ -15,11 +15,14 @@ from typing import Final
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.settings import user_agent
 from strider.fetcher import topology as fetching
 from strider.fetcher.adapters import allow_connections, open_asker, rules_of
 from strider.fetcher.settings import FetcherSettings
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.link_ingestion import topology as linking
+from strider.messaging.ports import Bus, Chance, Clock
 from strider.parser import topology as parsing
 from strider.parser.adapters.bodies import ObjectBodies
 from strider.parser.adapters.inline import InlineParsers
@@ -27,16 +30,12 @@ from strider.parser.adapters.orders import orders_of
 from strider.parser.adapters.workers import WorkerParsers
 from strider.parser.settings import ParserSettings
 from strider.politeness import circuit_breaker as breaker
-from strider.runtime.loop_settings import LoopSettings
-from strider.runtime.ports import Bus, Chance, Clock
-from strider.runtime.service_consumption import Consumption, consume
-from strider.runtime.settings import CrawlSettings
-from strider.runtime.settings_crawl import user_agent_of
-from strider.runtime.speaking import Speaker
-from strider.runtime.specs import SpecShelf
+from strider.runtime.consumer.spec import ConsumerSettings, ConsumerSpec, consume
+from strider.runtime.publishing.publisher import EventPublisher
+from strider.runtime.settings.base import CrawlSettings
 from strider.scheduler import topology as scheduling
 from strider.scheduler.adapters import TopicArchive, TopicBulletin, TopicSoundings, TopicTruths
-from strider.storage.objects import ObjectStore
+from strider.storage.objects import DeadLetterObjectStore
 from strider.validator import topology as validating
 from strider.validator.adapters import SplicedPages
 from strider.validator.adapters import rules_of as validation_rules_of
@@ -73,8 +72,8 @@ class Place:
     clock: Clock
     chance: Chance
     frontier: MemoryFrontier
-    specs: SpecShelf
-    objects: ObjectStore
+    specs: CrawlSpecCache
+    objects: DeadLetterObjectStore
     shards: int
     hold_seconds: float = 0.0
     """How long nothing is asked for, so that what came before an interruption is heard first."""
@@ -109,7 +108,9 @@ def link_ingestion(place: Place, manners: Manners) -> Member:
 
 def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Scheduler]:
     """Make the frontier's owner; it is also asked how much is open."""
-    voice = Speaker(place.bus, place.codec, service="scheduler", shards=place.shards, clock=place.clock)
+    voice = EventPublisher(
+        place.bus, place.codec, service="scheduler", shards=place.shards, clock=place.clock
+    )
     bulletin, soundings = TopicBulletin(place.bus, place.codec), TopicSoundings(place.bus)
     owner = scheduling.Scheduler(
         working_set=place.frontier,
@@ -121,7 +122,7 @@ def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Schedu
         chance=place.chance,
         options=scheduling.Options(
             shards=place.shards,
-            agent=user_agent_of(manners.crawl),
+            agent=user_agent(manners.crawl),
             delay_seconds=manners.crawl.host_delay_seconds,
             breaker=REFUSED,
             allow_private=manners.crawl.allow_private,
@@ -135,7 +136,11 @@ def scheduler(place: Place, manners: Manners) -> tuple[Member, scheduling.Schedu
     )
     member = Member(
         "scheduler",
-        (_quick(consume("scheduler", *owner.reads(), shards=owner, on_caught_up=owner.on_caught_up)),),
+        (
+            _quick(
+                consume("scheduler", *owner.subscriptions(), shards=owner, on_caught_up=owner.on_caught_up)
+            ),
+        ),
         scheduling.DEAD_LETTERS,
         background=(owner.run,),
         close=(voice.close, bulletin.close, soundings.close),
@@ -154,7 +159,9 @@ def fetcher(place: Place, manners: Manners) -> Member:
     loop = fetching.loop_settings(
         concurrency=settings.concurrency, max_deadline_seconds=settings.max_deadline_seconds
     )
-    consumption = consume(fetching.GROUP, *service.reads(), settings=loop, on_given_up=service.on_given_up)
+    consumption = consume(
+        fetching.GROUP, *service.subscriptions(), settings=loop, on_given_up=service.on_given_up
+    )
     return Member(
         FETCHER,
         (_quick(consumption),),
@@ -183,7 +190,7 @@ def parser(place: Place, manners: Manners) -> Member:
     )
     loop = parsing.loop_settings(workers=1, page_seconds=orders.page_seconds)
     given_up = Named(service.on_given_up, PAGES_FETCHED, place.codec)
-    consumption = consume(parsing.GROUP, *service.reads(), settings=loop, on_given_up=given_up)
+    consumption = consume(parsing.GROUP, *service.subscriptions(), settings=loop, on_given_up=given_up)
     return Member("parser", (_quick(consumption),), parsing.DEAD_LETTERS, close=(large.close,))
 
 
@@ -195,21 +202,21 @@ def validator(place: Place, manners: Manners) -> Member:
         now_ms=lambda: round(place.clock.now().timestamp() * 1000),
     )
     given_up = Named(service.on_given_up, PAGES_PARSED, place.codec)
-    consumption = consume(validating.GROUP, *service.reads(), on_given_up=given_up)
+    consumption = consume(validating.GROUP, *service.subscriptions(), on_given_up=given_up)
     return Member("validator", (_quick(consumption),), validating.DEAD_LETTERS)
 
 
-def _quick(consumption: Consumption) -> Consumption:
+def _quick(consumption: ConsumerSpec) -> ConsumerSpec:
     """Commit often: it costs nothing here."""
-    settings: LoopSettings = replace(
+    settings: ConsumerSettings = replace(
         consumption.settings,
         poll_seconds=POLL_SECONDS,
         commit_interval_seconds=COMMIT_SECONDS,
-        stop_grace_seconds=STOP_SECONDS,
+        stop_timeout_seconds=STOP_SECONDS,
     )
     # Who was stopped by Ctrl-Z for an hour is still the only member there is.
-    spec = replace(consumption.spec, max_poll_interval_seconds=math.inf)
-    return replace(consumption, settings=settings, spec=spec)
+    spec = replace(consumption.group, max_poll_interval_seconds=math.inf)
+    return replace(consumption, settings=settings, group=spec)
 
 
 def all_members(place: Place, manners: Manners) -> tuple[Sequence[Member], scheduling.Scheduler]:

@@ -12,16 +12,16 @@ from typing import Final
 
 from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_VALIDATED, TOPICS
+from strider.messaging.inprocess import InProcessBroker, InProcessBus
+from strider.messaging.ports import Clock, TopicPartition
 from strider.runtime.clocks import SystemChance
-from strider.runtime.deadletters import DeadLetters, Origin
-from strider.runtime.inprocess import Broker, InProcessBus
-from strider.runtime.loop import ConsumerLoop
-from strider.runtime.loop_settings import LoopPorts
-from strider.runtime.loop_verdicts import FLOOD
-from strider.runtime.own_version import own_version
-from strider.runtime.ports import Clock, TopicPartition
-from strider.runtime.speaking import Speaker
-from strider.storage.objects import ObjectStore
+from strider.runtime.consumer.error_policy import BREAKER
+from strider.runtime.consumer.loop import ConsumerLoop
+from strider.runtime.consumer.spec import ConsumerPorts
+from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
+from strider.runtime.publishing.publisher import EventPublisher
+from strider.runtime.version import strider_version
+from strider.storage.objects import DeadLetterObjectStore
 
 from .member import Member
 
@@ -31,12 +31,12 @@ TOPIC_BYTES: Final = 64 * 1024 * 1024
 _BOUNDED: Final = frozenset(topic.name for topic in (PAGES_FETCHED, PAGES_PARSED, PAGES_VALIDATED))
 
 
-def new_broker(clock: Clock, *, shards: int) -> Broker:
+def new_broker(clock: Clock, *, shards: int) -> InProcessBroker:
     """Make a broker that has every topic of the ring."""
-    broker = Broker(clock=clock)
+    broker = InProcessBroker(clock=clock)
     for topic in TOPICS.values():
         bound = TOPIC_BYTES if topic.name in _BOUNDED else None
-        broker.declare(topic, shards=shards, max_bytes=bound)
+        broker.declare_topic(topic, shards=shards, max_bytes=bound)
     return broker
 
 
@@ -45,12 +45,12 @@ class Ring:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: InProcessBroker,
         members: Sequence[Member],
         *,
         codec: Codec,
         clock: Clock,
-        objects: ObjectStore,
+        objects: DeadLetterObjectStore,
         shards: int,
     ) -> None:
         self.broker = broker
@@ -60,25 +60,27 @@ class Ring:
         self._objects = objects
         self._shards = shards
         self._buses: list[InProcessBus] = []
-        self._speakers: list[Speaker] = []
+        self._speakers: list[EventPublisher] = []
         self._loops: dict[str, tuple[ConsumerLoop, ...]] = {}
         for member in members:
             self._loops[member.name] = tuple(self._loops_of(member))
 
     def _loops_of(self, member: Member) -> Iterator[ConsumerLoop]:
         bus = InProcessBus(self.broker)
-        speaker = Speaker(bus, self._codec, service=member.name, shards=self._shards, clock=self._clock)
+        speaker = EventPublisher(
+            bus, self._codec, service=member.name, shards=self._shards, clock=self._clock
+        )
         self._buses.append(bus)
         self._speakers.append(speaker)
         for consumption in member.consumes:
-            group = consumption.spec.group
-            self.broker.start_group(group, consumption.spec.topics)
-            origin = Origin(member.name, group, version=own_version(), worker_id="embedded")
-            letters = DeadLetters(member.dead_letters, origin, clock=self._clock, objects=self._objects)
-            ports = LoopPorts(
+            group = consumption.group.group
+            self.broker.start_group(group, consumption.group.topics)
+            origin = DeadLetterOrigin(member.name, group, version=strider_version(), worker_id="embedded")
+            letters = DeadLetterWriter(member.dead_letters, origin, clock=self._clock, objects=self._objects)
+            ports = ConsumerPorts(
                 clock=self._clock,
                 chance=SystemChance(),
-                speaker=speaker,
+                publisher=speaker,
                 dead_letters=letters,
                 shards=consumption.shards,
                 on_given_up=consumption.on_given_up,
@@ -87,8 +89,8 @@ class Ring:
             yield ConsumerLoop(
                 bus,
                 self._codec,
-                consumption.reads,
-                consumption.spec,
+                consumption.subscriptions,
+                consumption.group,
                 ports=ports,
                 settings=consumption.settings,
             )
@@ -133,7 +135,7 @@ class Ring:
     def flood(self) -> str:
         """Say which loop has stopped because nearly everything it reads is bad; empty while none has."""
         for loop in self._all():
-            if why := loop.paused_reasons.get(FLOOD):
+            if why := loop.paused_reasons.get(BREAKER):
                 return f"{loop.group}: {why}"
         return ""
 
@@ -160,13 +162,13 @@ class Ring:
             await bus.close()
 
 
-def committed(broker: Broker, group: str, topic: str) -> dict[int, int]:
+def committed(broker: InProcessBroker, group: str, topic: str) -> dict[int, int]:
     """Give a group's offsets in one topic, by partition."""
     offsets = broker.group(group).committed
     return {place.partition: offset for place, offset in offsets.items() if place.topic == topic}
 
 
-def ends(broker: Broker, topic: str) -> dict[int, int]:
+def ends(broker: InProcessBroker, topic: str) -> dict[int, int]:
     """Give where a topic ends, by partition."""
     return {
         log.partition: broker.log(TopicPartition(topic, log.partition)).stable_end()

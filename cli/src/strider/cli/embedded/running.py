@@ -23,7 +23,7 @@ from typing import Final, TextIO
 
 import uvloop
 
-from strider.runtime.logs import configure_logs
+from strider.runtime.observability.logging import configure_logs
 
 from .crawl import Crawl, CrawlFailed, End
 from .further import FURTHER

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Final
 
 from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
-from strider.runtime.settings import CrawlSettings
+from strider.runtime.settings.base import CrawlSettings
 from strider.urls import CLOUD_METADATA, PRIVATE, host_kind, host_of
 
 from .crawl import Progress

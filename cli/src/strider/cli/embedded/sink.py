@@ -29,12 +29,12 @@ from strider.contracts.generated.topics import (
     URLS_DECIDED,
 )
 from strider.contracts.ids import key_fingerprint
-from strider.runtime.effects import NOTHING, Effects, Reads
-from strider.runtime.errors import Unavailable
-from strider.runtime.ports import GroupSpec, Record
-from strider.runtime.service_consumption import Consumption
+from strider.messaging.effects import NO_EFFECTS, Effects, Subscription
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import GroupSpec, Record
+from strider.runtime.consumer.spec import ConsumerSpec
 from strider.storage.errors import StoreFailure
-from strider.storage.objects import ObjectStore
+from strider.storage.objects import DeadLetterObjectStore
 from strider.urls import host_of, url_hash, url_key_of
 
 from .answers import Answers
@@ -64,7 +64,7 @@ class Sink:
     def __init__(
         self,
         output: Output,
-        objects: ObjectStore,
+        objects: DeadLetterObjectStore,
         *,
         only_pages: bool = False,
         extraction: str = ExtractionLevel.BASIC,
@@ -86,12 +86,12 @@ class Sink:
         """Give it as a service of the ring."""
         spec = GroupSpec(GROUP, tuple(topic.name for topic in TOPICS))
         reads = (
-            Reads(FETCHES_COMPLETED, batch=self.on_fetched),
-            Reads(PAGES_VALIDATED, batch=self.on_validated),
-            Reads(PAGES_REJECTED, batch=self.on_rejected),
-            Reads(URLS_DECIDED, batch=self.on_decided),
+            Subscription(FETCHES_COMPLETED, batch_handler=self.on_fetched),
+            Subscription(PAGES_VALIDATED, batch_handler=self.on_validated),
+            Subscription(PAGES_REJECTED, batch_handler=self.on_rejected),
+            Subscription(URLS_DECIDED, batch_handler=self.on_decided),
         )
-        return Member("crawl", (Consumption(spec, reads),), DEAD_LETTERS)
+        return Member("crawl", (ConsumerSpec(spec, reads),), DEAD_LETTERS)
 
     async def on_fetched(self, events: Sequence[tuple[FetchCompleted, Record]]) -> Effects:
         """Learn what came of requests, and tell of those URLs that only wait for it."""
@@ -134,7 +134,7 @@ class Sink:
     async def _written(self) -> Effects:
         if self._output.is_due:
             await self.drain()
-        return NOTHING
+        return NO_EFFECTS
 
     async def drain(self) -> None:
         """Hand on what is gathered. Raises Unavailable, and says so for good, where that fails."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from strider.contracts.generated.topics import CRAWL_SPECS, JOB_EVENTS, SCHEMAS, TOPICS
-from strider.runtime.inprocess import BadCut, Broker, CutFile, CutTaker
+from strider.messaging.inprocess import InProcessBroker, SnapshotError, SnapshotFile, SnapshotTaker
 
 from .output import Output, OutputFailed
 from .sink import Sink
@@ -65,13 +65,13 @@ class State:
         self.path = path
         self._wish = wish
         self._about = {"output": output, "form": form}
-        self._taker: CutTaker | None = None
+        self._taker: SnapshotTaker | None = None
         self._saving = asyncio.Lock()
         self._is_new = True
         self._failure: StateFailed | None = None
         try:
-            self._file = CutFile(path)
-        except BadCut as failure:
+            self._file = SnapshotFile(path)
+        except SnapshotError as failure:
             raise BadWish(f"--resume: {failure}") from failure
 
     @property
@@ -84,29 +84,35 @@ class State:
         try:
             if self._file.is_empty():
                 return None
-            kept = self._file.kept()
+            kept = self._file.caller_state()
             wish = json.loads(self._file.notes()[_WISH])
             saved = Saved(wish, kept["output"], kept["form"], int(kept["length"]), kept["complete"] == "yes")
-        except (BadCut, KeyError, ValueError) as failure:
+        except (SnapshotError, KeyError, ValueError) as failure:
             raise BadWish(f"--resume: {self.path}: not the state of a crawl ({failure})") from failure
         self._is_new = False
         return saved
 
     def restore_sink(self, sink: Sink) -> None:
         """Let the sink be what it was."""
-        sink.restore(self._file.kept(), self._file.notes())
+        sink.restore(self._file.caller_state(), self._file.notes())
 
-    def begin(self, broker: Broker) -> None:
+    def begin(self, broker: InProcessBroker) -> None:
         """Keep this broker from now on; where something was saved, it becomes what it was."""
-        self._taker = CutTaker(broker, compacted=COMPACTED)
+        self._taker = SnapshotTaker(broker, compacted=COMPACTED)
         if not self._file.is_empty():
             try:
                 self._taker.start_after(self._file.restore(broker))
-            except BadCut as failure:
+            except SnapshotError as failure:
                 raise BadWish(f"--resume: {failure}") from failure
 
     async def save(
-        self, broker: Broker, output: Output, sink: Sink, *, keep: frozenset[str], is_complete: bool = False
+        self,
+        broker: InProcessBroker,
+        output: Output,
+        sink: Sink,
+        *,
+        keep: frozenset[str],
+        is_complete: bool = False,
     ) -> None:
         """Write one cut, and let go of what need not be in memory any more, but for the topics to keep.
 
@@ -115,7 +121,7 @@ class State:
         await asyncio.shield(self._save(broker, output, sink, keep=keep, is_complete=is_complete))
 
     async def _save(
-        self, broker: Broker, output: Output, sink: Sink, *, keep: frozenset[str], is_complete: bool
+        self, broker: InProcessBroker, output: Output, sink: Sink, *, keep: frozenset[str], is_complete: bool
     ) -> None:
         assert self._taker is not None
         async with self._saving:
@@ -135,7 +141,7 @@ class State:
             try:
                 await asyncio.to_thread(output.sync)
                 await asyncio.to_thread(self._file.write, cut)
-            except (BadCut, OutputFailed) as failure:
+            except (SnapshotError, OutputFailed) as failure:
                 self._failure = StateFailed(str(failure))
                 raise self._failure from failure
             broker.trim_read(keep=keep, ends=cut.ends)

@@ -20,9 +20,9 @@ from strider.cli.robots_report import ONLY_PRIVATELY
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import PageFetched
 from strider.contracts.generated.topics import PAGES_FETCHED, PARSER_DLQ
-from strider.runtime.effects import NOTHING, Effects, Reads
-from strider.runtime.ports import GroupSpec, Record
-from strider.runtime.service_consumption import Consumption
+from strider.messaging.effects import NO_EFFECTS, Effects, Subscription
+from strider.messaging.ports import GroupSpec, Record
+from strider.runtime.consumer.spec import ConsumerSpec
 
 from .sources import BadSource
 
@@ -36,18 +36,18 @@ class _Ear:
 
     folder: Path
     page: PageFetched | None = None
-    reads: tuple[Reads, ...] = field(init=False)
+    reads: tuple[Subscription, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reads = (Reads(PAGES_FETCHED, batch=self.hear),)
+        self.reads = (Subscription(PAGES_FETCHED, batch_handler=self.hear),)
 
     async def hear(self, pages: Sequence[tuple[PageFetched, Record]]) -> Effects:
         self.page = pages[-1][0]
-        return NOTHING
+        return NO_EFFECTS
 
     def member(self) -> Member:
         spec = GroupSpec(GROUP, (PAGES_FETCHED.name,))
-        return Member("parse", (Consumption(spec, self.reads),), PARSER_DLQ)
+        return Member("parse", (ConsumerSpec(spec, self.reads),), PARSER_DLQ)
 
 
 async def fetch(url: str, *, contact: str, allow_private: bool) -> PageFetched:

@@ -17,13 +17,13 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageFetched
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Header
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import ParserFault, WorkerParsers
 from strider.parser.core import Limits
 from strider.parser.core.sizing import join
 from strider.runtime.clocks import SystemClock
-from strider.runtime.errors import Unavailable
-from strider.runtime.ports import Header
 
 from .showing import failed, told_of
 from .sources import BadSource, Source, page_of

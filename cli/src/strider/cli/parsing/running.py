@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from strider.cli.embedded.wish import BadWish, read_seed
-from strider.runtime.logs import configure_logs
+from strider.runtime.observability.logging import configure_logs
 from strider.urls import RefusedUrl, to_wire_url
 
 from .fetching import fetch

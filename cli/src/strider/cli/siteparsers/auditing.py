@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from strider.localstack.plan.endpoints import read_endpoints
-from strider.runtime.errors import StartRefused, Unavailable
+from strider.messaging.errors import StartRefused, Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import Postgres, PostgresOptions
 

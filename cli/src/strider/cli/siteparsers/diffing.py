@@ -19,9 +19,9 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_PARSED_SHADOW
 from strider.contracts.multipart_pages import closing_reason
-from strider.runtime.kafka import KafkaBus
-from strider.runtime.schemas import SchemaFinder
-from strider.runtime.topics.tailing import Tail, Wish
+from strider.messaging.kafka import KafkaBus
+from strider.messaging.schema_topic import SchemaFinder
+from strider.messaging.topics.tail import TailOptions, TopicTail
 
 from .agreement import Agreement
 
@@ -43,7 +43,7 @@ async def compare(target: Target, asked: Asked) -> int:
     codec = Codec(SchemaStore.bundled())
     schemas = SchemaFinder(bus, codec=codec, registry=registry)
     try:
-        agreement = await gather(Tail(bus, codec, schemas), asked)
+        agreement = await gather(TopicTail(bus, codec, schemas), asked)
     finally:
         await schemas.close()
         await bus.close()
@@ -53,7 +53,7 @@ async def compare(target: Target, asked: Asked) -> int:
     return 1 if not agreement.pages or any(agreement.below(asked.least)) else 0
 
 
-async def gather(tail: Tail, asked: Asked) -> Agreement:
+async def gather(tail: TopicTail, asked: Asked) -> Agreement:
     """Read the shadow's pages, then the live parser's."""
     agreement = Agreement(asked.most_pages)
     await _read(tail, PAGES_PARSED_SHADOW, asked, agreement.hear_shadow)
@@ -62,9 +62,9 @@ async def gather(tail: Tail, asked: Asked) -> Agreement:
 
 
 async def _read(
-    tail: Tail, topic: Topic[PageParsed], asked: Asked, hear: Callable[[PageParsed], None]
+    tail: TopicTail, topic: Topic[PageParsed], asked: Asked, hear: Callable[[PageParsed], None]
 ) -> None:
-    wish = Wish(since=asked.since, from_beginning=asked.since is None)
+    wish = TailOptions(since=asked.since, from_beginning=asked.since is None)
     async with aclosing(tail.read(topic.name, topic, wish)) as lines:
         async for line in lines:
             # What only closes an entry was read by nobody.

@@ -15,7 +15,7 @@ from strider.cli.parsing.showing import is_read
 from strider.cli.parsing.sources import BadSource, Source, page_of
 from strider.contracts.generated.events import PageFetched
 from strider.parser.core import PARSER
-from strider.runtime.logs import configure_logs
+from strider.runtime.observability.logging import configure_logs
 from strider.sites import InvalidParserChoice, load_installed_parsers, select_parsers
 
 MAX_VALUE_CHARS: Final = 160

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import ObjectOptions, open_object_store
 
 from .core import Rules
@@ -10,15 +10,15 @@ from .settings import EchoSettings
 from .topology import DEAD_LETTERS, PRODUCES, Echo
 
 
-def build(process: Process[EchoSettings]) -> Wiring:
+def build(process: ServiceContext[EchoSettings]) -> ServiceDefinition:
     """Put the service together."""
     settings = process.settings
     echo = Echo(Rules(settings.answer_prefix, settings.max_text_chars))
-    consumption = consume("echo", *echo.reads())
+    consumption = consume("echo", *echo.subscriptions())
     if not (url := settings.objects.url.get_secret_value()):
-        return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
+        return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS)
     objects = open_object_store(ObjectOptions(url), clock=process.clock)
-    return Wiring((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
+    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
 
 
 def main() -> int:

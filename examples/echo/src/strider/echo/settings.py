@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from strider.runtime.settings import ServiceSettings
+from strider.runtime.settings.base import ServiceSettings
 
 
 class EchoSettings(ServiceSettings):

@@ -6,8 +6,8 @@ from typing import Final
 
 from strider.contracts.generated.events import EchoRequested
 from strider.contracts.generated.topics import ECHO_DLQ, ECHO_REQUESTS, ECHOES
-from strider.runtime.effects import Effects, Reads, Say
-from strider.runtime.ports import Record
+from strider.messaging.effects import Effects, Publish, Subscription
+from strider.messaging.ports import Record
 
 from .core import Rules, answer
 
@@ -22,11 +22,11 @@ class Echo:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
 
-    def reads(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Subscription, ...]:
         """Say which topic goes to which method."""
-        return (Reads(ECHO_REQUESTS, handler=self.on_echo_requested),)
+        return (Subscription(ECHO_REQUESTS, handler=self.on_echo_requested),)
 
     async def on_echo_requested(self, request: EchoRequested, _record: Record) -> Effects:
         """Answer one request."""
         echoed = answer(request, self._rules)
-        return Effects(say=(Say(ECHOES, echoed),), outcome=echoed.outcome)
+        return Effects(publish=(Publish(ECHOES, echoed),), outcome=echoed.outcome)

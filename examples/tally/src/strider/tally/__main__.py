@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import ObjectOptions, open_object_store
 
 from .adapters import TopicLedger
@@ -10,7 +10,7 @@ from .settings import TallySettings
 from .topology import DEAD_LETTERS, PRODUCES, Tally
 
 
-def build(process: Process[TallySettings]) -> Wiring:
+def build(process: ServiceContext[TallySettings]) -> ServiceDefinition:
     """Put the service together."""
     settings, interval = process.settings, process.settings.commit_interval_seconds
     ledger = TopicLedger(
@@ -20,11 +20,11 @@ def build(process: Process[TallySettings]) -> Wiring:
         commit_interval_seconds=interval,
         on_progress=process.heartbeat.beat,
     )
-    consumption = consume("tally", *Tally(ledger).reads(), shards=ledger)
+    consumption = consume("tally", *Tally(ledger).subscriptions(), shards=ledger)
     if not (url := settings.objects.url.get_secret_value()):
-        return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
+        return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS)
     objects = open_object_store(ObjectOptions(url), clock=process.clock)
-    return Wiring((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
+    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
 
 
 def main() -> int:

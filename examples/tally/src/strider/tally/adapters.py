@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import TallyKept
 from strider.contracts.generated.topics import TALLIES
-from strider.runtime.errors import Fenced
-from strider.runtime.ports import Bus, Clock, RawRecord, ShardWriter, TopicPartition
-from strider.runtime.tables import TableReader
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.errors import ShardFenced
+from strider.messaging.ports import Bus, Clock, RawRecord, ShardWriter, TopicPartition
 
 from .topology import Place
 
@@ -46,7 +46,7 @@ class TopicLedger:
         """Make a ledger that calls `on_progress` while it reads: a long take-over is not a hanging one."""
         self._bus = bus
         self._codec = codec
-        self._table = TableReader(bus, clock=clock, on_progress=lambda _progress: on_progress())
+        self._table = CompactedTableReader(bus, clock=clock, on_progress=lambda _progress: on_progress())
         self._commit_interval_seconds = commit_interval_seconds
         self._shards: dict[int, Shard] = {}
 
@@ -89,7 +89,7 @@ class TopicLedger:
     def _held(self, shard: int) -> Shard:
         held = self._shards.get(shard)
         if held is None:
-            raise Fenced(shard)
+            raise ShardFenced(shard)
         return held
 
     def _record(self, tally: TallyKept) -> RawRecord:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_types import PositiveSeconds
+from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.settings.types import PositiveSeconds
 
 
 class TallySettings(ServiceSettings):

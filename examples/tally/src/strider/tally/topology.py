@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 from strider.contracts.generated.events import Echoed, TallyKept
 from strider.contracts.generated.topics import ECHOES, TALLIES, TALLY_DLQ
-from strider.runtime.effects import Effects, Reads
-from strider.runtime.ports import Record
+from strider.messaging.effects import Effects, Subscription
+from strider.messaging.ports import Record
 
 from .core import count
 
@@ -37,9 +37,9 @@ class Tally:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def reads(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Subscription, ...]:
         """Say which topic goes to which method."""
-        return (Reads(ECHOES, batch=self.on_echoes),)
+        return (Subscription(ECHOES, batch_handler=self.on_echoes),)
 
     async def on_echoes(self, echoes: Sequence[tuple[Echoed, Record]]) -> Effects:
         """Count what one poll has brought, with one record for each host in it."""
@@ -52,4 +52,4 @@ class Tally:
                 changed[place] = after
         if not changed:
             return Effects(outcome="repeated")
-        return Effects(remember=partial(self._ledger.keep, changed), outcome="counted")
+        return Effects(after_ack=partial(self._ledger.keep, changed), outcome="counted")

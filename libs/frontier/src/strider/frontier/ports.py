@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from strider.contracts.generated.events import EntryRecorded
-from strider.runtime.errors import RuntimeFailure
+from strider.messaging.errors import InfrastructureError
 
 from .models import (
     AcceptedEntry,
@@ -41,7 +41,7 @@ from .models import (
 from .rebuild_records import RecordedEntry, RecordedRunCount
 
 
-class ShardNotReady(RuntimeFailure):
+class ShardNotReady(InfrastructureError):
     """The working set of a shard is absent, was replaced, or is being rebuilt."""
 
     def __init__(self, shard: int, reason: str) -> None:

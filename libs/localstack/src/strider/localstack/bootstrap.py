@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from strider.contracts import TOPICS
-from strider.runtime.errors import RuntimeFailure
-from strider.runtime.topics import apply_topics as apply
+from strider.messaging.errors import InfrastructureError
+from strider.messaging.topics import apply_topics as apply
 from strider.storage.errors import StoreFailure
 from strider.storage.migrations import upgrade
 
@@ -26,7 +26,7 @@ async def apply_topics(servers: str, *, examples: bool, environment: Mapping[str
     try:
         connection = kafka_connection(servers, environment)
         report = await apply(connection, topics, shards=common_settings(environment).run.shards)
-    except RuntimeFailure as failure:
+    except InfrastructureError as failure:
         raise StackNotReady("topics", str(failure)) from failure
     if report.plan.refused:
         conflicts = "; ".join(f"{refused.topic} {refused.why}" for refused in report.plan.refused)
@@ -37,5 +37,5 @@ async def apply_migrations(dsn: str) -> None:
     """Migrate the tables to the newest revision; StackNotReady says what was refused."""
     try:
         await upgrade(dsn)
-    except (RuntimeFailure, StoreFailure) as failure:
+    except (InfrastructureError, StoreFailure) as failure:
         raise StackNotReady("migrations", str(failure)) from failure

@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable
 from math import isinf
 from typing import Protocol, TypeVar
 
-from .errors import Unavailable
-from .ports import Chance, Clock
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Chance, Clock
 
 T = TypeVar("T")
 
 
-class Ladder(Protocol):
+class RetryPolicy(Protocol):
     """What is climbed; `strider.politeness` has the ladders of this house."""
 
     @property
@@ -35,12 +35,12 @@ def is_unavailable(failure: Exception) -> bool:
 
 
 async def retry(
-    ladder: Ladder,
+    policy: RetryPolicy,
     attempt: Callable[[], Awaitable[T]],
     *,
     clock: Clock,
     chance: Chance,
-    part: str = "dependency",
+    dependency: str = "dependency",
     retryable: Callable[[Exception], bool] = is_unavailable,
 ) -> T:
     """Give the first answer; raise Unavailable when the ladder or its time is used up.
@@ -48,7 +48,7 @@ async def retry(
     A failure that is not retryable passes at once, as it is. `part` names the dependency where the
     last failure was not an Unavailable of its own.
     """
-    end = clock.monotonic() + ladder.deadline_seconds
+    end = clock.monotonic() + policy.deadline_seconds
     number = 0
     while True:
         number += 1
@@ -60,9 +60,9 @@ async def retry(
             is_late = limit.expired() and isinstance(failure, TimeoutError)
             if not is_late and not retryable(failure):
                 raise
-            wait = None if is_late else ladder.wait_seconds(number, chance)
+            wait = None if is_late else policy.wait_seconds(number, chance)
             if wait is None or clock.monotonic() + wait >= end:
-                raise _as_unavailable(failure, part=part, tries=number) from failure
+                raise _as_unavailable(failure, part=dependency, tries=number) from failure
         await clock.sleep(wait)
 
 
@@ -73,4 +73,6 @@ def _left(end: float, clock: Clock) -> float | None:
 def _as_unavailable(failure: Exception, *, part: str, tries: int) -> Unavailable:
     detail = failure.detail if isinstance(failure, Unavailable) else str(failure) or type(failure).__name__
     times = "once" if tries == 1 else f"{tries} times"
-    return Unavailable(failure.part if isinstance(failure, Unavailable) else part, f"tried {times}: {detail}")
+    return Unavailable(
+        failure.dependency if isinstance(failure, Unavailable) else part, f"tried {times}: {detail}"
+    )

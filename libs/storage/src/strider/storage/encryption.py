@@ -10,7 +10,7 @@ import re
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from strider.runtime.errors import StartRefused
+from strider.messaging.errors import StartRefused
 
 
 class DecryptionFailed(Exception):

@@ -7,7 +7,7 @@
     ├── ObjectTooLarge     larger than the caller's limit
     └── MigrationFailed    the tables cannot be migrated; the message says why
 
-A store that does not answer is `strider.runtime.errors.Unavailable`. No error of a client library
+A store that does not answer is `strider.messaging.errors.Unavailable`. No error of a client library
 leaves this package.
 """
 

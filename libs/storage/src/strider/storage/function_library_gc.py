@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from strider.runtime import log_events
-from strider.runtime.errors import Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
 
 from .errors import StoreRejected
 from .keys import FUNCTION_LIBRARIES

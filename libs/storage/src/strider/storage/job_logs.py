@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from strider.runtime.logs_jobs import JobLogLine
-from strider.runtime.ports import Clock
+from strider.messaging.ports import Clock
+from strider.runtime.observability.job_logs import JobLogLine
 
 from .keys import JOB_LOG
 from .lua_files import load_script

@@ -30,8 +30,8 @@ import obstore
 from obstore import exceptions
 from obstore.store import LocalStore, MemoryStore, from_url
 
-from strider.runtime.errors import StartRefused, Unavailable
-from strider.runtime.ports import Clock
+from strider.messaging.errors import StartRefused, Unavailable
+from strider.messaging.ports import Clock
 
 from .errors import ObjectCorrupt, ObjectMissing, ObjectTooLarge, StoreRejected
 
@@ -68,7 +68,7 @@ class ObjectOptions:
     """Unencrypted S3, for a store on this machine."""
 
 
-class ObjectStore:
+class DeadLetterObjectStore:
     """Stores and reads objects; raises Unavailable or one of the object failures."""
 
     def __init__(self, store: Any, *, clock: Clock) -> None:
@@ -121,13 +121,13 @@ class ObjectStore:
         )
 
 
-def open_object_store(options: ObjectOptions, *, clock: Clock) -> ObjectStore:
+def open_object_store(options: ObjectOptions, *, clock: Clock) -> DeadLetterObjectStore:
     """Open the store of a URL; raises StartRefused for an invalid one."""
     address = urlsplit(options.url)
     if address.scheme == "file":
-        return ObjectStore(_open_local(address.netloc, unquote(address.path)), clock=clock)
+        return DeadLetterObjectStore(_open_local(address.netloc, unquote(address.path)), clock=clock)
     if address.scheme == "memory":
-        return ObjectStore(MemoryStore(), clock=clock)
+        return DeadLetterObjectStore(MemoryStore(), clock=clock)
     if address.scheme not in {"s3", "gs"} or not address.netloc:
         raise StartRefused(
             "OBJECT_STORE_URL must be file:///folder, s3://bucket/prefix or gs://bucket/prefix"
@@ -141,7 +141,7 @@ def open_object_store(options: ObjectOptions, *, clock: Clock) -> ObjectStore:
         store = from_url(options.url, client_options=client, retry_config=_RETRY)
     except (exceptions.BaseError, ValueError) as failure:
         raise StartRefused(f"cannot use OBJECT_STORE_URL: {failure}") from failure
-    return ObjectStore(store, clock=clock)
+    return DeadLetterObjectStore(store, clock=clock)
 
 
 def _open_local(host: str, path: str) -> LocalStore:

@@ -16,10 +16,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import asyncpg
 
+from strider.messaging.errors import StartRefused, Unavailable
+from strider.messaging.ports import Chance, Clock
 from strider.politeness import DB_WRITE_RETRY, RetryPolicy
 from strider.runtime.clocks import SystemChance, SystemClock
-from strider.runtime.errors import StartRefused, Unavailable
-from strider.runtime.ports import Chance, Clock
 from strider.runtime.retry import retry
 
 from .errors import ESCAPE_HINT, StoreRejected
@@ -89,7 +89,7 @@ class Postgres:
             lambda: self._once(work),
             clock=self._clock,
             chance=self._chance,
-            part="postgres",
+            dependency="postgres",
         )
 
     async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:

@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from strider.runtime.errors import StartRefused, Unavailable
-from strider.runtime.imports import left_out
-from strider.runtime.settings import RedisSettings
+from strider.messaging.errors import StartRefused, Unavailable
+from strider.runtime.lazy_imports import hidden_modules
+from strider.runtime.settings.base import RedisSettings
 
 from .errors import ESCAPE_HINT, StoreRejected
 from .lua_files import LuaScript
 
 # It would import the metrics of OpenTelemetry, a fourteenth of a service's start; ours are counted elsewhere.
-with left_out("opentelemetry"):
+with hidden_modules("opentelemetry"):
     from redis import exceptions
     from redis.asyncio import BlockingConnectionPool
     from redis.asyncio import Redis as Client

@@ -6,10 +6,10 @@ from importlib.metadata import version
 
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
 from strider.frontier.redis.admin import ShardAdmin
-from strider.runtime.errors import StartRefused
-from strider.runtime.readiness import Dependency
-from strider.runtime.service import Process, Wiring, run_service
-from strider.runtime.speaking import Speaker
+from strider.messaging.errors import StartRefused
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, run_service
+from strider.runtime.process.readiness import Dependency
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.postgres import Postgres, PostgresOptions
 from strider.storage.redis import Redis, connect, redis_options
 
@@ -19,11 +19,11 @@ from .routes import PRODUCES, ApiParts, SeedLimits, SeedSubmission, build_app
 from .settings import ApiSettings
 
 
-def build(process: Process[ApiSettings]) -> Wiring:
+def build(process: ServiceContext[ApiSettings]) -> ServiceDefinition:
     """Build the service definition. The API serves before its dependencies respond, and reports them."""
     settings = process.settings
     _refuse_to_be_open(settings)
-    speaker = Speaker(
+    speaker = EventPublisher(
         process.bus, process.codec, service="api", shards=settings.run.shards, clock=process.clock
     )
     seeds = KafkaSeedPublisher(speaker, timeout_seconds=settings.publish_timeout_seconds)
@@ -42,7 +42,7 @@ def build(process: Process[ApiSettings]) -> Wiring:
         seeds.open()
         await server.run()
 
-    return Wiring(
+    return ServiceDefinition(
         produces=PRODUCES,
         dependencies=(
             Dependency("postgres", postgres.ping),
@@ -65,7 +65,7 @@ def _refuse_to_be_open(settings: ApiSettings) -> None:
 
 
 def _parts(
-    process: Process[ApiSettings], seeds: KafkaSeedPublisher, postgres: Postgres, redis: Redis
+    process: ServiceContext[ApiSettings], seeds: KafkaSeedPublisher, postgres: Postgres, redis: Redis
 ) -> ApiParts:
     settings = process.settings
     desk = SeedSubmission(

@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, SecretStr
 
-from strider.runtime.settings_crawl import CrawlSettings
-from strider.runtime.settings_types import PositiveSeconds
+from strider.crawl.settings import CrawlServiceSettings
+from strider.runtime.settings.types import PositiveSeconds
 
 
-class ApiSettings(CrawlSettings):
+class ApiSettings(CrawlServiceSettings):
     """api: its address, its token, its limits."""
 
     PREFIX: ClassVar[str] = "STRIDER_API_"

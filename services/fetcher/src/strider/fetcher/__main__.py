@@ -9,11 +9,11 @@ from functools import partial
 from typing import Final
 
 from strider.frontier.redis.lease_marks import RedisLeaseMarks
-from strider.runtime.logs import logger
-from strider.runtime.readiness import Dependency
-from strider.runtime.service import Process, Wiring, consume, run_service
-from strider.runtime.service_consumers import working_seconds
-from strider.runtime.service_consumption import Step
+from strider.runtime.consumer.spec import AsyncStep
+from strider.runtime.observability.logging import logger
+from strider.runtime.process.consumers import drain_seconds
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
+from strider.runtime.process.readiness import Dependency
 from strider.storage.encryption import SecretCipher
 from strider.storage.objects import ObjectOptions, open_object_store
 from strider.storage.postgres import Postgres, PostgresOptions
@@ -35,7 +35,7 @@ LAST_SECONDS: Final = 3.0
 _log = logger("fetcher")
 
 
-def build(process: Process[FetcherSettings]) -> Wiring:
+def build(process: ServiceContext[FetcherSettings]) -> ServiceDefinition:
     """Put the service together."""
     settings, clock = process.settings, process.clock
     allow_connections(settings.concurrency + settings.max_idle_connections)
@@ -57,9 +57,9 @@ def build(process: Process[FetcherSettings]) -> Wiring:
     loop = loop_settings(concurrency=settings.concurrency, max_deadline_seconds=settings.max_deadline_seconds)
     stored = () if objects is None else (objects.close,)
     background, connect_steps, close = _proxies(process, asker)
-    finish_seconds = max(1.0, working_seconds(settings.run.grace_seconds) - LAST_SECONDS)
-    return Wiring(
-        (consume(GROUP, *fetcher.reads(), settings=loop, on_given_up=fetcher.on_given_up),),
+    finish_seconds = max(1.0, drain_seconds(settings.run.grace_seconds) - LAST_SECONDS)
+    return ServiceDefinition(
+        (consume(GROUP, *fetcher.subscriptions(), settings=loop, on_given_up=fetcher.on_given_up),),
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping),),
@@ -77,7 +77,7 @@ def build(process: Process[FetcherSettings]) -> Wiring:
     )
 
 
-def _proxies(process: Process[FetcherSettings], asker: Asker) -> tuple[tuple[Step, ...], ...]:
+def _proxies(process: ServiceContext[FetcherSettings], asker: Asker) -> tuple[tuple[AsyncStep, ...], ...]:
     """Keep a table of proxies, where there are some and the settings name none: run, connect, close."""
     settings = process.settings
     if asker.proxies is None or settings.proxy_urls:

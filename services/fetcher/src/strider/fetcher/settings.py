@@ -6,14 +6,14 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, IPvAnyNetwork, SecretStr
 
-from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_types import (
+from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.settings.types import (
     Endpoints,
+    EnvironmentVariable,
     PositiveSeconds,
     ReadableFile,
     Seconds,
     SecretUrl,
-    Variable,
     split_words,
 )
 
@@ -46,21 +46,21 @@ class FetcherSettings(ServiceSettings):
     """Whether redirects lead to new requests; false refuses every target."""
     max_redirects: Annotated[int, Field(ge=0, le=20)] = 5
     """How many redirects may lead to a page, or to a robots.txt."""
-    max_deadline_seconds: Annotated[PositiveSeconds, Variable("FETCHER_MAX_DEADLINE")] = 120.0
+    max_deadline_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_MAX_DEADLINE")] = 120.0
     """Longest time that a crawl may give one request (30 s where it says nothing)."""
-    connect_timeout_seconds: Annotated[PositiveSeconds, Variable("FETCHER_CONNECT_TIMEOUT")] = 10.0
+    connect_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_CONNECT_TIMEOUT")] = 10.0
     """Longest time to connect to one address, TLS handshake included."""
     min_bytes_per_second: Annotated[int, Field(ge=0)] = 1024
     """Slower bodies are given up; 0 takes any speed."""
-    slow_grace_seconds: Annotated[PositiveSeconds, Variable("FETCHER_SLOW_GRACE")] = 5.0
+    slow_grace_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_SLOW_GRACE")] = 5.0
     """How long a body may be slower than that."""
     in_flight_mb: Annotated[int, Field(ge=1)] = 256
     """Bodies in hand, read and not yet taken by the broker; beyond it reading waits."""
-    keep_alive_seconds: Annotated[Seconds, Variable("FETCHER_KEEP_ALIVE")] = 15.0
+    keep_alive_seconds: Annotated[Seconds, EnvironmentVariable("FETCHER_KEEP_ALIVE")] = 15.0
     """How long a connection waits for its next request."""
     max_idle_connections: Annotated[int, Field(ge=0)] = 512
     """Connections kept open without a request."""
-    use_random_user_agent: Annotated[bool, Variable("CRAWLER_USE_RANDOM_USER_AGENT")] = False
+    use_random_user_agent: Annotated[bool, EnvironmentVariable("CRAWLER_USE_RANDOM_USER_AGENT")] = False
     """Say in varying words who asks; always with our name and the contact."""
     ports: Annotated[tuple[Port, ...], BeforeValidator(split_words)] = WEB_PORTS
     """Ports on which pages are asked for, parted by commas; empty or STRIDER_ALLOW_PRIVATE: all of them."""
@@ -68,25 +68,29 @@ class FetcherSettings(ServiceSettings):
     """Private networks (CIDR) that may be asked, parted by commas; metadata addresses never are."""
     ca_file: ReadableFile = ""
     """Certificates of the authorities to trust (PEM); the system's where empty."""
-    dns_ttl_seconds: Annotated[PositiveSeconds, Variable("FETCHER_DNS_TTL")] = 60.0
+    dns_ttl_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_DNS_TTL")] = 60.0
     """How long a resolved name serves; the system's resolver tells no lifetimes."""
-    dns_negative_ttl_seconds: Annotated[PositiveSeconds, Variable("FETCHER_DNS_NEGATIVE_TTL")] = 10.0
+    dns_negative_ttl_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_DNS_NEGATIVE_TTL")] = (
+        10.0
+    )
     """How long a name that could not be resolved is not asked for again."""
-    dns_timeout_seconds: Annotated[PositiveSeconds, Variable("FETCHER_DNS_TIMEOUT")] = 10.0
+    dns_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_DNS_TIMEOUT")] = 10.0
     """Longest time to resolve a name."""
     dns_threads: Annotated[int, Field(ge=1, le=512)] = 32
     """Names that are resolved at a time."""
     network_checks: Endpoints = ()
     """Endpoints (host:port, by commas) that are hardly ever down: none in reach means offline."""
-    network_look_seconds: Annotated[PositiveSeconds, Variable("FETCHER_NETWORK_LOOK_INTERVAL")] = 5.0
+    network_look_seconds: Annotated[PositiveSeconds, EnvironmentVariable("FETCHER_NETWORK_LOOK_INTERVAL")] = (
+        5.0
+    )
     """How often the network is looked for while we are offline."""
-    proxies_enabled: Annotated[bool, Variable("CRAWLER_PROXIES_ENABLED")] = False
+    proxies_enabled: Annotated[bool, EnvironmentVariable("CRAWLER_PROXIES_ENABLED")] = False
     """Ask by way of proxies, and never without one."""
-    proxy_urls: Annotated[ProxyUrls, Variable("CRAWLER_PROXY_URLS")] = ()
+    proxy_urls: Annotated[ProxyUrls, EnvironmentVariable("CRAWLER_PROXY_URLS")] = ()
     """http://, https:// or socks5://user:password@host:port, parted by commas; empty: those of the table."""
-    proxy_key: Annotated[SecretStr, Variable("CRAWLER_PROXY_KEY")] = SecretStr("")
+    proxy_key: Annotated[SecretStr, EnvironmentVariable("CRAWLER_PROXY_KEY")] = SecretStr("")
     """Key of the table's passwords (44 signs); several, parted by commas: the first writes, all read."""
-    proxy_must_tunnel: Annotated[bool, Variable("CRAWLER_PROXY_MUST_TUNNEL")] = False
+    proxy_must_tunnel: Annotated[bool, EnvironmentVariable("CRAWLER_PROXY_MUST_TUNNEL")] = False
     """Ask HTTP proxies for tunnels only (CONNECT), so that they never resolve a name themselves."""
-    proxy_requests_per_second: Annotated[int, Field(ge=0), Variable("CRAWLER_PROXY_RATE")] = 5
+    proxy_requests_per_second: Annotated[int, Field(ge=0), EnvironmentVariable("CRAWLER_PROXY_RATE")] = 5
     """Most requests a second to one domain by way of one proxy, besides all other limits; 0 sets none."""

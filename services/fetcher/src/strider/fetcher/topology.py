@@ -17,10 +17,10 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.events import FetchCompleted, FetchRequested, PageFetched
 from strider.contracts.generated.topics import FETCH_REQUESTS, FETCHER_DLQ, FETCHES_COMPLETED, PAGES_FETCHED
-from strider.runtime.effects import NOTHING, Effects, Reads, Say
-from strider.runtime.loop_ports import ObjectStore
-from strider.runtime.loop_settings import LoopSettings
-from strider.runtime.ports import Clock, Record
+from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
+from strider.messaging.ports import Clock, Record
+from strider.runtime.consumer.ports import DeadLetterObjectStore
+from strider.runtime.consumer.spec import ConsumerSettings
 
 from .core import Answer, Failed, Making, RedirectRules, crash_of, interpret, page_room
 
@@ -47,14 +47,14 @@ SMALL_BYTES: Final = 64 * 1024
 """Bodies up to here are bounded by the number of messages in hand; larger ones are given back one by one."""
 
 
-def loop_settings(*, concurrency: int, max_deadline_seconds: float) -> LoopSettings:
+def loop_settings(*, concurrency: int, max_deadline_seconds: float) -> ConsumerSettings:
     """Say how the consumer loop of the fetcher runs: what is read ahead waits under a lease that ends."""
-    return LoopSettings(
+    return ConsumerSettings(
         concurrency=concurrency,
-        window_messages=2 * concurrency,
+        buffer_messages=2 * concurrency,
         poll_records=min(500, 2 * concurrency),
-        deadline_seconds=max_deadline_seconds + HANDLER_SECONDS,
-        revoke_grace_seconds=REVOKE_SECONDS,
+        handler_timeout_seconds=max_deadline_seconds + HANDLER_SECONDS,
+        revoke_timeout_seconds=REVOKE_SECONDS,
     )
 
 
@@ -122,7 +122,7 @@ class Fetcher:
         rules: RedirectRules,
         codec: Codec,
         clock: Clock,
-        objects: ObjectStore | None = None,
+        objects: DeadLetterObjectStore | None = None,
         counting: Counting | None = None,
     ) -> None:
         self._counting = counting or NoCounting()
@@ -134,10 +134,10 @@ class Fetcher:
         self._unspoken: OrderedDict[str, Done] = OrderedDict()
         """By lease: what was made and could not be stored yet."""
 
-    def reads(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Subscription, ...]:
         """Say which topic goes to which method."""
         # Leases keep the requests of a group apart, or let several go at a time where that is set.
-        return (Reads(FETCH_REQUESTS, self.on_fetch_requested, keeps_order=False),)
+        return (Subscription(FETCH_REQUESTS, self.on_fetch_requested, is_ordered_by_key=False),)
 
     async def on_fetch_requested(self, request: FetchRequested, _record: Record) -> Effects:
         """Make a request, once, and say what came of it."""
@@ -162,13 +162,13 @@ class Fetcher:
         try:
             request = self._codec.decode(FETCH_REQUESTS, record.value, record.headers)
         except DecodeError:
-            return NOTHING
+            return NO_EFFECTS
         done = self._unspoken.pop(request.lease_id, None)
         made = done.made if done is not None else Making(0, record.timestamp * 1000, is_before_connect=True)
         if done is not None:
             done.holding.release()
         completed = crash_of(request, f"gave up: {reason}", made=made)
-        return Effects(close=(Say(FETCHES_COMPLETED, completed),), outcome=completed.outcome)
+        return Effects(publish_last=(Publish(FETCHES_COMPLETED, completed),), outcome=completed.outcome)
 
     async def _told(self, request: FetchRequested, done: Done) -> tuple[Effects, FetchCompleted]:
         meaning = interpret(request, done.came, made=done.made, rules=self._rules)
@@ -181,16 +181,16 @@ class Fetcher:
                 page = None
             else:
                 page = await self._stored(page, self._objects)
-        close = (Say(FETCHES_COMPLETED, meaning.completed),)
+        close = (Publish(FETCHES_COMPLETED, meaning.completed),)
         outcome = meaning.completed.outcome
         if page is None or len(page.body) <= SMALL_BYTES:
             done.holding.release()
-            say = () if page is None else (Say(PAGES_FETCHED, page),)
+            say = () if page is None else (Publish(PAGES_FETCHED, page),)
             return Effects(say, close, outcome=outcome), meaning.completed
-        say = (Say(PAGES_FETCHED, page),)
+        say = (Publish(PAGES_FETCHED, page),)
         return Effects(say, close, partial(_release, done.holding), outcome=outcome), meaning.completed
 
-    async def _stored(self, page: PageFetched, objects: ObjectStore) -> PageFetched:
+    async def _stored(self, page: PageFetched, objects: DeadLetterObjectStore) -> PageFetched:
         reference = await objects.put(page.body)
         return replace(page, body=b"", body_object=reference)
 

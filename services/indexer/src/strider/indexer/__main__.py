@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strider.runtime.readiness import Dependency
-from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
+from strider.runtime.process.readiness import Dependency
 from strider.storage.objects import ObjectOptions, open_object_store
 from strider.storage.postgres import Postgres, PostgresOptions
 
@@ -12,7 +12,7 @@ from .settings import IndexerSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Indexer, NoTexts
 
 
-def build(process: Process[IndexerSettings]) -> Wiring:
+def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
     """Put the service together."""
     settings = process.settings
     options = PostgresOptions(
@@ -30,8 +30,8 @@ def build(process: Process[IndexerSettings]) -> Wiring:
         max_text_chars=settings.max_text_chars,
         store_noindex=settings.store_noindex,
     )
-    return Wiring(
-        (consume(GROUP, *indexer.reads()),),
+    return ServiceDefinition(
+        (consume(GROUP, *indexer.subscriptions()),),
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("postgres", postgres.ping),),

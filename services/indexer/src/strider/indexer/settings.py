@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_types import PositiveSeconds
+from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.settings.types import PositiveSeconds
 
 
 class IndexerSettings(ServiceSettings):

@@ -33,8 +33,8 @@ from strider.contracts.generated.topics import (
     TOPICS,
     URLS_DECIDED,
 )
-from strider.runtime.effects import Effects, Reads
-from strider.runtime.ports import Record
+from strider.messaging.effects import Effects, Subscription
+from strider.messaging.ports import Record
 
 from .core import (
     Changes,
@@ -128,16 +128,16 @@ class Indexer:
         self._max_text_chars = max_text_chars
         self._store_noindex = store_noindex
 
-    def reads(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Subscription, ...]:
         """Say which topic goes to which method."""
         return (
-            Reads(PAGES_VALIDATED, batch=self.on_pages_validated, fields=LOOKED_AT),
-            Reads(PAGES_REJECTED, batch=self.on_pages_rejected),
-            Reads(URLS_DECIDED, batch=self.on_urls_decided),
-            Reads(FETCHES_COMPLETED, batch=self.on_fetches_completed),
-            Reads(FRONTIER, batch=self.on_frontier, takes_tombstones=True),
-            Reads(HOSTS, batch=self.on_hosts, takes_tombstones=True),
-            *(Reads(topic, batch=self.on_dead_letters) for topic in LETTERS),
+            Subscription(PAGES_VALIDATED, batch_handler=self.on_pages_validated, fields=LOOKED_AT),
+            Subscription(PAGES_REJECTED, batch_handler=self.on_pages_rejected),
+            Subscription(URLS_DECIDED, batch_handler=self.on_urls_decided),
+            Subscription(FETCHES_COMPLETED, batch_handler=self.on_fetches_completed),
+            Subscription(FRONTIER, batch_handler=self.on_frontier, accepts_tombstones=True),
+            Subscription(HOSTS, batch_handler=self.on_hosts, accepts_tombstones=True),
+            *(Subscription(topic, batch_handler=self.on_dead_letters) for topic in LETTERS),
         )
 
     async def on_pages_validated(self, batch: Sequence[tuple[PageValidated, Record]]) -> Effects:
@@ -226,7 +226,7 @@ class Indexer:
         return dict(zip(wanted, await _all(fetch, wanted), strict=True))
 
     def _remember(self, changes: Changes, outcome: str) -> Effects:
-        return Effects(remember=partial(self._tables.keep, changes), outcome=outcome) if changes else IGNORED
+        return Effects(after_ack=partial(self._tables.keep, changes), outcome=outcome) if changes else IGNORED
 
 
 IGNORED: Final = Effects(outcome="ignored")

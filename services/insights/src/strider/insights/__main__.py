@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from strider.runtime.errors import StartRefused
-from strider.runtime.service import Process, Wiring, kafka_connection, run_service
-from strider.runtime.service_checks import check_partitions
+from strider.messaging.errors import StartRefused
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, kafka_connection, run_service
+from strider.runtime.process.startup import check_partition_counts
 
 from .settings import InsightsSettings
 from .topology import CONSUMES, PRODUCES, Insights
@@ -14,7 +14,7 @@ from .topology import CONSUMES, PRODUCES, Insights
 FORGET_SECONDS: Final = 3600.0
 
 
-def build(process: Process[InsightsSettings]) -> Wiring:
+def build(process: ServiceContext[InsightsSettings]) -> ServiceDefinition:
     """Put the service together. Faust reads; the bootstrap's own loop has nothing to consume here."""
     try:
         from . import adapters  # noqa: PLC0415  # Faust is an optional part of the install
@@ -28,7 +28,7 @@ def build(process: Process[InsightsSettings]) -> Wiring:
         connection,
         shards=shards,
         session_seconds=settings.kafka.session_timeout_seconds,
-        on_progress=process.heartbeat.succeeded,
+        on_progress=process.heartbeat.record_success,
         on_taken=adapters.Losses(process.metrics).tell,
     )
     hosts = adapters.HostTable(application, shards=shards)
@@ -43,11 +43,11 @@ def build(process: Process[InsightsSettings]) -> Wiring:
         keep_hours=settings.keep_hours,
     )
     application.feed(topics, insights.on_message)
-    process.readiness.watch_pauses(application.waits, excusing=tuple)
-    return Wiring(
+    process.readiness.watch_pauses(application.waits, exempt=tuple)
+    return ServiceDefinition(
         produces=PRODUCES,
         connect=(
-            lambda: check_partitions(process.bus, CONSUMES, shards=shards),
+            lambda: check_partition_counts(process.bus, CONSUMES, shards=shards),
             lambda: adapters.prepare_changelog(process.bus, connection, shards=shards),
         ),
         background=(

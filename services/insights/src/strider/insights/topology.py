@@ -14,7 +14,7 @@ from strider.contracts import DecodeError, Topic, UnknownSchema
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.framing import Header
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED
-from strider.runtime.logs import logger
+from strider.runtime.observability.logging import logger
 
 from .core import HostCounts, counted, hour_of, is_forgotten, word_of_fetch, word_of_settlement
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.run_log import RunLog
 from strider.frontier.redis.seen import RedisSeenLookup
-from strider.runtime.journal import Journal
-from strider.runtime.logs import logger
-from strider.runtime.readiness import Dependency
-from strider.runtime.service import Process, Wiring, consume, run_service
-from strider.runtime.specs import SpecShelf
+from strider.runtime.observability.logging import logger
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
+from strider.runtime.process.readiness import Dependency
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import ObjectOptions, open_object_store
 from strider.storage.redis import connect, redis_options
@@ -25,18 +25,18 @@ from .topology import (
 )
 
 
-def build(process: Process[LinkIngestionSettings]) -> Wiring:
+def build(process: ServiceContext[LinkIngestionSettings]) -> ServiceDefinition:
     """Build the service definition."""
     settings, clock = process.settings, process.clock
     redis = connect(redis_options(settings.redis))
-    specs = SpecShelf(process.bus, process.codec, clock=clock)
+    specs = CrawlSpecCache(process.bus, process.codec, clock=clock)
     policy, count = policy_of(settings), LinkMetrics(process.metrics).count
-    journal = Journal(logger("link-ingestion"), clock=clock)
-    seeds = SeedIngestion(specs, policy=policy, clock=clock, count=count, note=journal.note)
+    journal = RunLog(logger("link-ingestion"), clock=clock)
+    seeds = SeedIngestion(specs, policy=policy, clock=clock, count=count, note=journal.record)
     pages = PageIngestion(specs, RedisSeenLookup(redis), policy=policy, clock=clock, count=count)
     url = settings.objects.url.get_secret_value()
     objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
-    return Wiring(
+    return ServiceDefinition(
         (
             consume(SEEDS_GROUP, *seeds.subscriptions(), on_given_up=seeds.on_given_up),
             consume(PAGES_GROUP, *pages.subscriptions(), on_given_up=pages.on_given_up),

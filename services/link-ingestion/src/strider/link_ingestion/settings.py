@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_types import Variable
+from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.settings.types import EnvironmentVariable
 
 
 class LinkIngestionSettings(ServiceSettings):
@@ -17,5 +17,5 @@ class LinkIngestionSettings(ServiceSettings):
 
     refusals_listed: Annotated[int, Field(ge=0, le=200)] = 200
     """Refused links of one page that are listed with their reason; the rest is only counted."""
-    feed_discovery: Annotated[bool, Variable("CRAWLER_FEED_DISCOVERY_ENABLED")] = False
+    feed_discovery: Annotated[bool, EnvironmentVariable("CRAWLER_FEED_DISCOVERY_ENABLED")] = False
     """Whether feeds of start pages are crawled, so that their entries are found."""

@@ -35,8 +35,8 @@ from strider.contracts.generated.topics import (
 )
 from strider.contracts.multipart_pages import closing_reason, has_more_parts
 from strider.contracts.partitioning import shard_of_host
-from strider.runtime.effects import NOTHING, Effects, Reads, Say
-from strider.runtime.ports import Clock, Record
+from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
+from strider.messaging.ports import Clock, Record
 
 from .adapters.run_log_events import CountLinks, NoteRunEvent, discard_count, discard_note, note_seeds
 from .core import (
@@ -93,7 +93,7 @@ class CrawlSpecs(Protocol):
     async def known(self, spec_ids: Iterable[str]) -> Mapping[str, CrawlSpecDeclared]:
         """Return those that exist; raises Unavailable where that is unknown."""
 
-    def declaration(self, spec: CrawlSpecDeclared) -> Say | None:
+    def declaration(self, spec: CrawlSpecDeclared) -> Publish | None:
         """Return the event that publishes a spec; None where that was done."""
 
     def keep(self, specs: Iterable[CrawlSpecDeclared]) -> None:
@@ -139,9 +139,9 @@ class SeedIngestion:
         self._count = count
         self._note = note
 
-    def subscriptions(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the topics and their handlers."""
-        return (Reads(SEEDS_SUBMITTED, batch=self.on_seeds, is_door=True),)
+        return (Subscription(SEEDS_SUBMITTED, batch_handler=self.on_seeds, is_public=True),)
 
     async def on_seeds(self, seeds: Sequence[tuple[SeedSubmitted, Record]]) -> Effects:
         """Accept or refuse the seeds of one poll. Specs are published before the links that name them."""
@@ -172,7 +172,7 @@ class SeedIngestion:
         place = SeedPosition(record.topic, record.partition, record.offset)
         refused = refuse_undecodable(encoded_bytes(record.value) or b"", reason, place)
         if refused is None or is_replayed(record):
-            return NOTHING
+            return NO_EFFECTS
         self._count("seed_refused", 1)
         return self._effects([], [refused])
 
@@ -189,12 +189,12 @@ class SeedIngestion:
             note_seeds(self._note, accepted, refused)
 
         return Effects(
-            say=declarations,
-            close=(
+            publish=declarations,
+            publish_last=(
                 *publish_links(batches),
-                *(Say(URLS_DECIDED, each) for each in seed_refusal_events(refused, now_ms=now_ms)),
+                *(Publish(URLS_DECIDED, each) for each in seed_refusal_events(refused, now_ms=now_ms)),
             ),
-            remember=keep,
+            after_ack=keep,
             outcome="sown" if accepted else "refused",
         )
 
@@ -219,11 +219,11 @@ class PageIngestion:
         self._rules: dict[str, SpecRules] = {}
         self._filters = LinkFilters(allow_private=policy.allow_private)
 
-    def subscriptions(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the topics and their handlers."""
         return (
-            Reads(PAGES_VALIDATED, batch=self.on_validated, fields=USED_FIELDS),
-            Reads(PAGES_REJECTED, batch=self.on_rejected),
+            Subscription(PAGES_VALIDATED, batch_handler=self.on_validated, fields=USED_FIELDS),
+            Subscription(PAGES_REJECTED, batch_handler=self.on_rejected),
         )
 
     async def on_validated(self, pages: Sequence[tuple[PageValidated, Record]]) -> Effects:
@@ -252,18 +252,18 @@ class PageIngestion:
         """Settle rejected pages, except where a closing event follows their parts."""
         now_ms = now_ms_of(self._clock)
         settled = [
-            Say(PAGES_SETTLED, settle_rejected(page, now_ms=now_ms))
+            Publish(PAGES_SETTLED, settle_rejected(page, now_ms=now_ms))
             for page, record in pages
             if not (is_replayed(record) or has_more_parts(record.headers))
         ]
-        return Effects(close=settled, outcome="settled" if settled else "passed_over")
+        return Effects(publish_last=settled, outcome="settled" if settled else "passed_over")
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Settle a page whose message went to the dead letters, so that its entry closes."""
         if is_replayed(record) or has_more_parts(record.headers):
-            return NOTHING
+            return NO_EFFECTS
         settled = settle_undecodable(record.headers, reason, now_ms=now_ms_of(self._clock))
-        return NOTHING if settled is None else Effects(close=(Say(PAGES_SETTLED, settled),))
+        return NO_EFFECTS if settled is None else Effects(publish_last=(Publish(PAGES_SETTLED, settled),))
 
     def _admit(self, page: PageParsed, spec: CrawlSpecDeclared | None) -> AdmittedPage:
         rules = self._rules_of(spec)
@@ -288,14 +288,14 @@ class PageIngestion:
     ) -> Effects:
         now_ms = now_ms_of(self._clock)
         refusals = [
-            Say(
+            Publish(
                 URLS_DECIDED,
                 link_refusals_event(page.page, admission.refusals, depth=admission.depth, now_ms=now_ms),
             )
             for page in admitted
             if (admission := page.admission).refusals.count
         ]
-        settled = [Say(PAGES_SETTLED, each) for each in closed]
+        settled = [Publish(PAGES_SETTLED, each) for each in closed]
         for page in admitted:
             counts = page.counts()
             self._count("taken", counts.accepted)
@@ -303,13 +303,13 @@ class PageIngestion:
             self._count("refused", counts.refused)
             # Of a sitemap in several parts, the last one settles the page.
             if page.page.is_last_part:
-                settled.append(Say(PAGES_SETTLED, settle(page.page, counts, now_ms=now_ms)))
-        return Effects(say=(*publish_links(batches), *refusals), close=settled, outcome="settled")
+                settled.append(Publish(PAGES_SETTLED, settle(page.page, counts, now_ms=now_ms)))
+        return Effects(publish=(*publish_links(batches), *refusals), publish_last=settled, outcome="settled")
 
 
-def publish_links(batches: LinkBatches) -> list[Say]:
+def publish_links(batches: LinkBatches) -> list[Publish]:
     """Return the batches as events, each for its shard."""
-    return [Say(LINKS_DISCOVERED, event, partition=event.shard) for event in batches.events()]
+    return [Publish(LINKS_DISCOVERED, event, partition=event.shard) for event in batches.events()]
 
 
 def is_replayed(record: Record) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from strider.runtime.service import Process, Wiring, consume, run_service
-from strider.runtime.specs import SpecShelf
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import ObjectOptions, open_object_store
 
 from .adapters.bodies import NoBodies, ObjectBodies
@@ -16,7 +16,7 @@ from .settings import ParserSettings
 from .topology import DEAD_LETTERS, GROUP, LIVE, SHADOW, SHADOW_GROUP, Parser, loop_settings
 
 
-def build(process: Process[ParserSettings]) -> Wiring:
+def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
     """Put the service together."""
     settings, clock = process.settings, process.clock
     check_site_parsers(settings.site_parsers)
@@ -27,7 +27,7 @@ def build(process: Process[ParserSettings]) -> Wiring:
     parsers = WorkerParsers(
         orders, process.codec, workers=settings.workers, clock=clock, environ=dict(os.environ)
     )
-    specs = SpecShelf(process.bus, process.codec, clock=clock)
+    specs = CrawlSpecCache(process.bus, process.codec, clock=clock)
     parser = Parser(
         parsers,
         bodies,
@@ -38,11 +38,11 @@ def build(process: Process[ParserSettings]) -> Wiring:
         is_shadow=settings.shadow,
     )
     loop = loop_settings(workers=settings.workers, page_seconds=settings.page_seconds)
-    return Wiring(
+    return ServiceDefinition(
         (
             consume(
                 SHADOW_GROUP if settings.shadow else GROUP,
-                *parser.reads(),
+                *parser.subscriptions(),
                 settings=loop,
                 on_given_up=parser.on_given_up,
             ),

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from strider.runtime.settings import ServiceSettings
-from strider.runtime.settings_types import PositiveSeconds, Variable
+from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.settings.types import EnvironmentVariable, PositiveSeconds
 
 
 class ParserSettings(ServiceSettings):
@@ -17,7 +17,7 @@ class ParserSettings(ServiceSettings):
 
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     """Processes that read pages; each fills one core."""
-    page_seconds: Annotated[PositiveSeconds, Variable("PARSER_PAGE_DEADLINE")] = 2.0
+    page_seconds: Annotated[PositiveSeconds, EnvironmentVariable("PARSER_PAGE_DEADLINE")] = 2.0
     """Processor time for one page; five times as much by the clock. Then its worker is ended."""
     memory_mb: Annotated[int, Field(ge=64)] = 512
     """Memory of one worker; a page that needs more ends it."""

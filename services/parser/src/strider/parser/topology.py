@@ -23,12 +23,12 @@ from strider.contracts.generated.topics import (
     PARSER_DLQ,
 )
 from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEADERS, closing_headers
+from strider.crawl.page_rejections import closing_event, page_rejection
+from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
+from strider.messaging.ports import Record
 from strider.parser.core.sitefields import Reader, reader_of
-from strider.runtime.deadletters import ANSWER_REFUSED, HANDLER_CRASHED, HANDLER_TIMEOUT
-from strider.runtime.effects import NOTHING, Effects, Reads, Say
-from strider.runtime.lastwords import closing_of, rejection_of
-from strider.runtime.loop_settings import LoopSettings
-from strider.runtime.ports import Record
+from strider.runtime.consumer.spec import ConsumerSettings
+from strider.runtime.publishing.dead_letters import HANDLER_CRASHED, HANDLER_TIMEOUT, RESULT_REFUSED
 
 CONSUMES: Final = (PAGES_FETCHED,)
 LIVE: Final = (PAGES_PARSED, PAGES_REJECTED)
@@ -43,7 +43,7 @@ SHADOW_GROUP: Final = "parser-shadow"
 PAGES_PER_WORKER: Final = 16
 """In hand at a time: what a worker has ahead."""
 
-_AFTER_ALL: Final = frozenset({HANDLER_CRASHED, HANDLER_TIMEOUT, ANSWER_REFUSED})
+_AFTER_ALL: Final = frozenset({HANDLER_CRASHED, HANDLER_TIMEOUT, RESULT_REFUSED})
 """Reasons to give up what could be read: parts of its list may have been spoken, by whoever died at it."""
 
 USUAL_EXTRACTION: Final = ExtractionLevel.MAIN.value
@@ -55,14 +55,14 @@ WALL_FACTOR: Final = 5.0
 """A page that waits for something else than the processor is ended after so many times its time."""
 
 
-def loop_settings(*, workers: int, page_seconds: float) -> LoopSettings:
+def loop_settings(*, workers: int, page_seconds: float) -> ConsumerSettings:
     """Size the loop, so that a page is not given up because those before it took all of their time."""
-    usual = LoopSettings()
+    usual = ConsumerSettings()
     worst_seconds = PAGES_PER_WORKER * WALL_FACTOR * page_seconds
     return replace(
         usual,
         concurrency=PAGES_PER_WORKER * workers,
-        deadline_seconds=usual.deadline_seconds + worst_seconds,
+        handler_timeout_seconds=usual.handler_timeout_seconds + worst_seconds,
     )
 
 
@@ -139,9 +139,9 @@ class Parser:
         self._count = count
         self._is_shadow = is_shadow
 
-    def reads(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Subscription, ...]:
         """Say which topic goes to which method."""
-        return (Reads(PAGES_FETCHED, handler=self.on_page_fetched),)
+        return (Subscription(PAGES_FETCHED, handler=self.on_page_fetched),)
 
     async def on_page_fetched(self, page: PageFetched, record: Record) -> Effects:
         """Say what one page says; the outcome is part of the event."""
@@ -154,10 +154,12 @@ class Parser:
             event = replace(event, texts_object=await self._bodies.put(parsed.texts))
         topic = PAGES_PARSED_SHADOW if self._is_shadow else PAGES_PARSED
         if not parsed.before:
-            return Effects((Say(topic, event, encoded=parsed.encoded),), outcome=event.outcome)
-        last = Say(topic, event, LAST_PART_HEADERS, encoded=parsed.encoded)
-        parts = [Say(topic, part.event, MORE_PARTS_HEADERS, encoded=part.encoded) for part in parsed.before]
-        return Effects(parts, close=(last,), outcome=event.outcome)  # the last one settles the page
+            return Effects((Publish(topic, event, encoded=parsed.encoded),), outcome=event.outcome)
+        last = Publish(topic, event, LAST_PART_HEADERS, encoded=parsed.encoded)
+        parts = [
+            Publish(topic, part.event, MORE_PARTS_HEADERS, encoded=part.encoded) for part in parsed.before
+        ]
+        return Effects(parts, publish_last=(last,), outcome=event.outcome)  # the last one settles the page
 
     async def _asked_for(self, page: PageFetched) -> str:
         """Say how much the crawl of a page wants; what only a later version of us understands is as usual."""
@@ -167,11 +169,11 @@ class Parser:
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Speak for a page without a parsed event, so that its entry settles; a shadow settles none."""
         if self._is_shadow:
-            return NOTHING
-        rejected = rejection_of(record, reason, service="parser", now_ms=self._now_ms())
+            return NO_EFFECTS
+        rejected = page_rejection(record, reason, service="parser", now_ms=self._now_ms())
         if rejected is None:
-            return NOTHING
+            return NO_EFFECTS
         if reason not in _AFTER_ALL:
-            return Effects(close=(Say(PAGES_REJECTED, rejected),))
-        closes = Say(PAGES_PARSED, closing_of(rejected), closing_headers(rejected.rejection_reason))
-        return Effects((Say(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), close=(closes,))
+            return Effects(publish_last=(Publish(PAGES_REJECTED, rejected),))
+        closes = Publish(PAGES_PARSED, closing_event(rejected), closing_headers(rejected.rejection_reason))
+        return Effects((Publish(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), publish_last=(closes,))

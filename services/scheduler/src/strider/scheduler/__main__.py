@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from strider.crawl.crawl_spec_cache import CrawlSpecCache
+from strider.crawl.run_log import RunLog
 from strider.frontier.models import QueueLimits
 from strider.frontier.redis.function_library import LIBRARY_PREFIX, library_name
 from strider.frontier.redis.working_set import RedisWorkingSet
 from strider.politeness.circuit_breaker import BreakerLimits
-from strider.runtime.journal import Journal
-from strider.runtime.logs import logger
-from strider.runtime.readiness import Dependency
-from strider.runtime.service import Process, Wiring, consume, run_service
-from strider.runtime.speaking import Speaker
-from strider.runtime.specs import SpecShelf
+from strider.runtime.observability.logging import logger
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
+from strider.runtime.process.readiness import Dependency
+from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.function_library_gc import FunctionLibraryCollector
 from strider.storage.job_logs import RedisJobLogs
 from strider.storage.objects import ObjectOptions, open_object_store
@@ -37,17 +37,17 @@ QUEUED_AT_LEAST = 1_000
 """Entries of each shard, however full Redis is."""
 
 
-def build(process: Process[SchedulerSettings]) -> Wiring:
+def build(process: ServiceContext[SchedulerSettings]) -> ServiceDefinition:
     """Put the service together."""
     settings, bus, codec, clock = process.settings, process.bus, process.codec, process.clock
     if not settings.crawl.respect_robots:
         _log.warning("Robots Not Heeded", why="CRAWLER_RESPECT_ROBOTS_TXT is false: for sites of your own")
     redis = connect(redis_options(settings.redis))
-    specs = SpecShelf(bus, codec, clock=clock)
-    voice = Speaker(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
+    specs = CrawlSpecCache(bus, codec, clock=clock)
+    voice = EventPublisher(bus, codec, service=process.name, shards=settings.run.shards, clock=clock)
     bulletin, register = TopicBulletin(bus, codec), TopicRegister(bus, codec)
     soundings, backlogs = TopicSoundings(bus), TopicBacklogs(bus)
-    journal = Journal(_log, clock=clock)
+    journal = RunLog(_log, clock=clock)
     scheduler = Scheduler(
         working_set=RedisWorkingSet(redis, clock=clock, limits=room_of(settings)),
         truths=TopicTruths(bus, codec, commit_interval_seconds=settings.commit_interval_seconds),
@@ -67,8 +67,12 @@ def build(process: Process[SchedulerSettings]) -> Wiring:
     libraries = FunctionLibraryCollector(redis, own=library_name(), prefix=LIBRARY_PREFIX, clock=clock)
     url = settings.objects.url.get_secret_value()
     objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
-    return Wiring(
-        (consume("scheduler", *scheduler.reads(), shards=scheduler, on_caught_up=scheduler.on_caught_up),),
+    return ServiceDefinition(
+        (
+            consume(
+                "scheduler", *scheduler.subscriptions(), shards=scheduler, on_caught_up=scheduler.on_caught_up
+            ),
+        ),
         PRODUCES,
         DEAD_LETTERS,
         dependencies=(Dependency("redis", redis.ping), Dependency("frontier", scheduler.check)),

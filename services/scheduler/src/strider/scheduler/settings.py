@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from strider.runtime.settings_crawl import CrawlSettings
-from strider.runtime.settings_types import PositiveSeconds
+from strider.crawl.settings import CrawlServiceSettings
+from strider.runtime.settings.types import PositiveSeconds
 
 
-class SchedulerSettings(CrawlSettings):
+class SchedulerSettings(CrawlServiceSettings):
     """scheduler: how much is under way, and for how long."""
 
     PREFIX: ClassVar[str] = "SCHEDULER_"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.runtime.service import Process, Wiring, consume, run_service
+from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import ObjectOptions, open_object_store
 
 from .adapters import SplicedPages, rules_of
@@ -10,7 +10,7 @@ from .settings import ValidatorSettings
 from .topology import DEAD_LETTERS, GROUP, PRODUCES, Validator
 
 
-def build(process: Process[ValidatorSettings]) -> Wiring:
+def build(process: ServiceContext[ValidatorSettings]) -> ServiceDefinition:
     """Put the service together."""
     settings, clock = process.settings, process.clock
     validator = Validator(
@@ -18,11 +18,11 @@ def build(process: Process[ValidatorSettings]) -> Wiring:
         SplicedPages(process.codec),
         now_ms=lambda: round(clock.now().timestamp() * 1000),
     )
-    consumption = consume(GROUP, *validator.reads(), on_given_up=validator.on_given_up)
+    consumption = consume(GROUP, *validator.subscriptions(), on_given_up=validator.on_given_up)
     if not (url := settings.objects.url.get_secret_value()):
-        return Wiring((consumption,), PRODUCES, DEAD_LETTERS)
+        return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS)
     objects = open_object_store(ObjectOptions(url), clock=clock)
-    return Wiring((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
+    return ServiceDefinition((consumption,), PRODUCES, DEAD_LETTERS, objects=objects, close=(objects.close,))
 
 
 def main() -> int:

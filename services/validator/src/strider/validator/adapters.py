@@ -10,7 +10,7 @@ from strider.contracts.avro.codec import Codec, EncodedMessage
 from strider.contracts.avro.splice import Splicer
 from strider.contracts.generated.events import PageParsed, PageValidated, Verdict
 from strider.contracts.generated.topics import PAGES_PARSED, PAGES_VALIDATED
-from strider.runtime.ports import Record
+from strider.messaging.ports import Record
 
 from .core import Rules
 from .settings import ValidatorSettings

@@ -25,11 +25,11 @@ from strider.contracts.multipart_pages import (
     follows_other_parts,
     has_more_parts,
 )
-from strider.runtime.effects import NOTHING, Effects, Reads, Say
-from strider.runtime.lastwords import closing_of
-from strider.runtime.lastwords import rejection_of as rejection_from_headers
-from strider.runtime.logs import logger
-from strider.runtime.ports import Record
+from strider.crawl.page_rejections import closing_event
+from strider.crawl.page_rejections import page_rejection as rejection_from_headers
+from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
+from strider.messaging.ports import Record
+from strider.runtime.observability.logging import logger
 
 from .core import SERVICE, Rules, closing_verdict, judge, rejection_of, verdict_of
 
@@ -67,9 +67,9 @@ class Validator:
         self._pages = pages
         self._now_ms = now_ms
 
-    def reads(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Subscription, ...]:
         """Say which topic goes to which method."""
-        return (Reads(PAGES_PARSED, handler=self.on_page_parsed, fields=LOOKED_AT),)
+        return (Subscription(PAGES_PARSED, handler=self.on_page_parsed, fields=LOOKED_AT),)
 
     async def on_page_parsed(self, page: PageParsed, record: Record) -> Effects:
         """Judge one page; what only closes an entry is handed on, behind the parts that came before it."""
@@ -91,27 +91,31 @@ class Validator:
             if follows_other_parts(record.headers)
             else ()
         )
-        return Effects((Say(PAGES_VALIDATED, validated, further, encoded=encoded),), outcome=judgement.status)
+        return Effects(
+            (Publish(PAGES_VALIDATED, validated, further, encoded=encoded),), outcome=judgement.status
+        )
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Speak for a page that could not be judged, so that its entry settles; the last part does it."""
         if has_more_parts(record.headers):
-            return NOTHING
+            return NO_EFFECTS
         rejected = rejection_from_headers(record, reason, service=SERVICE, now_ms=self._now_ms())
         if rejected is None:
-            return NOTHING
+            return NO_EFFECTS
         effects = self._rejection(rejected, record)
-        return effects if effects.close else Effects(close=effects.say)
+        return effects if effects.publish_last else Effects(publish_last=effects.publish)
 
     def _rejection(self, rejected: PageRejected, record: Record, *, outcome: str = "done") -> Effects:
         """Say that a page is none. Where parts of it may have come before, what closes it follows them."""
         if has_more_parts(record.headers):
-            return Effects((Say(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), outcome=outcome)
+            return Effects((Publish(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), outcome=outcome)
         if not follows_other_parts(record.headers) and rejected.parse_outcome not in _BY_CHANCE:
-            return Effects((Say(PAGES_REJECTED, rejected),), outcome=outcome)
-        closes = self._closing(closing_of(rejected), rejected.rejection_reason)
-        return Effects((Say(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), close=(closes,), outcome=outcome)
+            return Effects((Publish(PAGES_REJECTED, rejected),), outcome=outcome)
+        closes = self._closing(closing_event(rejected), rejected.rejection_reason)
+        return Effects(
+            (Publish(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), publish_last=(closes,), outcome=outcome
+        )
 
-    def _closing(self, page: PageParsed, reason: str) -> Say:
+    def _closing(self, page: PageParsed, reason: str) -> Publish:
         verdict = closing_verdict(reason, rules_version=self._rules_version, now_ms=self._now_ms())
-        return Say(PAGES_VALIDATED, PageValidated(page=page, verdict=verdict), closing_headers(reason))
+        return Publish(PAGES_VALIDATED, PageValidated(page=page, verdict=verdict), closing_headers(reason))

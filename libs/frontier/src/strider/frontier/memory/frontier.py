@@ -44,8 +44,8 @@ from strider.frontier.models import (
 )
 from strider.frontier.ports import ShardNotReady
 from strider.frontier.rebuild_records import RecordedEntry, RecordedRunCount, sum_by_run
-from strider.runtime.errors import Fenced
-from strider.runtime.ports import Clock
+from strider.messaging.errors import ShardFenced
+from strider.messaging.ports import Clock
 
 from .entries import known
 from .models import EntryPhase
@@ -79,7 +79,7 @@ class MemoryFrontier:
         """Become the owner of a shard."""
         kept = self._shards.get(shard) or self._new_shard(shard)
         if epoch < kept.epoch:
-            raise Fenced(shard)
+            raise ShardFenced(shard)
         if epoch > kept.epoch:
             kept.epoch, kept.is_loading = epoch, False
         return TakeoverResult(kept.is_ready, self._now_ms())
@@ -87,7 +87,7 @@ class MemoryFrontier:
     async def begin_rebuild(self, shard: int, epoch: int) -> None:
         """Drop the content of a shard and open it for `load`."""
         if (kept := self._shards.get(shard)) and epoch < kept.epoch:
-            raise Fenced(shard)
+            raise ShardFenced(shard)
         self._new_shard(shard, epoch=epoch).is_loading = True
 
     async def load(
@@ -279,7 +279,7 @@ class MemoryFrontier:
         if kept is None:
             raise ShardNotReady(shard, "it is absent")
         if epoch < kept.epoch:
-            raise Fenced(shard)
+            raise ShardFenced(shard)
         if epoch > kept.epoch:
             raise ShardNotReady(shard, "it was not taken over with this epoch")
         return kept

@@ -15,10 +15,10 @@ from secrets import token_bytes
 from typing import Any, Final
 
 from strider.frontier.ports import ShardNotReady
-from strider.runtime import log_events
-from strider.runtime.errors import Fenced, Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis
 
@@ -134,7 +134,7 @@ class ShardCalls:
                 estimate.record_clock(rest[0], sent_at=sent_at, received_at=self._clock.monotonic())
             return rest
         if verdict == _FENCED:
-            raise Fenced(shard)
+            raise ShardFenced(shard)
         if verdict == _OFF_CLOCK:
             raise _OffClock
         why = rest[0].decode(errors="replace")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from strider.frontier.constants import DEFAULT_DELAY_MS, VISITED_TTL_MS
 from strider.frontier.entry_encoding import SHARED_FIELDS
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.storage.keys import FRONTIER_HEADER
 from strider.storage.redis import Redis
 

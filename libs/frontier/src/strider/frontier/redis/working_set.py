@@ -51,8 +51,8 @@ from strider.frontier.models import (
     TakeoverResult,
 )
 from strider.frontier.rebuild_records import RecordedEntry, RecordedRunCount, sum_by_run
+from strider.messaging.ports import Clock
 from strider.runtime.clocks import SystemClock
-from strider.runtime.ports import Clock
 from strider.storage.redis import Redis
 
 from . import lease_decoding as redis_leases

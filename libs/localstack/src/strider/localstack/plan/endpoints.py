@@ -28,8 +28,8 @@ from .services import STACK_VARIABLES
 
 if TYPE_CHECKING:
     # Half a second of imports, which `strider status` need not wait for.
-    from strider.runtime.kafka import KafkaConnection
-    from strider.runtime.settings import ServiceSettings
+    from strider.messaging.kafka import KafkaConnection
+    from strider.runtime.settings.base import ServiceSettings
 
 VARIABLES: Final[Mapping[str, str]] = {
     "kafka": "KAFKA_BOOTSTRAP_SERVERS",
@@ -114,15 +114,17 @@ def _probe_of(
 
 def common_settings(environment: Mapping[str, str]) -> ServiceSettings:
     """Return the common settings of services. Raises SettingsError, as each service would."""
-    from strider.runtime.settings import ServiceSettings  # noqa: PLC0415  # see above
-    from strider.runtime.settings_sources import load  # noqa: PLC0415  # see above
+    from strider.runtime.settings.base import ServiceSettings  # noqa: PLC0415  # see above
+    from strider.runtime.settings.loader import load_settings  # noqa: PLC0415  # see above
 
-    return load(ServiceSettings, {k: v for k, v in environment.items() if k not in STACK_VARIABLES}).settings
+    return load_settings(
+        ServiceSettings, {k: v for k, v in environment.items() if k not in STACK_VARIABLES}
+    ).settings
 
 
 def kafka_connection(servers: str, environment: Mapping[str, str]) -> KafkaConnection:
     """Return the connection settings for a broker at these addresses."""
-    from strider.runtime.kafka import KafkaConnection  # noqa: PLC0415  # see above
+    from strider.messaging.kafka import KafkaConnection  # noqa: PLC0415  # see above
 
     kafka = common_settings(environment).kafka
     return KafkaConnection(

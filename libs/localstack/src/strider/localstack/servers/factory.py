@@ -59,7 +59,7 @@ PORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Names of the ports of each server."""
 
-Report = Callable[[str], None]
+TopicApplyReport = Callable[[str], None]
 
 
 def build_kafka(

@@ -54,9 +54,9 @@ def _check_folder(folder: Path) -> None:
 
 def _check_url(url: str) -> None:
     # Opening connects nowhere; its libraries take a third of a second, which most commands need not wait for.
+    from strider.messaging.errors import StartRefused  # noqa: PLC0415  # see above
     from strider.runtime.clocks import SystemClock  # noqa: PLC0415  # see above
-    from strider.runtime.errors import StartRefused  # noqa: PLC0415  # see above
-    from strider.runtime.settings_sources import SettingsError  # noqa: PLC0415  # see above
+    from strider.runtime.settings.loader import SettingsError  # noqa: PLC0415  # see above
     from strider.storage.objects import ObjectOptions, open_object_store  # noqa: PLC0415  # see above
 
     try:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from strider.localstack.errors import StackNotReady
-from strider.runtime.errors import RuntimeFailure
+from strider.messaging.errors import InfrastructureError
 from strider.storage.errors import StoreFailure
 
 if TYPE_CHECKING:
     # The adapters take a quarter of a second to import, which `strider status` need not wait for.
-    from strider.runtime.kafka import KafkaConnection
+    from strider.messaging.kafka import KafkaConnection
 
 PROBE_TIMEOUT_SECONDS: Final = 3.0
 RETRY_SECONDS: Final = 0.05
@@ -56,12 +56,12 @@ async def probe_kafka(servers: str) -> None:
 
 async def probe_secured_kafka(connection: KafkaConnection) -> None:
     """Probe a broker that requires TLS or a login, with the services' credentials."""
-    from strider.runtime.kafka import KafkaBus  # noqa: PLC0415  # see above
+    from strider.messaging.kafka import KafkaBus  # noqa: PLC0415  # see above
 
     bus = KafkaBus(replace(connection, request_timeout_seconds=PROBE_TIMEOUT_SECONDS * 2))
     try:
         await bus.ping()
-    except RuntimeFailure as failure:
+    except InfrastructureError as failure:
         raise StackNotReady("kafka", _detail(failure)) from None
     finally:
         await bus.close()
@@ -76,7 +76,7 @@ async def probe_postgres(dsn: str) -> None:
     )
     try:
         await database.ping()
-    except (RuntimeFailure, StoreFailure, ValueError) as failure:
+    except (InfrastructureError, StoreFailure, ValueError) as failure:
         raise StackNotReady("postgres", _detail(failure)) from None
     finally:
         await database.close()
@@ -90,11 +90,11 @@ async def probe_redis(url: str, *, ca_file: str = "") -> None:
         store = connect(
             RedisOptions(url, timeout_seconds=PROBE_TIMEOUT_SECONDS, max_connections=1, ca_file=ca_file)
         )
-    except RuntimeFailure as failure:
+    except InfrastructureError as failure:
         raise StackNotReady("redis", _detail(failure)) from None
     try:
         await store.ping()
-    except (RuntimeFailure, StoreFailure) as failure:
+    except (InfrastructureError, StoreFailure) as failure:
         raise StackNotReady("redis", _detail(failure)) from None
     finally:
         await store.close()

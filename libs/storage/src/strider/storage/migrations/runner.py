@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 
 import asyncpg
 
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
 from strider.runtime.clocks import SystemClock
-from strider.runtime.errors import Unavailable
-from strider.runtime.ports import Clock
 from strider.storage.errors import MigrationFailed, StoreRejected
 from strider.storage.postgres import connect_once, translate_errors
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import uvicorn
 
-from strider.runtime import log_events
-from strider.runtime.errors import StartRefused
-from strider.runtime.logs import logger
+from strider.messaging.errors import StartRefused
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
 
 GRACE_SECONDS: Final = 3
 """For requests in flight when the process stops; the runtime gives a part 5 s to close."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from strider.api.core import SqlQuery
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import DEPENDENCY, Postgres
 

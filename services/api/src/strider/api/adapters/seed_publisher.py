@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from strider.contracts.generated.events import SeedSubmitted
 from strider.contracts.generated.topics import SEEDS_SUBMITTED
-from strider.runtime.effects import Say
-from strider.runtime.errors import Unavailable
-from strider.runtime.speaking import Speaker
+from strider.messaging.effects import Publish
+from strider.messaging.errors import Unavailable
+from strider.runtime.publishing.publisher import EventPublisher
 
 
 class KafkaSeedPublisher:
     """Publishes seeds, once their schema is published."""
 
-    def __init__(self, speaker: Speaker, *, timeout_seconds: float) -> None:
+    def __init__(self, speaker: EventPublisher, *, timeout_seconds: float) -> None:
         self._speaker = speaker
         self._timeout_seconds = timeout_seconds
         self._is_open = False
@@ -30,6 +30,6 @@ class KafkaSeedPublisher:
             raise Unavailable("kafka", "the broker has not responded since the start")
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                await self._speaker.speak([Say(SEEDS_SUBMITTED, seed) for seed in seeds])
+                await self._speaker.publish([Publish(SEEDS_SUBMITTED, seed) for seed in seeds])
         except TimeoutError as failure:
             raise Unavailable("kafka", f"not acknowledged within {self._timeout_seconds:g} s") from failure

@@ -15,10 +15,10 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 
 from strider.api.core import InvalidBodyError, InvalidCursorError, InvalidFilterError
-from strider.runtime import log_events
-from strider.runtime.errors import Unavailable
-from strider.runtime.faulttexts import fault_text
-from strider.runtime.logs import logger
+from strider.messaging.errors import Unavailable
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
+from strider.runtime.settings.validation_messages import validation_message
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_SECONDS: Final = 5
@@ -57,9 +57,9 @@ def unavailable(failure: Unavailable) -> Response:
     """Return a 503 with Retry-After."""
     return problem(
         503,
-        f"{failure.part} does not respond now",
+        f"{failure.dependency} does not respond now",
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
-        part=failure.part,
+        part=failure.dependency,
     )
 
 
@@ -75,7 +75,7 @@ def install_problem_handlers(app: FastAPI) -> None:
         _log.emit(
             log_events.API_DEPENDENCY_UNAVAILABLE,
             path=request.url.path,
-            part=failure.part,
+            part=failure.dependency,
             why=failure.detail[:300],
         )
         return unavailable(failure)
@@ -114,4 +114,4 @@ def _install_callers_mistakes(app: FastAPI) -> None:
 
 def _sentence(failure: RequestValidationError) -> str:
     """Return what is wrong, parameter by parameter."""
-    return "; ".join(f"{error['loc'][-1]}: {fault_text(error)}" for error in failure.errors())
+    return "; ".join(f"{error['loc'][-1]}: {validation_message(error)}" for error in failure.errors())

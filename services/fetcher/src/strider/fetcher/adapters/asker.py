@@ -24,9 +24,9 @@ from strider.fetcher.core import (
 )
 from strider.fetcher.settings import FetcherSettings
 from strider.frontier.ports import LeaseMarks
+from strider.messaging.ports import Clock
 from strider.politeness.rate_window import RateWindows
-from strider.runtime.own_version import own_version
-from strider.runtime.ports import Clock
+from strider.runtime.version import strider_version
 from strider.urls import domain_of, host_of
 
 from .budget import Budget
@@ -130,7 +130,7 @@ def open_asker(
     requests = Requests(
         EngineTransport(engine),
         identity=identity_of(
-            version=own_version(),
+            version=strider_version(),
             contact=crawl.contact,
             user_agent=crawl.user_agent,
             is_varied=settings.use_random_user_agent,

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 
 PART = "memory"
 """The name under which readiness shows that too many bodies are in hand."""

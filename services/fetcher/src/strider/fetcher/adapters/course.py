@@ -13,7 +13,7 @@ from typing import Final
 from strider.contracts.generated.enums import ErrorClass
 from strider.contracts.generated.events import FetchRequested
 from strider.fetcher.core import Head, Proxy
-from strider.runtime.ports import Clock
+from strider.messaging.ports import Clock
 
 from .budget import Holding
 from .exchange import Exchange

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ssl
 from typing import Any
 
-from strider.runtime.errors import StartRefused
+from strider.messaging.errors import StartRefused
 
 from .exchange import CURRENT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 from typing import Final
 
-from strider.runtime.errors import StartRefused
+from strider.messaging.errors import StartRefused
 
 OTHERS: Final = 256
 """For brokers, stores, logs and all else that is a file."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.core import Answer, Failed
-from strider.runtime.ports import Clock
+from strider.messaging.ports import Clock
 from strider.urls import host_of
 
 KEEP_SECONDS: Final = 3600.0

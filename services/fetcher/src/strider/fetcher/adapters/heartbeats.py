@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from strider.runtime.errors import Unavailable
-from strider.runtime.ports import Clock
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
 from strider.storage.worker_heartbeats import RedisWorkerHeartbeats, WorkerHeartbeat
 
 from .tally import Tally

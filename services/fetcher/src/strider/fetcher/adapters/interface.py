@@ -6,10 +6,10 @@ transport; the engine behind is another library's.
 
 from __future__ import annotations
 
-from strider.runtime.imports import left_out
+from strider.runtime.lazy_imports import hidden_modules
 
 # It would load its own command, with all that this prints in colour with.
-with left_out("rich", "pygments"):
+with hidden_modules("rich", "pygments"):
     from httpx import (
         URL,
         AsyncBaseTransport,

@@ -13,9 +13,9 @@ from typing import Final, Protocol
 
 from strider.contracts.generated.events import FetchRequested
 from strider.fetcher.core import Answer, Cookie, Failed, cookie_header, cookies_of, jar_with
-from strider.runtime.errors import Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.urls import domain_of
 
 MOST_JARS: Final = 10_000

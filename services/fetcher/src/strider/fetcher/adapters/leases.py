@@ -19,7 +19,7 @@ from strider.contracts.fast_dataclass import fast_dataclass
 from strider.contracts.generated.events import FetchRequested
 from strider.frontier.models import StartMark, StartResult
 from strider.frontier.ports import LeaseMarks
-from strider.runtime.ports import Clock
+from strider.messaging.ports import Clock
 
 BATCH: Final = 256
 """Marks in one call."""

@@ -22,7 +22,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.core import Places
-from strider.runtime.ports import Clock
+from strider.messaging.ports import Clock
 from strider.urls import registrable_domain
 
 from .exchange import CURRENT

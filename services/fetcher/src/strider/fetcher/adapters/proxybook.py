@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Final
 
 from strider.fetcher.core import Proxy, Standing
-from strider.runtime.errors import Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.storage.encryption import DecryptionFailed, SecretCipher
 from strider.storage.proxy_table import ProxyRow, ProxyTable
 

@@ -31,7 +31,7 @@ from strider.fetcher.core import (
     url_refusal,
     user_agent_of,
 )
-from strider.runtime.ports import Clock
+from strider.messaging.ports import Clock
 from strider.urls import host_of
 
 from .budget import Budget, Holding

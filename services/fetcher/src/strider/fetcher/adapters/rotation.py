@@ -15,10 +15,10 @@ from typing import Final
 
 from strider.contracts.generated.enums import ErrorClass
 from strider.fetcher.core import Answer, Failed, Proxy, Standing
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
 from strider.politeness.rate_window import RateWindows
-from strider.runtime.errors import Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.runtime.observability.logging import logger
 
 from .failures import Failure
 

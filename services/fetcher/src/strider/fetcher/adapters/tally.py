@@ -11,8 +11,8 @@ from typing import Final
 
 from strider.contracts.generated.enums import FetchOutcome
 from strider.contracts.generated.events import FetchCompleted, FetchRequested
-from strider.runtime.metrics import Metric, Metrics
-from strider.runtime.ports import Clock
+from strider.messaging.ports import Clock
+from strider.runtime.observability.metrics import Metric, Metrics
 from strider.storage.worker_heartbeats import WorkerTotals
 
 RATE_SECONDS: Final = 60.0

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from strider.runtime.errors import Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
+from strider.runtime.observability.logging import logger
 
 PART: Final = "network"
 """The name under which readiness shows that we are offline."""

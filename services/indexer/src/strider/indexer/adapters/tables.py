@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from strider.contracts.generated.enums import Decision
 from strider.indexer.core import Changes, DecisionRow, HostRow, PageRow, ProductRow
-from strider.runtime.errors import Unavailable
+from strider.messaging.errors import Unavailable
 from strider.storage import error_logs as errorlogs
 from strider.storage.errors import StoreRejected
 from strider.storage.postgres import DEPENDENCY, Connection, Postgres

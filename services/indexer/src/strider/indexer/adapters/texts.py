@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from strider.indexer.core import text_of_object
 from strider.storage.errors import ObjectCorrupt, ObjectMissing, ObjectTooLarge
-from strider.storage.objects import ObjectStore
+from strider.storage.objects import DeadLetterObjectStore
 
 
 class ObjectTexts:
     """Long texts by their reference."""
 
-    def __init__(self, objects: ObjectStore) -> None:
+    def __init__(self, objects: DeadLetterObjectStore) -> None:
         self._objects = objects
 
     async def text(self, reference: str) -> str | None:

@@ -18,11 +18,11 @@ import faust
 from faust.types.auth import CredentialsT
 
 from strider.insights.topology import Heard
-from strider.runtime.errors import RuntimeFailure
-from strider.runtime.exits import ExitCode
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.logs import logger
-from strider.runtime.ports import TopicPartition
+from strider.messaging.errors import InfrastructureError
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.ports import TopicPartition
+from strider.runtime.observability.logging import logger
+from strider.runtime.process.exit_codes import ExitCode
 
 from .commits import ContiguousConsumer, OnTaken
 
@@ -39,7 +39,7 @@ OnMessage: TypeAlias = Callable[[Heard], Awaitable[None]]
 _log = logger("insights")
 
 
-class ApplicationEnded(RuntimeFailure):
+class ApplicationEnded(InfrastructureError):
     """Faust has stopped of its own accord."""
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from strider.runtime.errors import StartRefused
-from strider.runtime.kafka import KafkaConnection
-from strider.runtime.ports import Bus
-from strider.runtime.topics.broker import BrokerTopics
-from strider.runtime.topics.plans import Declared
+from strider.messaging.errors import StartRefused
+from strider.messaging.kafka import KafkaConnection
+from strider.messaging.ports import Bus
+from strider.messaging.topics.admin import TopicAdmin
+from strider.messaging.topics.diff import DeclaredTopic
 
 from .tables import CHANGELOG, CHANGELOG_CONFIG
 
@@ -15,8 +15,8 @@ async def prepare_changelog(bus: Bus, connection: KafkaConnection, *, shards: in
     """Have the topic on the broker, with as many copies as the broker makes of any topic."""
     found = await bus.partition_count(CHANGELOG)
     if found is None:
-        async with BrokerTopics.open(connection) as broker:
-            await broker.create([Declared(CHANGELOG, shards, CHANGELOG_CONFIG, groups=())])
+        async with TopicAdmin.open(connection) as broker:
+            await broker.create([DeclaredTopic(CHANGELOG, shards, CHANGELOG_CONFIG, groups=())])
     elif found != shards:
         raise StartRefused(
             f"topic {CHANGELOG} has {found} partitions, but {shards} are set by STRIDER_SHARDS; "

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 from faust.transport.drivers.aiokafka import Consumer
 from faust.types.tuples import TP
 
-from strider.runtime.logs import logger
-from strider.runtime.ports import TopicPartition
+from strider.messaging.ports import TopicPartition
+from strider.runtime.observability.logging import logger
 
 from .following import Following, Turn
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from strider.insights.core import HostCounts, busiest, requests_in
-from strider.runtime.logs import logger
-from strider.runtime.metrics import LOSSES, LOST_MESSAGES, Metric, Metrics
+from strider.runtime.observability.logging import logger
+from strider.runtime.observability.metrics import LOSSES, LOST_MESSAGES, Metric, Metrics
 
 from .commits import Taken
 
@@ -63,7 +63,7 @@ class ProcessMeter:
     async def show(self) -> None:
         """Name the busiest hosts, and say how many there are."""
         for gone in self._named - self._busiest.keys():
-            self._metrics.forget(BUSIEST, gone)
+            self._metrics.remove(BUSIEST, gone)
         for host, requests in self._busiest.items():
             self._metrics.set(BUSIEST, host, value=requests)
         self._named = frozenset(self._busiest)
@@ -85,7 +85,7 @@ class Losses:
         self._metrics.count(LOSSES, topic)
         self._metrics.count(LOST_MESSAGES, topic, amount=gone)
         _log.error(
-            "Messages Lost",
+            "Messages lost",
             topic=topic,
             partition=partition,
             lost_from=hole.wanted,

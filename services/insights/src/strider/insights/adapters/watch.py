@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
-from strider.runtime.errors import RuntimeFailure
-from strider.runtime.logs import logger
-from strider.runtime.metrics import LAG
-from strider.runtime.ports import Clock, TopicPartition
-from strider.runtime.service import Process
+from strider.messaging.errors import InfrastructureError
+from strider.messaging.ports import Clock, TopicPartition
+from strider.runtime.observability.logging import logger
+from strider.runtime.observability.metrics import LAG
+from strider.runtime.process.main import ServiceContext
 
 from .application import APP
 
@@ -24,7 +24,7 @@ ANSWER_SECONDS: Final = 5.0
 _log = logger("insights")
 
 
-class TablesStuck(RuntimeFailure):
+class TablesStuck(InfrastructureError):
     """Messages wait, and Faust does not get on."""
 
 
@@ -47,13 +47,13 @@ class Watched(Protocol):
 class Watch:
     """Looks again and again."""
 
-    def __init__(self, watched: Watched, process: Process[Any], *, topics: Iterable[str]) -> None:
+    def __init__(self, watched: Watched, process: ServiceContext[Any], *, topics: Iterable[str]) -> None:
         self._watched = watched
         self._topics = tuple(topics)
         self._metrics = process.metrics
         self._clock = process.clock
         self._heartbeat = process.heartbeat
-        self._excuses = process.readiness.excuses
+        self._excuses = process.readiness.exempt_reasons
         self._threshold_seconds = process.settings.run.stall_threshold_seconds
         self._told: set[TopicPartition] = set()
 
@@ -92,7 +92,7 @@ class Watch:
             _log.debug("Lag Unknown", why=repr(failure))
             return None
         for place in self._told - lag.keys():
-            self._metrics.forget(LAG, APP, place.topic, str(place.partition))
+            self._metrics.remove(LAG, APP, place.topic, str(place.partition))
         for place, waiting in lag.items():
             self._metrics.set(LAG, APP, place.topic, str(place.partition), value=waiting)
         self._told = set(lag)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from strider.runtime.metrics import Metric, Metrics
+from strider.runtime.observability.metrics import Metric, Metrics
 
 LINKS: Final = Metric(
     "strider_link_ingestion_links_total",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from strider.link_ingestion.core import AcceptedSeed, RefusedSeed
-from strider.runtime import log_events
+from strider.runtime.observability import log_events
 
 CountLinks = Callable[[str, int], None]
 """Counts links (or seeds) by outcome."""

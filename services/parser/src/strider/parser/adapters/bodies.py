@@ -6,14 +6,14 @@ person who sets the store, because it is a good message.
 
 from __future__ import annotations
 
-from strider.runtime.errors import Unavailable
-from strider.storage.objects import DEPENDENCY, ObjectStore
+from strider.messaging.errors import Unavailable
+from strider.storage.objects import DEPENDENCY, DeadLetterObjectStore
 
 
 class ObjectBodies:
     """Bodies by reference."""
 
-    def __init__(self, objects: ObjectStore) -> None:
+    def __init__(self, objects: DeadLetterObjectStore) -> None:
         self._objects = objects
 
     async def get(self, reference: str) -> bytes:

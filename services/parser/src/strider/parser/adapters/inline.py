@@ -12,9 +12,9 @@ from typing import Final
 
 from strider.contracts.generated.enums import DocumentKind, ParseOutcome
 from strider.contracts.generated.events import PageFetched
+from strider.messaging.ports import Record
 from strider.parser.core import Limits, fit
 from strider.parser.topology import Parsed, Parsers
-from strider.runtime.ports import Record
 
 from .pages import make_reader
 

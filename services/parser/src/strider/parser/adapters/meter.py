@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from strider.parser.core.sitefields import Reader
-from strider.runtime.metrics import Metric, Metrics
+from strider.runtime.observability.metrics import Metric, Metrics
 
 MAX_SERIES: Final = 1_000
 

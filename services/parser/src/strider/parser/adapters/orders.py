@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from strider.messaging.errors import StartRefused
 from strider.parser.core import Limits
 from strider.parser.settings import ParserSettings
-from strider.runtime.errors import StartRefused
-from strider.runtime.logs import logger
+from strider.runtime.observability.logging import logger
 from strider.sites import InvalidParserChoice, load_installed_parsers, select_parsers
 
 from .worker import MIB, WorkerOrders

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from strider.contracts.generated.enums import ParseOutcome
-from strider.runtime.errors import Unavailable
-from strider.runtime.logs import logger
+from strider.messaging.errors import Unavailable
+from strider.runtime.observability.logging import logger
 
 from .frames import Answer
 from .processes import Death, WorkerProcess, start_worker

@@ -20,12 +20,12 @@ from strider.contracts.avro.framing import single_object_prefix
 from strider.contracts.generated.enums import ParseOutcome
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock, Record
 from strider.parser.core import PARSER, PARSER_VERSION, Unreadable, unreadable
 from strider.parser.core.sitefields import as_reader
 from strider.parser.topology import WALL_FACTOR, Parsed
-from strider.runtime.errors import Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock, Record
+from strider.runtime.observability.logging import logger
 
 from .frames import FAILED, PARSED_LONG, PARSED_PART, READY, RESTING, Answer, Request, request_frame
 from .processes import Death, WorkerProcess

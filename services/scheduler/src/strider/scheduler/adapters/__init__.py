@@ -10,10 +10,10 @@ from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.enums import DecisionReason
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
+from strider.crawl.run_log import RunLog
 from strider.frontier.models import ShardStats
-from strider.runtime.journal import Journal
-from strider.runtime.metrics import Metric, Metrics
-from strider.runtime.ports import Bus, RawRecord, ShardWriter
+from strider.messaging.ports import Bus, RawRecord, ShardWriter
+from strider.runtime.observability.metrics import Metric, Metrics
 from strider.scheduler.core.gates import Backlog
 
 from .archive import TopicArchive
@@ -161,7 +161,7 @@ class ProcessMeter:
     """Counts in the process's metrics."""
 
     def __init__(
-        self, metrics: Metrics, *, beat: Callable[[], None] = lambda: None, journal: Journal | None = None
+        self, metrics: Metrics, *, beat: Callable[[], None] = lambda: None, journal: RunLog | None = None
     ) -> None:
         """Make a meter; `beat` tells the watchdog that something moves."""
         self._metrics = metrics
@@ -179,7 +179,7 @@ class ProcessMeter:
     def noted(self, event: str, job_id: str, execution_id: str, kind: str, count: int) -> None:
         """Note it in the journal."""
         if self._journal is not None:
-            self._journal.note(event, job_id, execution_id, kind, count)
+            self._journal.record(event, job_id, execution_id, kind, count)
 
     def full(self, shard: int, figures: ShardStats | None) -> None:
         """Set a shard's figures; one that has gone is empty here."""

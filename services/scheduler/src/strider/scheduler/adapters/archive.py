@@ -22,9 +22,9 @@ from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS
 from strider.contracts.topic import Event
 from strider.frontier.rebuild_records import RecordedEntry
-from strider.runtime.logs import logger
-from strider.runtime.ports import Bus, Clock, TopicPartition
-from strider.runtime.tables import TableReader
+from strider.messaging.compacted_table import CompactedTableReader
+from strider.messaging.ports import Bus, Clock, TopicPartition
+from strider.runtime.observability.logging import logger
 from strider.scheduler.topology.ports import Remnant, Told
 
 from .records import Records
@@ -80,7 +80,7 @@ class TopicArchive:
     """Reads the truth topics of a shard."""
 
     def __init__(self, bus: Bus, codec: Codec, *, clock: Clock, most_in_memory: int = MOST_IN_MEMORY) -> None:
-        self._table = TableReader(bus, clock=clock)
+        self._table = CompactedTableReader(bus, clock=clock)
         self._codec = codec
         self._most_in_memory = most_in_memory
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from strider.runtime.errors import Unavailable
-from strider.runtime.ports import Bus, Consumer, TopicPartition
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Bus, Consumer, TopicPartition
 from strider.scheduler.core.gates import GATES, Gate
 
 GROUPS: Final = tuple({gate.group: gate for gate in GATES})

@@ -13,9 +13,9 @@ from strider.contracts import DecodeError, Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.events import JobEvent, SourceSaved
 from strider.contracts.generated.topics import JOB_EVENTS, SOURCES
-from strider.runtime.errors import OffsetLost
-from strider.runtime.logs import logger
-from strider.runtime.ports import Bus, Consumer, Record, TopicPartition
+from strider.messaging.errors import OffsetLost
+from strider.messaging.ports import Bus, Consumer, Record, TopicPartition
+from strider.runtime.observability.logging import logger
 
 NEWS_SECONDS: Final = 0.5
 """How long one look for news waits; what comes meanwhile ends it at once."""

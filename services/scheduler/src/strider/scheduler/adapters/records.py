@@ -18,7 +18,7 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import FRONTIER
 from strider.frontier.entry_encoding import RARE_DEFAULTS, EntryShape, RareValues, encode_text, shape_of
 from strider.frontier.rebuild_records import RecordedEntry, SharedFields
-from strider.runtime.logs import logger
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core.entries import FORGOTTEN, is_forgotten
 from strider.scheduler.topology.ports import Remnant
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strider.runtime.errors import Unavailable
-from strider.runtime.ports import Bus, Consumer, TopicPartition
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Bus, Consumer, TopicPartition
 from strider.scheduler.core.watermarks import RING, Place, Sounding, places
 
 

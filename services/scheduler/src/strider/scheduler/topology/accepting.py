@@ -15,9 +15,9 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded,
 from strider.contracts.generated.topics import FRONTIER, URLS_DECIDED
 from strider.contracts.seed_limits import DEEP_CRAWL_DEPTH
 from strider.frontier.models import AcceptedEntry, EntryLookupResult, LogPassPart, RefusedUrl
-from strider.runtime.effects import Effects, Say
-from strider.runtime.logs import logger
-from strider.runtime.ports import RawRecord
+from strider.messaging.effects import Effects, Publish
+from strider.messaging.ports import RawRecord
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import (
     Admission,
     Budgets,
@@ -112,8 +112,8 @@ class Accepting:
             is_lasting = specs[candidate.origin.crawl_spec_id].continuous
             self._admit(candidate, past, shard, intake, now_ms=now_ms, is_lasting=is_lasting)
         return Effects(
-            say=[Say(URLS_DECIDED, event) for event in messages(intake.lines, now_ms=now_ms)],
-            remember=partial(self._remember, shard, intake, specs),
+            publish=[Publish(URLS_DECIDED, event) for event in messages(intake.lines, now_ms=now_ms)],
+            after_ack=partial(self._remember, shard, intake, specs),
             outcome="accepted" if intake.opened else "known",
         )
 

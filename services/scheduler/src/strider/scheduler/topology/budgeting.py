@@ -8,11 +8,11 @@ from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded
 from strider.contracts.generated.topics import JOB_EVENTS
 from strider.contracts.ids import entry_id
 from strider.frontier.models import Lease
+from strider.messaging.effects import Publish
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
-from strider.runtime.effects import Say
-from strider.runtime.errors import Fenced, Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import Allowance, Bid, Budgets, Orders, Owner, Turn, within_budget
 from strider.urls import host_of
 
@@ -63,7 +63,7 @@ class Budgeting:
         """Say which parts of budgets the shard needs, and which it does not; raises Unavailable."""
         now_ms = self._shard.time.now_ms()
         words = self._budgets.words(self._owner, now=self._clock.monotonic(), now_ms=now_ms)
-        await self._voice.speak([Say(JOB_EVENTS, word) for word in words])
+        await self._voice.publish([Publish(JOB_EVENTS, word) for word in words])
         for run in list(self._budgets.overdue(self._shard.number, now_ms=now_ms)):
             if self._orders.spend(run, "seconds"):
                 _log.info("Budget Used Up", run=run, of="seconds")
@@ -81,7 +81,7 @@ class Budgeting:
                 failures += 1
                 _log.warning("Count Waits", shard=self._shard.number, why=str(failure))
                 await self._clock.sleep(INFRASTRUCTURE_RETRY.wait_seconds(failures, self._chance) or 1.0)
-            except Fenced:
+            except ShardFenced:
                 return
 
 

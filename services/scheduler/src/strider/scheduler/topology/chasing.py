@@ -13,10 +13,10 @@ from typing import Final
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import URLS_DECIDED
 from strider.frontier.models import EntryLocation
-from strider.runtime.effects import Say
-from strider.runtime.errors import Fenced, Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.messaging.effects import Publish
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import Line, messages
 from strider.scheduler.core.outcomes import lasting
 from strider.scheduler.core.watermarks import Passage, lost
@@ -87,7 +87,7 @@ class Chasing:
                 continue
             try:
                 await self._end(shard, passage)
-            except Fenced:
+            except ShardFenced:
                 _log.warning("Chase Ends", shard=shard.number, why="the shard has a newer owner")
 
     def _passage(self, shard: Shard) -> Passage:
@@ -128,8 +128,8 @@ class Chasing:
                 decided.append(shard.decide(ended.entry, before=entry, cause=cause))
         _log.warning("Pages Lost", shard=shard.number, pages=len(decided))
         if lines:
-            said = [Say(URLS_DECIDED, event) for event in messages(lines, now_ms=now_ms)]
-            await self._voice.speak(said)
+            said = [Publish(URLS_DECIDED, event) for event in messages(lines, now_ms=now_ms)]
+            await self._voice.publish(said)
             note_lines(self._meter, lines)
         await shard.settle(decided, at_once=True)
 

@@ -14,10 +14,10 @@ from typing import Final
 
 from strider.contracts.ids import ADHOC_JOB_ID, seen_scope
 from strider.frontier.models import RunEntryCounts
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime.errors import Fenced, Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import Orders
 
 from .ports import Archive, Options
@@ -64,7 +64,7 @@ class Cleaning:
             except Unavailable as failure:
                 _log.warning("Cleaning Waits", shard=self._shard.number, why=str(failure))
                 wait_seconds = min(AGAIN_SECONDS, every)
-            except Fenced:
+            except ShardFenced:
                 return
 
     async def look(self) -> None:

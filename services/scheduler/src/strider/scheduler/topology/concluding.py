@@ -16,11 +16,11 @@ from strider.contracts.generated.events import (
 from strider.contracts.generated.topics import LINKS_DISCOVERED, URLS_DECIDED
 from strider.contracts.ids import entry_id
 from strider.frontier.models import EndedRequest, EntryConclusion, EntryLookupResult, OutcomeStatus
+from strider.messaging.effects import Effects, Publish
 from strider.politeness.retry_policy import RandomSource
 from strider.politeness.robots.freshness import apply_response
 from strider.politeness.robots.robots_txt import product_token
-from strider.runtime.effects import Effects, Say
-from strider.runtime.logs import logger
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import (
     ROBOTS_JOB,
     Amount,
@@ -112,11 +112,11 @@ class Concluding:
             self._decide(shard, outcome, past, specs, endings, is_cut=outcome.lease_id in cut)
         found = discoveries(endings.targets, shards=self._options.shards, now_ms=now_ms)
         return Effects(
-            say=[
-                *(Say(LINKS_DISCOVERED, event, partition=event.shard) for event in found),
-                *(Say(URLS_DECIDED, event) for event in messages(endings.lines, now_ms=now_ms)),
+            publish=[
+                *(Publish(LINKS_DISCOVERED, event, partition=event.shard) for event in found),
+                *(Publish(URLS_DECIDED, event) for event in messages(endings.lines, now_ms=now_ms)),
             ],
-            remember=partial(self._remember, shard, endings, {each.group for each in outcomes}),
+            after_ack=partial(self._remember, shard, endings, {each.group for each in outcomes}),
             outcome="concluded" if endings.decided or endings.hosts else "stale",
         )
 

@@ -13,11 +13,11 @@ from typing import Final
 
 from strider.contracts.generated.events import JobEvent
 from strider.contracts.partitioning import shard_of_host
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime import log_events
-from strider.runtime.errors import Fenced, Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.runtime.observability import log_events
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import Budgets, Orders
 
 from .hearing import Hearing
@@ -99,7 +99,7 @@ class Controlling:
         try:
             await shard.record([], groups=told)
             await shard.tell_groups(told)
-        except (Unavailable, Fenced) as failure:
+        except (Unavailable, ShardFenced) as failure:
             # It is in memory, and so heeded at each turn; the record follows with the group's next change.
             _log.warning("Bar Not Written", shard=shard.number, groups=len(told), why=str(failure))
         shard.wake.set()

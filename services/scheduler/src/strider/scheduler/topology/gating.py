@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from strider.runtime.errors import Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core.gates import Backlog, Spent
 
 from .ports import Backlogs, Meter

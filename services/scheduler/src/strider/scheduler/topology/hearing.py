@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
-from strider.runtime.errors import Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.runtime.observability.logging import logger
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from strider.contracts.generated.events import SourceSaved
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime.errors import Fenced, Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import Sources
 
 from .hearing import Hearing
@@ -62,7 +62,7 @@ class Heeding:
             try:
                 await shard.record([], groups=names)
                 await shard.tell_groups(names)
-            except (Unavailable, Fenced) as failure:
+            except (Unavailable, ShardFenced) as failure:
                 # It holds from the group's next turn on all the same.
                 _log.warning("Source Not Told", shard=shard.number, groups=len(names), why=str(failure))
             shard.wake.set()

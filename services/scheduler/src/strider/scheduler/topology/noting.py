@@ -14,9 +14,9 @@ from strider.contracts.generated.enums import (
     SettleVerdict,
 )
 from strider.contracts.generated.events import EntryRecorded, FetchCompleted, PageSettled
+from strider.crawl.run_log import FLUSH_SECONDS, RunLog
 from strider.frontier.models import RunEntryCounts as Count
-from strider.runtime.journal import TELL_SECONDS, Journal
-from strider.runtime.ports import Clock
+from strider.messaging.ports import Clock
 from strider.scheduler.core import Line
 
 from .ports import Meter
@@ -76,7 +76,7 @@ def _note(meter: Meter, event: str, names: Iterable[tuple[str, str, str]]) -> No
 class Closing:
     """Tells the journal, and of each run that it told of whether anything is still open."""
 
-    def __init__(self, journal: Journal, log: Any, *, counts: Counts, shards: int, clock: Clock) -> None:
+    def __init__(self, journal: RunLog, log: Any, *, counts: Counts, shards: int, clock: Clock) -> None:
         self._journal = journal
         self._log = log
         self._counts = counts
@@ -88,14 +88,14 @@ class Closing:
         """Look again and again, until cancelled."""
         try:
             while True:
-                await self._clock.sleep(TELL_SECONDS)
+                await self._clock.sleep(FLUSH_SECONDS)
                 await self.look()
         finally:
-            self._journal.tell()
+            self._journal.flush()
 
     async def look(self) -> None:
         """Tell what was noted; then of the runs of which something was, whether that was all."""
-        self._watched |= {execution_id: job_id for job_id, execution_id in self._journal.tell()}
+        self._watched |= {execution_id: job_id for job_id, execution_id in self._journal.flush()}
         if not self._watched:
             return
         shards = await self._counts()

@@ -16,9 +16,9 @@ from strider.contracts.generated.events import (
 from strider.frontier.constants import NO_QUEUE_LIMITS
 from strider.frontier.models import QueueLimits, ShardStats
 from strider.frontier.rebuild_records import RecordedEntry
+from strider.messaging.effects import PublishRequest
+from strider.messaging.ports import RawRecord
 from strider.politeness.circuit_breaker import DEFAULT_LIMITS, BreakerLimits
-from strider.runtime.effects import Saying
-from strider.runtime.ports import RawRecord
 from strider.scheduler.core.allowance import NO_LIMITS, Allowance
 from strider.scheduler.core.gates import Backlog, Gate
 from strider.scheduler.core.watermarks import Sounding
@@ -106,7 +106,7 @@ class Specs(Protocol):
 class Voice(Protocol):
     """Speaks outside of a handler."""
 
-    async def speak(self, says: Sequence[Saying]) -> None:
+    async def publish(self, requests: Sequence[PublishRequest]) -> None:
         """Send, and wait until every event is acknowledged; raises Unavailable."""
 
 

@@ -18,10 +18,10 @@ from strider.contracts.generated.enums import HostRecordKind, RequestKind
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, HostRecorded
 from strider.frontier.models import EntryLocation, HostGroupState
 from strider.frontier.ports import ShardNotReady, WorkingSet
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
 from strider.politeness.robots.robots_txt import product_token
-from strider.runtime.errors import Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import (
     Bid,
     Budgets,

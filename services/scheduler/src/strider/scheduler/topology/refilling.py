@@ -16,9 +16,9 @@ from strider.contracts.fast_dataclass import replace_fields
 from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.ids import entry_id
 from strider.frontier.models import LogPassPart, ShardStats
-from strider.runtime.errors import Fenced, Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import Fate, Orders, Standing, fate_of
 from strider.scheduler.core.orders import REASONS
 from strider.scheduler.core.release import SHELVED_MS
@@ -75,7 +75,7 @@ class Refilling:
                 wait_seconds = self._options.refill_seconds
                 await self._clock.sleep(min(1.0, wait_seconds))  # also where a wish would not wait
                 _log.warning("Refill Waits", shard=self._shard.number, why=str(failure))
-            except Fenced:
+            except ShardFenced:
                 return
 
     async def _pause(self, seconds: float) -> None:

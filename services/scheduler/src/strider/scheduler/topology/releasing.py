@@ -23,12 +23,12 @@ from strider.frontier.models import (
     LeaseSwap,
     ReleaseResult,
 )
+from strider.messaging.effects import Publish
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock
 from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY, RandomSource
 from strider.politeness.robots.freshness import RobotsFetchResult, RobotsResponse, apply_response
-from strider.runtime.effects import Say
-from strider.runtime.errors import Fenced, Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import (
     Amount,
     Budgets,
@@ -127,7 +127,7 @@ class Releasing:
         self._chance = chance
         self._room = 0
         self._counted_at: float | None = None
-        self._unsent: list[tuple[Say, int]] = []
+        self._unsent: list[tuple[Publish, int]] = []
         """Requests that the broker did not take, with the ends of their leases."""
 
     async def run(self) -> None:
@@ -151,7 +151,7 @@ class Releasing:
                 _log.warning("Release Waits", shard=self._shard.number, why=str(failure))
                 await self._clock.sleep(wait_seconds)
                 continue
-            except Fenced:
+            except ShardFenced:
                 _log.warning("Release Ends", shard=self._shard.number, why="the shard has a newer owner")
                 return
             failures, self._shard.waits_for = 0, ""
@@ -274,17 +274,19 @@ class Releasing:
         harvest.words["requested_robots"] += len(waiting)
         await self._send(says)
 
-    def _request_of(self, lease: Lease, spec: CrawlSpecDeclared, amount: Amount = NOTHING) -> tuple[Say, int]:
+    def _request_of(
+        self, lease: Lease, spec: CrawlSpecDeclared, amount: Amount = NOTHING
+    ) -> tuple[Publish, int]:
         name, shard = lease.lease_id, self._shard
         licence = Licence(name, lease.issued_at_ms, lease.expires_at_ms, shard.number, shard.epoch, amount)
         request = fetch_request(lease.entry, spec, licence)
-        return Say(FETCH_REQUESTS, request, cause=f"leased {lease.lease_id}"), lease.expires_at_ms
+        return Publish(FETCH_REQUESTS, request, cause=f"leased {lease.lease_id}"), lease.expires_at_ms
 
-    async def _send(self, requests: Sequence[tuple[Say, int]]) -> None:
+    async def _send(self, requests: Sequence[tuple[Publish, int]]) -> None:
         if not requests:
             return
         try:
-            await self._voice.speak([say for say, _ in requests])
+            await self._voice.publish([say for say, _ in requests])
         except Unavailable:
             self._unsent += requests
             raise
@@ -302,7 +304,7 @@ class Releasing:
         shard = self._shard
         if harvest.lines:
             told = messages(harvest.lines, now_ms=shard.time.now_ms())
-            await self._voice.speak([Say(URLS_DECIDED, event) for event in told])
+            await self._voice.publish([Publish(URLS_DECIDED, event) for event in told])
             note_lines(self._meter, harvest.lines)
         # Each of them holds its group until it is written: that must not take a commit's interval.
         await shard.settle(harvest.decided, at_once=True)

@@ -21,11 +21,11 @@ from strider.contracts.generated.topics import (
 from strider.frontier.constants import NO_QUEUE_LIMITS
 from strider.frontier.models import RunEntryCounts
 from strider.frontier.ports import ShardNotReady, WorkingSet
+from strider.messaging.effects import Effects, Subscription
+from strider.messaging.errors import ShardFenced, Unavailable
+from strider.messaging.ports import Clock, Record, TopicPartition
 from strider.politeness.retry_policy import RandomSource
-from strider.runtime.effects import Effects, Reads
-from strider.runtime.errors import Fenced, Unavailable
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock, Record, TopicPartition
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import Budgets, Orders, ShardCount, Sources
 
 from .accepting import Accepting
@@ -145,12 +145,12 @@ class Scheduler:
         self._fault: BaseException | None = None
         self._has_fault = asyncio.Event()
 
-    def reads(self) -> tuple[Reads, ...]:
+    def subscriptions(self) -> tuple[Subscription, ...]:
         """Say which topic goes to which method."""
         return (
-            Reads(LINKS_DISCOVERED, batch=self.on_links_discovered),
-            Reads(FETCHES_COMPLETED, batch=self.on_fetches_completed),
-            Reads(PAGES_SETTLED, batch=self.on_pages_settled),
+            Subscription(LINKS_DISCOVERED, batch_handler=self.on_links_discovered),
+            Subscription(FETCHES_COMPLETED, batch_handler=self.on_fetches_completed),
+            Subscription(PAGES_SETTLED, batch_handler=self.on_pages_settled),
         )
 
     async def on_links_discovered(self, batch: Sequence[tuple[LinksDiscovered, Record]]) -> Effects:
@@ -252,7 +252,7 @@ class Scheduler:
     def _held(self, number: int) -> Shard:
         held = self._shards.get(number)
         if held is None:
-            raise Fenced(number)
+            raise ShardFenced(number)
         return held[0]
 
     async def _live(self, shard: Shard) -> None:
@@ -326,15 +326,15 @@ def together(parts: Sequence[Effects]) -> Effects:
     """Make one of what follows in each shard."""
     if len(parts) == 1:
         return parts[0]
-    remembering = [part.remember for part in parts if part.remember is not None]
+    remembering = [part.after_ack for part in parts if part.after_ack is not None]
 
     async def remember() -> None:
         await _all(each() for each in remembering)
 
     return Effects(
-        say=[say for part in parts for say in part.say],
-        remember=remember if remembering else None,
-        outcome=next((part.outcome for part in parts if part.remember is not None), parts[0].outcome),
+        publish=[say for part in parts for say in part.publish],
+        after_ack=remember if remembering else None,
+        outcome=next((part.outcome for part in parts if part.after_ack is not None), parts[0].outcome),
     )
 
 
@@ -353,7 +353,7 @@ async def _counts(shard: Shard) -> Mapping[str, RunEntryCounts] | None:
     try:
         with shard.ready():
             return await shard.working_set.run_counts(shard.number, shard.epoch)
-    except (Unavailable, ShardNotReady, Fenced):  # of a shard that somebody else has by now, others tell
+    except (Unavailable, ShardNotReady, ShardFenced):  # of a shard that somebody else has by now, others tell
         return None
 
 

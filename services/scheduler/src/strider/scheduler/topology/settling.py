@@ -11,7 +11,7 @@ from strider.contracts.generated.enums import EntryState
 from strider.contracts.generated.events import CrawlSpecDeclared, EntryRecorded, PageSettled
 from strider.contracts.ids import entry_id
 from strider.frontier.models import EntryLookupResult
-from strider.runtime.effects import NOTHING, Effects
+from strider.messaging.effects import NO_EFFECTS, Effects
 from strider.scheduler.core import Amount, Budgets, Fetch, settle
 from strider.scheduler.core.entries import busy_ms, is_told
 from strider.urls import host_of
@@ -51,7 +51,9 @@ class Settling:
                 decided.append(shard.decide(closed, before=entry, cause=cause))
         if not decided:
             return self._nothing(words)
-        return Effects(remember=partial(self._remember, shard, decided, gone_round, words), outcome="settled")
+        return Effects(
+            after_ack=partial(self._remember, shard, decided, gone_round, words), outcome="settled"
+        )
 
     async def _look(
         self, shard: Shard, pages: Sequence[PageSettled]
@@ -89,7 +91,7 @@ class Settling:
 
     def _nothing(self, words: Counter[str]) -> Effects:
         self._count(words)
-        return replace(NOTHING, outcome="unsettled")
+        return replace(NO_EFFECTS, outcome="unsettled")
 
     async def _remember(
         self, shard: Shard, decided: Sequence[Decided], pages: Sequence[PageSettled], words: Counter[str]

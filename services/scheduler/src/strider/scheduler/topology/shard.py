@@ -31,8 +31,8 @@ from strider.frontier.models import (
     ShardStats,
 )
 from strider.frontier.ports import ShardNotReady, WorkingSet
-from strider.runtime.errors import Unavailable
-from strider.runtime.ports import RawRecord
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import RawRecord
 from strider.scheduler.core import Fate, Orders, Sources, fate_of, obey
 
 from .hindsight import Hindsight

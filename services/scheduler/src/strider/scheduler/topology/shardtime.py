@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strider.runtime.ports import Clock
+from strider.messaging.ports import Clock
 
 
 class ShardTime:

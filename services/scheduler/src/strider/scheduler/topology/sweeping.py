@@ -14,7 +14,7 @@ from strider.contracts.generated.events import EntryRecorded
 from strider.contracts.generated.topics import URLS_DECIDED
 from strider.contracts.ids import entry_id
 from strider.frontier.models import EntryConclusion, EntryLocation
-from strider.runtime.effects import Say
+from strider.messaging.effects import Publish
 from strider.scheduler.core import Line, Orders, Step, Turn, messages, obey
 
 from .noting import note_lines
@@ -77,8 +77,8 @@ class Sweeping:
             else:
                 back.append(conclusion_of(turn.entry))
         if lines:
-            said = [Say(URLS_DECIDED, event) for event in messages(lines, now_ms=now_ms)]
-            await self._voice.speak(said)
+            said = [Publish(URLS_DECIDED, event) for event in messages(lines, now_ms=now_ms)]
+            await self._voice.publish(said)
             note_lines(self._meter, lines)
         await shard.settle(decided, more=back, at_once=True)
         self._meter.decided("swept", len(decided) + len(back))

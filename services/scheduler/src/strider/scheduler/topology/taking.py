@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from strider.frontier.ports import WorkingSet
-from strider.runtime.logs import logger
-from strider.runtime.ports import Clock
+from strider.messaging.ports import Clock
+from strider.runtime.observability.logging import logger
 from strider.scheduler.core import Orders, Sources
 
 from .ports import Archive, Options, Truths

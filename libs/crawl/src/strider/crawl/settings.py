@@ -1,0 +1,48 @@
+"""The settings of services that deal with sites: how Strider behaves towards them, and what it calls itself.
+
+The variables are those of the area `crawl`, the same for every service; here they are read by name,
+and the User-Agent is put together. Which service heeds which of them is the services' matter.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from strider.runtime.settings.base import CrawlSettings as CrawlArea
+from strider.runtime.settings.base import ServiceSettings
+from strider.runtime.version import strider_version
+
+PRODUCT: Final = "Strider"
+"""The name that robots.txt knows us by, and that begins the User-Agent."""
+
+
+class CrawlServiceSettings(ServiceSettings):
+    """What a service that deals with sites can be set to; its own settings derive from this."""
+
+    @property
+    def allow_private(self) -> bool:
+        """Whether loopback and private addresses may be crawled."""
+        return self.crawl.allow_private
+
+    @property
+    def host_delay_seconds(self) -> float:
+        """Shortest time between two requests to one group."""
+        return self.crawl.host_delay_seconds
+
+    @property
+    def group_by(self) -> Literal["host", "domain"]:
+        """What politeness is about."""
+        return self.crawl.group_by
+
+    @property
+    def user_agent(self) -> str:
+        """The User-Agent that is sent where a crawl spec names none."""
+        return user_agent(self.crawl)
+
+
+def user_agent(crawl: CrawlArea) -> str:
+    """Give the User-Agent that is set, or name, version and whom to write to."""
+    if crawl.user_agent:
+        return crawl.user_agent
+    product = f"{PRODUCT}/{strider_version(unknown='0')}"
+    return f"{product} (+{crawl.contact})" if crawl.contact else product

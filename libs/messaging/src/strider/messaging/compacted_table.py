@@ -1,0 +1,159 @@
+"""Tables that are rebuilt by reading their compacted topic again.
+
+Decides how far to read (the committed end at the start, so that writers cannot keep a reader busy
+for ever) and when that is reached: also where the log ends in markers of transactions, in aborted
+records or in offsets that compaction has emptied. Knows no client library and no schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from .errors import OffsetLost, Unavailable
+from .ports import Bus, Clock, Consumer, Record, TopicPartition
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+OnRecord = Callable[[bytes | None, bytes | None], None]
+"""Takes key and value in the order of the log; a value of None deletes the key."""
+
+POLL_RECORDS: Final = 5_000
+"""Small enough that the event loop gets a turn every few dozen milliseconds."""
+POLL_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TableReadProgress:
+    """How far a rebuild is."""
+
+    records: int
+    """Records that were handed on."""
+    offset: int
+    """Offsets that are behind us, over all partitions; compaction leaves gaps, so more than records."""
+    end: int
+    """What `offset` will be at the end."""
+    records_per_second: float
+
+
+class CompactedTableReader:
+    """Reads partitions of compacted topics to the end that they have at the start."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        *,
+        clock: Clock,
+        on_progress: Callable[[TableReadProgress], None] | None = None,
+        stall_seconds: float = 60.0,
+    ) -> None:
+        """Make a reader whose rebuilds raise Unavailable when nothing moves for `stall_seconds`."""
+        self._bus = bus
+        self._clock = clock
+        self._on_progress = on_progress
+        self._stall_seconds = stall_seconds
+
+    async def read(self, partitions: Iterable[TopicPartition], on_record: OnRecord) -> TableReadProgress:
+        """Hand every committed record up to the end to `on_record`: nothing is kept here."""
+        wanted = list(dict.fromkeys(partitions))
+        reader = await self._bus.reader(wanted)
+        try:
+            begins = await reader.begin_offsets(wanted)
+            ends = await reader.end_offsets(wanted)
+            return await self._read(_UnreadPartitions(reader, begins, ends), on_record)
+        finally:
+            await reader.close()
+
+    async def load(
+        self,
+        partitions: Iterable[TopicPartition],
+        *,
+        key: Callable[[bytes], K],
+        value: Callable[[bytes], V],
+    ) -> dict[K, V]:
+        """Gather the last value of each key, decoded; only what is still there at the end is decoded."""
+        table: dict[bytes, bytes] = {}
+
+        def keep(raw_key: bytes | None, raw_value: bytes | None) -> None:
+            if raw_key is None:
+                return  # a compacted topic takes no such record; a topic that was not one may hold some
+            if raw_value is None:
+                table.pop(raw_key, None)
+            else:
+                table[raw_key] = raw_value
+
+        await self.read(partitions, keep)
+        return {key(raw_key): value(raw_value) for raw_key, raw_value in table.items()}
+
+    async def _read(self, unread: _UnreadPartitions, on_record: OnRecord) -> TableReadProgress:
+        started = moved = self._clock.monotonic()
+        records = 0
+        progress = TableReadProgress(0, 0, unread.end, 0.0)
+        while await unread.settle():
+            before = unread.offset
+            found = await unread.poll()
+            for batch in found:
+                for record in batch:
+                    on_record(record.key, record.value)
+                records += len(batch)
+            await unread.settle()
+            now = self._clock.monotonic()
+            if found or unread.offset != before:
+                moved = now
+            elif now - moved > self._stall_seconds:
+                raise Unavailable("kafka", f"a rebuild stands still at {unread.offset} of {unread.end}")
+            progress = TableReadProgress(
+                records, unread.offset, unread.end, records / max(now - started, 1e-9)
+            )
+            if self._on_progress is not None:
+                self._on_progress(progress)
+        return progress
+
+
+class _UnreadPartitions:
+    """What is left to be read: partitions whose position is not at their end yet."""
+
+    def __init__(
+        self,
+        reader: Consumer,
+        begins: Mapping[TopicPartition, int],
+        ends: Mapping[TopicPartition, int],
+    ) -> None:
+        self._reader = reader
+        self._begins = begins
+        self._ends = ends
+        self._positions = dict(begins)
+        self._left = set(begins)
+        self.end = sum(max(0, ends[partition] - begins[partition]) for partition in begins)
+
+    @property
+    def offset(self) -> int:
+        """How many offsets are behind us."""
+        reached = ((min(position, self._ends[p]), self._begins[p]) for p, position in self._positions.items())
+        return sum(max(0, position - begin) for position, begin in reached)
+
+    async def settle(self) -> bool:
+        """Look where each partition is, drop those that are done; tell whether any is left."""
+        for partition in list(self._left):
+            position = self._positions[partition] = await self._reader.position(partition)
+            if position >= self._ends[partition]:
+                self._left.discard(partition)
+                self._reader.pause([partition])
+        return bool(self._left)
+
+    async def poll(self) -> list[Sequence[Record]]:
+        """Read on. What was cut off the log meanwhile is no part of the table any more."""
+        try:
+            found = await self._reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
+        except OffsetLost as lost:
+            self._reader.seek(TopicPartition(lost.topic, lost.partition), lost.available)
+            return []
+        return [self._until_end(partition, batch) for partition, batch in found.items()]
+
+    def _until_end(self, partition: TopicPartition, batch: Sequence[Record]) -> Sequence[Record]:
+        end = self._ends[partition]
+        if batch[-1].offset < end:
+            return batch
+        return [record for record in batch if record.offset < end]

@@ -1,0 +1,25 @@
+"""The bus within one process: partitions, keys, order, groups and at-least-once, without a server."""
+
+from .broker import InProcessBroker
+from .bus import InProcessBus
+from .consumer import InProcessConsumer, InProcessReader
+from .producer import InProcessProducer, InProcessShardWriter
+from .snapshots import BrokerSnapshot, SnapshotError, SnapshotFile, SnapshotTaker
+from .virtual_clock import DeadlockError, EventLoopClock, VirtualTimeLoop, simulate
+
+__all__ = [
+    "BadCut",
+    "Cut",
+    "CutFile",
+    "CutTaker",
+    "DeadlockError",
+    "InProcessBroker",
+    "InProcessBus",
+    "InProcessConsumer",
+    "InProcessProducer",
+    "InProcessReader",
+    "InProcessShardWriter",
+    "LoopClock",
+    "VirtualTimeLoop",
+    "simulate",
+]

@@ -1,0 +1,258 @@
+"""Producers on the broker in memory: the plain one, and the one writer of a shard.
+
+With delays, a message is written some time after it was queued and acknowledged some time after
+that, in order; what a broker's failure catches in between is lost, or written without its sender
+ever knowing. So everything that a real network does to a sender can be had, repeatably.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+
+from strider.messaging.errors import InfrastructureError, ShardFenced
+from strider.messaging.ports import Chance, OutgoingMessage, RawRecord, RecordMetadata, TopicPartition
+
+from .broker import InProcessBroker, InProcessTopic, check_size, stored_bytes
+from .log import RECORD_OVERHEAD_BYTES
+from .waiters import wait_on
+
+Acknowledgement = asyncio.Future[RecordMetadata]
+
+
+class InProcessProducer:
+    """Appends at once and acknowledges at once; or both after delays drawn by chance."""
+
+    def __init__(
+        self,
+        broker: InProcessBroker,
+        *,
+        chance: Chance | None = None,
+        ack_seconds: tuple[float, float] | None = None,
+    ) -> None:
+        self._broker = broker
+        self._chance = chance
+        self._ack_seconds = ack_seconds
+        self._last: asyncio.Task[None] | None = None
+        """Sends what was queued last; each waits for the one before."""
+        self._acknowledging: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    async def send(self, message: OutgoingMessage) -> Awaitable[RecordMetadata]:
+        """Append a message; waits while its topic is full."""
+        self._check()
+        topic = self._broker.topic(message.topic)
+        check_size(topic, message.key, message.value, message.headers)
+        if topic.max_bytes is not None:
+            await self._make_room(topic, stored_bytes(message))
+        return self._write(lambda: self._broker.append(message))
+
+    async def send_raw(
+        self, topic: str, partition: int, records: Iterable[RawRecord]
+    ) -> Sequence[Awaitable[RecordMetadata]]:
+        """Append records as one batch."""
+        batch = tuple(records)
+        size = sum(len(k or b"") + len(v or b"") + RECORD_OVERHEAD_BYTES for k, v in batch)
+        self._check()
+        logs = self._broker.topic(topic)
+        for key, value in batch:
+            check_size(logs, key, value)
+        await self._make_room(logs, size)
+        if not batch:
+            return ()
+        return (self._write(lambda: self._broker.append_raw(TopicPartition(topic, partition), batch)),)
+
+    async def flush(self) -> None:
+        """Wait for the acknowledgements that are still out."""
+        if self._last is not None:
+            await asyncio.wait((self._last,))
+        if self._acknowledging:
+            await asyncio.wait(set(self._acknowledging))
+
+    async def close(self) -> None:
+        """Flush and refuse what comes after."""
+        self._is_closed = True
+        await self.flush()
+
+    async def _make_room(self, topic: InProcessTopic, size_bytes: int) -> None:
+        while not self._broker.has_room(topic, size_bytes):
+            await wait_on((topic.senders,), clock=self._broker.clock)
+            self._check()
+
+    def _check(self) -> None:
+        if self._is_closed:
+            raise InfrastructureError("the producer was closed")
+        self._broker.check_available()
+
+    def _write(self, append: Callable[[], RecordMetadata]) -> Acknowledgement:
+        answer: Acknowledgement = asyncio.get_running_loop().create_future()
+        if self._ack_seconds is None:
+            answer.set_result(append())
+            return answer
+        self._last = asyncio.create_task(self._send(append, answer, after=self._last))
+        return answer
+
+    async def _send(
+        self,
+        append: Callable[[], RecordMetadata],
+        answer: Acknowledgement,
+        *,
+        after: asyncio.Task[None] | None,
+    ) -> None:
+        try:
+            await self._delay()
+            if after is not None:
+                await asyncio.wait((after,))  # on the way nothing overtakes
+            self._broker.check_available()
+            where = append()
+        except InfrastructureError as failure:
+            _end(answer, failure)
+            return
+        back = asyncio.create_task(self._acknowledge_later(answer, where))
+        self._acknowledging.add(back)
+        back.add_done_callback(self._acknowledging.discard)
+
+    async def _acknowledge_later(self, answer: Acknowledgement, where: RecordMetadata) -> None:
+        try:
+            await self._delay()
+            self._broker.check_available()
+        except InfrastructureError as failure:
+            _end(answer, failure)
+        else:
+            _end(answer, where)
+
+    async def _delay(self) -> None:
+        assert self._chance is not None
+        assert self._ack_seconds is not None
+        await self._broker.clock.sleep(self._chance.uniform(*self._ack_seconds) / 2)
+
+
+def _end(answer: Acknowledgement, how: RecordMetadata | InfrastructureError) -> None:
+    if answer.done():
+        return
+    if isinstance(how, InfrastructureError):
+        answer.set_exception(how)
+    else:
+        answer.set_result(how)
+
+
+class _CommitAwaitable:
+    """The end of a group commit, for many who wait: one of them giving up does not end it."""
+
+    __slots__ = ("_future",)
+
+    def __init__(self, future: asyncio.Future[None]) -> None:
+        self._future = future
+
+    def __await__(self) -> Generator[object, None, None]:
+        return asyncio.shield(self._future).__await__()
+
+
+class InProcessShardWriter:
+    """Writes the truth topics of one shard in transactions, group-committed."""
+
+    def __init__(
+        self, broker: InProcessBroker, namespace: str, shard: int, *, commit_interval_seconds: float
+    ) -> None:
+        self._broker = broker
+        self._id = f"{namespace}-{shard}"
+        self._shard = shard
+        self._interval_seconds = commit_interval_seconds
+        self._epoch = broker.transactions.initialise(self._id)
+        self._group: asyncio.Future[None] | None = None
+        self._timer: asyncio.Task[None] | None = None
+        self._failure: InfrastructureError | None = None
+        self._is_uncertain = False
+        """A commit was not answered: what is still open must not come along with the next group."""
+
+    @property
+    def shard(self) -> int:
+        """Its number."""
+        return self._shard
+
+    @property
+    def epoch(self) -> int:
+        """The producer epoch that taking the shard was given."""
+        return self._epoch
+
+    def append(self, topic: str, partition: int, record: RawRecord) -> Awaitable[None]:
+        """Add a record to the open group; raises EncodeError for one that is too large."""
+        check_size(self._broker.topic(topic), *record)
+        future = self._group
+        if future is None or future.done():
+            future = self._group = asyncio.get_running_loop().create_future()
+            future.add_done_callback(_mark_retrieved)
+        try:
+            self._check()
+            self._drop_uncertain()
+            self._broker.transactions.append(
+                self._id, TopicPartition(topic, partition), record, epoch=self._epoch, shard=self._shard
+            )
+        except InfrastructureError as failure:
+            self._fail(failure)
+        else:
+            if self._timer is None:
+                self._timer = asyncio.create_task(self._commit_later())
+        return _CommitAwaitable(future)
+
+    async def flush(self) -> None:
+        """Commit the open group now."""
+        self._check()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._commit()
+        if self._failure is not None:
+            raise self._failure
+
+    async def close(self) -> None:
+        """Commit what is open, if this is still the owner, and append nothing more."""
+        if self._failure is None:
+            try:
+                await self.flush()
+            except ShardFenced:
+                return  # the newer owner has aborted what was open
+            finally:
+                self._failure = self._failure or InfrastructureError("the shard writer was closed")
+
+    def kill(self) -> None:
+        """End as a killed process does: what is open stays open until somebody takes over."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._failure = InfrastructureError("the shard writer was killed")
+
+    async def _commit_later(self) -> None:
+        await self._broker.clock.sleep(self._interval_seconds)
+        self._commit()
+
+    def _commit(self) -> None:
+        self._timer = None
+        future = self._group
+        try:
+            self._broker.transactions.commit(self._id, epoch=self._epoch, shard=self._shard)
+        except InfrastructureError as failure:
+            self._fail(failure)
+        else:
+            if future is not None and not future.done():
+                future.set_result(None)
+
+    def _fail(self, failure: InfrastructureError) -> None:
+        if isinstance(failure, ShardFenced):
+            self._failure = failure
+        self._is_uncertain = True
+        if self._group is not None and not self._group.done():
+            self._group.set_exception(failure)
+
+    def _drop_uncertain(self) -> None:
+        if self._is_uncertain:
+            self._broker.transactions.abort(self._id, epoch=self._epoch, shard=self._shard)
+            self._is_uncertain = False
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+def _mark_retrieved(future: asyncio.Future[None]) -> None:
+    """Mark a failure as seen: not everybody who appends waits for the end."""
+    if not future.cancelled():
+        future.exception()

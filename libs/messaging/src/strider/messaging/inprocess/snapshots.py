@@ -1,0 +1,263 @@
+"""Durable cuts: what a broker in memory holds at one instant, kept in one SQLite file.
+
+A cut is taken within one turn of the event loop and is therefore consistent: every record, every
+committed offset and every fencing epoch as they stood together, and beside them what the caller
+wants kept with them (how long its output is). Of a compacted topic the last record of each key is
+kept, of the others only what some group has still to read. Restoring a cut is like starting
+every process again after a kill at that instant. Knows nothing of what the records mean.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from strider.contracts.avro.deferred_encoding import encoded_bytes
+from strider.messaging.ports import TopicPartition
+
+from .broker import InProcessBroker
+from .log import PartitionLog, StoredRecord
+
+SNAPSHOT_FORMAT: Final = 1
+"""Number of the file's layout; another one is refused."""
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS tables (
+    topic TEXT, partition INTEGER, key BLOB, "offset" INTEGER, timestamp INTEGER, value BLOB, headers TEXT,
+    PRIMARY KEY (topic, partition, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS records (
+    topic TEXT, partition INTEGER, "offset" INTEGER, timestamp INTEGER, key BLOB, value BLOB, headers TEXT,
+    PRIMARY KEY (topic, partition, "offset")) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ends (
+    topic TEXT, partition INTEGER, start INTEGER, "end" INTEGER,
+    PRIMARY KEY (topic, partition)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS offsets (
+    "group" TEXT, topic TEXT, partition INTEGER, "offset" INTEGER,
+    PRIMARY KEY ("group", topic, partition)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS epochs (transactional_id TEXT PRIMARY KEY, epoch INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+"""
+
+_UPSERT_TABLE: Final = "INSERT OR REPLACE INTO tables VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DELETE_TABLE: Final = "DELETE FROM tables WHERE topic = ? AND partition = ? AND key = ?"
+_INSERT_RECORD: Final = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DELETE_RECORDS: Final = 'DELETE FROM records WHERE topic = ? AND partition = ? AND "offset" < ?'
+
+
+class SnapshotError(Exception):
+    """The file is none of ours, is of another layout, or does not fit the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSnapshot:
+    """References to what there was at one instant; immutable, so that another thread may write it."""
+
+    tables: Sequence[StoredRecord]
+    """Records of compacted topics that came since the last cut, oldest first."""
+    records: Sequence[StoredRecord]
+    """Records of other topics that came since then and that somebody has still to read."""
+    ends: Mapping[TopicPartition, tuple[int, int]]
+    """From where on records are wanted, and where the log ended."""
+    offsets: Mapping[tuple[str, TopicPartition], int]
+    epochs: Mapping[str, int]
+    caller_state: Mapping[str, str]
+    """What the caller keeps, anew with each cut."""
+    notes: Mapping[str, str]
+    """What the caller adds with this cut to what it has noted before."""
+
+
+class SnapshotTaker:
+    """Takes cuts of one broker, each with what came since the one before."""
+
+    def __init__(self, broker: InProcessBroker, *, compacted: Collection[str]) -> None:
+        self._broker = broker
+        self._compacted = frozenset(compacted)
+        self._taken: dict[TopicPartition, int] = {}
+
+    def take(
+        self, caller_state: Mapping[str, str], *, notes: Mapping[str, str] = MappingProxyType({})
+    ) -> BrokerSnapshot:
+        """Take one, at once. Once it is written, `Broker.trim_read` up to its ends frees the memory."""
+        tables: list[StoredRecord] = []
+        records: list[StoredRecord] = []
+        ends: dict[TopicPartition, tuple[int, int]] = {}
+        for log in self._logs():
+            place = TopicPartition(log.topic, log.partition)
+            end = log.stable_end()
+            is_table = log.topic in self._compacted
+            # Of a table everything is kept, also what memory has let go of since.
+            wanted = 0 if is_table else self._broker.min_committed_offset(log)
+            found = log.committed_between(max(self._taken.get(place, 0), wanted), end)
+            (tables if is_table else records).extend(found)
+            ends[place] = (wanted, end)
+            self._taken[place] = end
+        offsets = {
+            (name, place): offset
+            for name, group in self._broker.groups.items()
+            for place, offset in group.committed.items()
+        }
+        epochs = self._broker.transactions.epochs()
+        return BrokerSnapshot(tables, records, ends, offsets, epochs, dict(caller_state), dict(notes))
+
+    def start_after(self, broker_ends: Mapping[TopicPartition, int]) -> None:
+        """Begin where a restored file has ended."""
+        self._taken.update(broker_ends)
+
+    def _logs(self) -> Iterator[PartitionLog]:
+        for topic in self._broker.topics.values():
+            yield from topic.partitions
+
+
+class SnapshotFile:
+    """The file. One process at a time: whoever opens it holds its lock until it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or make the file; raises BadCut where it is none of ours or in use."""
+        self._path = path
+        try:
+            self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as failure:
+            raise SnapshotError(f"{path}: {_describe(failure)}") from failure
+        try:
+            with self._failing():
+                self._prepare()
+        except SnapshotError:
+            self._database.close()
+            raise
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Say what is wrong with the file in one line."""
+        try:
+            yield
+        except (sqlite3.Error, OverflowError, ValueError) as failure:
+            raise SnapshotError(f"{self._path}: {_describe(failure)}") from failure
+
+    def _prepare(self) -> None:
+        base = self._database
+        base.execute("PRAGMA locking_mode = EXCLUSIVE")
+        version = base.execute("PRAGMA user_version").fetchone()[0]
+        others = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if version not in {0, SNAPSHOT_FORMAT} or (version == 0 and others):
+            raise SnapshotError(f"{self._path}: not a file of this program, or of another version of it")
+        # Only now: it is the first thing that changes the file.
+        base.execute("PRAGMA journal_mode = WAL")
+        base.execute("PRAGMA synchronous = FULL")
+        base.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {SNAPSHOT_FORMAT}; COMMIT;")
+
+    def is_empty(self) -> bool:
+        """Whether no cut was ever written."""
+        with self._failing():
+            return not self._database.execute("SELECT 1 FROM ends LIMIT 1").fetchall()
+
+    def caller_state(self) -> dict[str, str]:
+        """Give what was kept with the last cut."""
+        with self._failing():
+            return dict(self._database.execute("SELECT name, value FROM kept"))
+
+    def notes(self) -> dict[str, str]:
+        """Give all that was noted, over all cuts."""
+        with self._failing():
+            return dict(self._database.execute("SELECT name, value FROM notes"))
+
+    def write(self, cut: BrokerSnapshot) -> None:
+        """Write a cut in one transaction: it is there whole, or not at all and BadCut says why."""
+        with self._failing():
+            self._write(cut)
+
+    def _write(self, cut: BrokerSnapshot) -> None:
+        base = self._database
+        base.execute("BEGIN IMMEDIATE")
+        try:
+            self._write_tables(cut.tables)
+            base.executemany(_INSERT_RECORD, map(_row, cut.records))
+            base.executemany(
+                _DELETE_RECORDS, ((place.topic, place.partition, at) for place, (at, _) in cut.ends.items())
+            )
+            self._replace("ends", ((*place, *bounds) for place, bounds in cut.ends.items()))
+            self._replace("offsets", ((name, *place, at) for (name, place), at in cut.offsets.items()))
+            self._replace("epochs", cut.epochs.items())
+            self._replace("kept", cut.caller_state.items())
+            self._replace("notes", cut.notes.items())
+            base.execute("COMMIT")
+        except BaseException:
+            if base.in_transaction:
+                base.execute("ROLLBACK")
+            raise
+
+    def _write_tables(self, records: Sequence[StoredRecord]) -> None:
+        last = {(record.topic, record.partition, record.key): record for record in records}
+        gone = [place for place, record in last.items() if record.value is None]
+        self._database.executemany(_DELETE_TABLE, gone)
+        kept = (record for record in last.values() if record.value is not None)
+        self._database.executemany(_UPSERT_TABLE, map(_table_row, kept))
+
+    def _replace(self, table: str, rows: Iterable[Sequence[object]]) -> None:
+        filled = list(rows)
+        if filled:
+            marks = ", ".join("?" * len(filled[0]))
+            self._database.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", filled)  # noqa: S608  # our own names
+
+    def restore(self, broker: InProcessBroker) -> dict[TopicPartition, int]:
+        """Fill a fresh broker, whose topics are declared; gives the ends. Raises BadCut where they differ."""
+        with self._failing():
+            return self._restore(broker)
+
+    def _restore(self, broker: InProcessBroker) -> dict[TopicPartition, int]:
+        ends: dict[TopicPartition, int] = {}
+        for topic, partition, start, end in self._database.execute("SELECT * FROM ends").fetchall():
+            place = TopicPartition(topic, partition)
+            if broker.partition_count(topic) is None or partition >= (broker.partition_count(topic) or 0):
+                raise SnapshotError(f"{self._path}: {topic}[{partition}] does not exist here")
+            broker.log(place).restore(self._stored(place), start=start, end=end)
+            ends[place] = end
+        for group, topic, partition, offset in self._database.execute("SELECT * FROM offsets"):
+            broker.group(group).committed[TopicPartition(topic, partition)] = offset
+        broker.transactions.restore(dict(self._database.execute("SELECT * FROM epochs")))
+        return ends
+
+    def _stored(self, place: TopicPartition) -> list[StoredRecord]:
+        columns = '"offset", timestamp, key, value, headers'
+        found: list[StoredRecord] = []
+        for table in ("tables", "records"):
+            rows = self._database.execute(
+                f"SELECT {columns} FROM {table} WHERE topic = ? AND partition = ?",  # noqa: S608  # our own names
+                place,
+            )
+            found += [
+                StoredRecord(*place, at, ms, key, value, _headers(text)) for at, ms, key, value, text in rows
+            ]
+        return sorted(found, key=lambda record: record.offset)
+
+    def close(self) -> None:
+        """Give the file and its lock back."""
+        self._database.close()
+
+
+def _row(record: StoredRecord) -> tuple[object, ...]:
+    topic, partition, offset, timestamp, key, value, headers = record
+    return topic, partition, offset, timestamp, key, encoded_bytes(value), _text(headers)
+
+
+def _table_row(record: StoredRecord) -> tuple[object, ...]:
+    topic, partition, offset, timestamp, key, value, headers = record
+    return topic, partition, key, offset, timestamp, encoded_bytes(value), _text(headers)
+
+
+def _text(headers: Sequence[tuple[str, bytes]]) -> str:
+    return json.dumps([[name, value.decode("latin-1")] for name, value in headers]) if headers else ""
+
+
+def _headers(text: str) -> tuple[tuple[str, bytes], ...]:
+    return tuple((name, value.encode("latin-1")) for name, value in json.loads(text)) if text else ()
+
+
+def _describe(failure: Exception) -> str:
+    return "in use by another process" if "locked" in str(failure) else str(failure)

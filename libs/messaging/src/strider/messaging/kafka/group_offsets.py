@@ -1,0 +1,60 @@
+"""Looks at the offsets of groups that this process is no member of.
+
+Decides only when its client is opened (at the first question) and made anew (after a failure). An
+answer that a group's offsets are not loaded yet is an outage, never "there are none".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aiokafka.admin import AIOKafkaAdminClient
+
+from strider.messaging.ports import TopicPartition
+
+from .connection import KafkaConnection
+from .error_mapping import mapped_errors
+from .patches.internals import raise_group_errors
+
+_new_admin: Final[Any] = AIOKafkaAdminClient
+"""The library's class, without the types that it does not have."""
+
+
+class GroupOffsetReader:
+    """One connection for all such questions, one question at a time."""
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        self._settings = connection
+        self._admin: Any = None
+        self._asking = asyncio.Lock()
+
+    async def committed(self, group: str) -> Mapping[TopicPartition, int]:
+        """Tell where a group has committed; partitions without an offset are left out."""
+        async with self._asking:
+            try:
+                with mapped_errors(at=self._settings.bootstrap_servers):
+                    async with asyncio.timeout(self._settings.request_timeout_seconds):
+                        await self._open()
+                        found = await self._admin.list_consumer_group_offsets(group)
+            except BaseException:
+                await self._drop()
+                raise
+        return {TopicPartition(*place): told.offset for place, told in found.items() if told.offset >= 0}
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        async with self._asking:
+            await self._drop()
+
+    async def _open(self) -> None:
+        if self._admin is None:
+            self._admin = _new_admin(**self._settings.client_arguments())
+            raise_group_errors(self._admin)
+            await self._admin.start()
+
+    async def _drop(self) -> None:
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            await admin.close()

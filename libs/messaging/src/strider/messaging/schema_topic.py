@@ -1,0 +1,148 @@
+"""One rule for schemas: declared before first use, looked for before a message is called bad.
+
+A writer has every schema that it writes with acknowledged by the `schemas` topic (and by the
+registry, where there is one) before it says its first event. A reader that meets a schema unknown
+to it reads that topic to where it ends *now*, and only then is the schema known to be absent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+from strider.contracts import DecodeError, Topic, UnknownSchema
+from strider.contracts.avro.codec import Codec
+from strider.contracts.avro.schema_store import SchemaStore
+from strider.contracts.generated.events import SchemaDeclared
+from strider.contracts.generated.topics import SCHEMAS
+from strider.runtime.observability.logging import logger
+
+from .catch_up_reader import CatchUpReader
+from .errors import StartRefused, Unavailable
+from .ports import Bus, Clock, Consumer, OutgoingMessage, Producer, Record
+
+POLL_SECONDS: Final = 0.5
+MAX_EMPTY_POLLS: Final = 20
+"""Polls without a record, although the end is not reached, before the broker counts as unavailable."""
+
+_log = logger("schemas")
+
+
+class Registry(Protocol):
+    """A registry's part in both directions."""
+
+    async def id_of(self, topic: str, definition: str) -> int:
+        """Find or register the id of what a topic is written with."""
+
+    async def definition_of(self, registry_id: int) -> str | None:
+        """Find what an id stands for."""
+
+
+class SchemaPublisher:
+    """Declares the schemas that this process writes with."""
+
+    def __init__(self, service: str, *, codec: Codec, clock: Clock, registry: Registry | None = None) -> None:
+        self._service = service
+        self._codec = codec
+        self._clock = clock
+        self._registry = registry
+
+    async def publish(self, producer: Producer, topics: Iterable[Topic[Any]]) -> None:
+        """Have the schema of each topic acknowledged; raises Unavailable where that cannot be had now."""
+        book = self._codec.schema_store
+        written = {topic.name: topic for topic in (*topics, SCHEMAS)}
+        names = sorted({topic.schema_name for topic in written.values()})
+        waiting = [await producer.send(self._message(book, name)) for name in names]
+        await asyncio.gather(*waiting)
+        if self._registry is not None:
+            for topic in written.values():
+                registry_id = await self._registry.id_of(topic.name, book.definition(topic.schema_name))
+                book.use_registry_id(topic.name, topic.schema_name, registry_id)
+        _log.debug("Schemas declared", schemas=names)
+
+    def _message(self, book: SchemaStore, name: str) -> OutgoingMessage:
+        fingerprint = book.current(name).fingerprint.hex()
+        event = SchemaDeclared(
+            fingerprint=fingerprint,
+            name=name,
+            schema=book.definition(name),
+            declared_by=self._service,
+            declared_at_ms=round(self._clock.now().timestamp() * 1000),
+        )
+        encoded = self._codec.encode(SCHEMAS, event)
+        return OutgoingMessage(SCHEMAS.name, SCHEMAS.key_of(event), encoded.value, headers=encoded.headers)
+
+
+class SchemaFinder:
+    """Finds the schemas of other writers, and teaches them to the book."""
+
+    def __init__(self, bus: Bus, *, codec: Codec, registry: Registry | None = None) -> None:
+        self._codec = codec
+        self._registry = registry
+        self._readings = CatchUpReader(bus, SCHEMAS.name, poll=self._poll, patience=_patience)
+
+    async def find(self, unknown: UnknownSchema) -> bool:
+        """Look for a schema wherever it may be by now; True where the message is worth another look."""
+        if unknown.registry_id is not None and self._registry is not None:
+            definition = await self._definition_of(unknown.registry_id)
+            if definition is not None:
+                self._learn(definition, registry_id=unknown.registry_id)
+                return True
+        if unknown.fingerprint is None:
+            return False
+        if self._codec.schema_store.find(unknown.fingerprint) is None:
+            await self._readings.read_to_end()
+        return self._codec.schema_store.find(unknown.fingerprint) is not None
+
+    async def close(self) -> None:
+        """Stop reading."""
+        await self._readings.close()
+
+    async def _definition_of(self, registry_id: int) -> str | None:
+        assert self._registry is not None
+        try:
+            return await self._registry.definition_of(registry_id)
+        except StartRefused as error:  # not at the start any more: wait for the person who repairs it
+            raise Unavailable("registry", str(error)) from error
+
+    async def _poll(self, reader: Consumer) -> bool:
+        found = await reader.poll(max_records=500, timeout_seconds=POLL_SECONDS)
+        for records in found.values():
+            for record in records:
+                self._take(record)
+        return bool(found)
+
+    def _take(self, record: Record) -> None:
+        if record.value is None:
+            return
+        try:
+            declared = self._codec.decode(SCHEMAS, record.value, record.headers)
+            claimed = bytes.fromhex(declared.fingerprint)
+        except (DecodeError, ValueError) as error:
+            _log.warning("Schema declaration unreadable", offset=record.offset, why=str(error))
+            return
+        self._learn(declared.schema, claimed=claimed)
+
+    def _learn(
+        self, definition: str, *, claimed: bytes | None = None, registry_id: int | None = None
+    ) -> None:
+        try:
+            self._codec.schema_store.register(
+                definition, expected_fingerprint=claimed, registry_id=registry_id
+            )
+        except (
+            DecodeError
+        ) as error:  # the book remembers the refusal, and the message gets its reason from it
+            _log.warning("Schema refused", why=str(error), registry_id=registry_id)
+
+
+def _patience() -> Callable[[bool], bool]:
+    silent = 0
+
+    def is_too_long(has_come: bool) -> bool:
+        nonlocal silent
+        silent = 0 if has_come else silent + 1
+        return silent > MAX_EMPTY_POLLS
+
+    return is_too_long

@@ -1,0 +1,183 @@
+"""A broker's topics, settings and committed offsets, by way of the client library's admin.
+
+Does what it is told and says what is there; what should be there is not known here. Every error of
+the library leaves as one of the runtime's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as LibraryPlace
+from aiokafka import errors as library
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from strider.messaging.errors import PartitionNotOwned, StartRefused, Unavailable
+from strider.messaging.kafka.connection import KafkaConnection
+from strider.messaging.kafka.error_mapping import mapped_errors, raise_for_code
+from strider.messaging.kafka.patches.internals import raise_group_errors
+from strider.messaging.ports import TopicPartition
+
+from .diff import DeclaredTopic, ExistingTopic, TopicAlteration
+
+BROKER_DEFAULT: Final = -1
+"""As many replicas as the broker is set to make."""
+
+_TOPIC_EXISTS: Final = 36
+_NO_ERROR: Final = 0
+_TOPIC_LEVEL_SOURCE: Final = 1
+_TOPIC_RESOURCE: Final = 2
+_PAUSE_SECONDS: Final = 0.1
+_COORDINATOR_STARTING: Final = (
+    library.GroupCoordinatorNotAvailableError,
+    library.GroupLoadInProgressError,
+    library.NotCoordinatorForGroupError,
+)
+"""A broker that has just begun to keep offsets answers with these for a moment."""
+
+_new_admin: Any = AIOKafkaAdminClient
+_new_consumer: Any = AIOKafkaConsumer
+_new_topic: Any = NewTopic
+_new_resource: Any = ConfigResource
+"""The library's classes, without the types that they do not have."""
+
+
+class TopicAdmin:
+    """The administrator's view of one broker, open for one piece of work."""
+
+    def __init__(self, connection: KafkaConnection, admin: Any) -> None:
+        self._connection = connection
+        self._admin = admin
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, connection: KafkaConnection) -> AsyncIterator[TopicAdmin]:
+        """Connect; raises Unavailable when nobody answers within the connection's patience."""
+        admin = _new_admin(**connection.client_arguments())
+        # Or else a broker that has just started would have every group begin again from the first message.
+        raise_group_errors(admin)
+        try:
+            with mapped_errors(at=connection.bootstrap_servers):
+                async with asyncio.timeout(connection.request_timeout_seconds):
+                    await admin.start()
+            yield cls(connection, admin)
+        finally:
+            await admin.close()
+
+    async def describe(self) -> tuple[ExistingTopic, ...]:
+        """List every topic with its settings."""
+        with mapped_errors():
+            metadata = await self._admin.describe_topics()
+            counts = {topic["topic"]: len(topic["partitions"]) for topic in metadata}
+            asked = [_new_resource(ConfigResourceType.TOPIC, name) for name in sorted(counts)]
+            answers = await self._admin.describe_configs(asked) if asked else []
+        return tuple(
+            _found(name, counts[name], entries)
+            for answer in answers
+            for code, _message, kind, name, entries in answer.resources
+            if code == _NO_ERROR and kind == _TOPIC_RESOURCE
+        )
+
+    async def create(self, topics: Sequence[DeclaredTopic], *, replication: int = BROKER_DEFAULT) -> None:
+        """Create topics; one that somebody else created meanwhile is fine."""
+        # The library wants no assignment beside a number of replicas, and an empty one beside none.
+        assignment: dict[int, list[int]] | None = {} if replication == BROKER_DEFAULT else None
+        wanted = [
+            _new_topic(topic.name, topic.partitions, replication, assignment, dict(topic.config))
+            for topic in topics
+        ]
+        with mapped_errors():
+            answer = await self._admin.create_topics(wanted)
+        for name, code, message in answer.topic_errors:
+            if code not in (_NO_ERROR, _TOPIC_EXISTS):
+                raise_for_refusal(code, f"creating {name}: {message}")
+
+    async def alter(self, alterations: Sequence[TopicAlteration]) -> None:
+        """Set the settings of topics."""
+        wanted = [
+            _new_resource(ConfigResourceType.TOPIC, change.topic, dict(change.config))
+            for change in alterations
+        ]
+        with mapped_errors():
+            answers = await self._admin.alter_configs(wanted)
+        for answer in answers:
+            for code, message, _kind, name in answer.resources:
+                if code != _NO_ERROR:
+                    raise_for_refusal(code, f"changing {name}: {message}")
+
+    async def committed(self, group: str) -> Mapping[TopicPartition, int]:
+        """Tell where a group has committed."""
+        with mapped_errors():
+            async with asyncio.timeout(self._connection.request_timeout_seconds):
+                offsets = await self._committed(group)
+        return {TopicPartition(*place): found.offset for place, found in offsets.items() if found.offset >= 0}
+
+    async def begin_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Tell where partitions begin, once they have a leader."""
+        async with self._consumer(None) as consumer:
+            wanted = [LibraryPlace(*place) for place in partitions]
+            consumer.assign(wanted)
+            offsets = await consumer.beginning_offsets(wanted)
+        return {TopicPartition(*place): offset for place, offset in offsets.items()}
+
+    async def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Commit for a group from the outside; False where it has members, which alone may do so."""
+        places = {LibraryPlace(*place): offset for place, offset in offsets.items()}
+        try:
+            async with self._consumer(group) as consumer:
+                consumer.assign(list(places))
+                await consumer.commit(places)
+        except PartitionNotOwned:
+            return False
+        return True
+
+    async def _committed(self, group: str) -> Mapping[Any, Any]:
+        while True:
+            try:
+                offsets: Mapping[Any, Any] = await self._admin.list_consumer_group_offsets(group)
+            except _COORDINATOR_STARTING:
+                await asyncio.sleep(_PAUSE_SECONDS)
+            else:
+                return offsets
+
+    @asynccontextmanager
+    async def _consumer(self, group: str | None) -> AsyncIterator[Any]:
+        arguments = self._connection.client_arguments()
+        consumer = _new_consumer(group_id=group, enable_auto_commit=False, **arguments)
+        try:
+            with mapped_errors(at=self._connection.bootstrap_servers):
+                async with asyncio.timeout(self._connection.request_timeout_seconds):
+                    await consumer.start()
+                    yield consumer
+        finally:
+            await consumer.stop()
+
+
+def raise_for_refusal(code: int, what: str) -> None:
+    """Raise for an answer that says no: for good where the request itself is wrong, else for now."""
+    try:
+        raise_for_code(code, doing=what)
+    except Unavailable as failure:
+        if code in _WRONG_REQUESTS:
+            raise StartRefused(f"kafka refuses {what}") from failure
+        raise
+
+
+_WRONG_REQUESTS: Final = frozenset({17, 29, 31, 37, 38, 39, 40, 42, 44})
+"""Invalid name, no permission (topic, cluster), invalid partitions, replication, assignment, setting,
+request, and a policy of the broker's: repeating them changes nothing."""
+
+
+def _found(name: str, partitions: int, entries: Iterable[Sequence[Any]]) -> ExistingTopic:
+    listed = [(entry[0], entry[1], entry[3]) for entry in entries if entry[1] is not None]
+    return ExistingTopic(
+        name=name,
+        partitions=partitions,
+        config={setting: value for setting, value, _source in listed},
+        overrides={setting: value for setting, value, source in listed if source == _TOPIC_LEVEL_SOURCE},
+    )

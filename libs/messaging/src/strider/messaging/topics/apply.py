@@ -1,0 +1,126 @@
+"""Making a broker's topics equal the declared ones, and giving every group an offset to begin at.
+
+Consumers read with offset reset `none`, so that no retention or typo moves a group silently; that
+works only because the first offset is written here. Offsets that are there are never touched. Safe
+to do again, and by two at once: creating what exists is no error, and both write the same offsets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from strider.contracts import Topic
+from strider.messaging.errors import Unavailable
+from strider.messaging.kafka.connection import KafkaConnection
+from strider.messaging.ports import TopicPartition
+
+from .admin import BROKER_DEFAULT, TopicAdmin
+from .diff import DeclaredTopic, ExistingTopic, TopicPlan, declared_topics, diff_topics
+
+_VISIBLE_TIMEOUT_SECONDS: Final = 15.0
+"""New topics are known to all brokers within a second or so."""
+_PAUSE_SECONDS: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class TopicApplyReport:
+    """What was different before, and what was done about offsets."""
+
+    plan: TopicPlan
+    offsets: Mapping[str, int] = field(default_factory=dict)
+    """Groups that got first offsets, and how many."""
+    busy: Mapping[str, int] = field(default_factory=dict)
+    """Groups with members that lack so many offsets: only without members can they be given."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left that a person must do."""
+        return not self.plan.refused and not self.busy
+
+
+async def compare_topics(
+    connection: KafkaConnection, topics: Iterable[Topic[Any]], *, shards: int
+) -> tuple[TopicPlan, Mapping[str, int]]:
+    """Say what applying would do: the plan, and groups with the number of offsets that they lack."""
+    declared = declared_topics(topics, shards=shards)
+    async with TopicAdmin.open(connection) as broker:
+        found = await broker.describe()
+        plan = diff_topics(declared, found)
+        counts = _counts(declared) | _counts(found)
+        lacking = await _missing_offsets(broker, declared, counts)
+    return plan, {group: len(places) for group, places in lacking.items()}
+
+
+async def apply_topics(
+    connection: KafkaConnection,
+    topics: Iterable[Topic[Any]],
+    *,
+    shards: int,
+    replication: int = BROKER_DEFAULT,
+) -> TopicApplyReport:
+    """Create, alter and commit what is missing; what is refused stays as it is and stands in the report."""
+    declared = declared_topics(topics, shards=shards)
+    async with TopicAdmin.open(connection) as broker:
+        plan = diff_topics(declared, await broker.describe())
+        if plan.create:
+            await broker.create(plan.create, replication=replication)
+            await _wait_visible(broker, plan.create)
+        if plan.alter:
+            await broker.alter(plan.alter)
+        given, busy = await _commit_initial_offsets(broker, declared)
+    return TopicApplyReport(plan, given, busy)
+
+
+async def _commit_initial_offsets(
+    broker: TopicAdmin, declared: Sequence[DeclaredTopic]
+) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    counts = _counts(await broker.describe())
+    lacking = await _missing_offsets(broker, declared, counts)
+    places = sorted({place for wanted in lacking.values() for place in wanted})
+    begins = await broker.begin_offsets(places) if places else {}
+    groups = list(lacking)
+    done = await asyncio.gather(
+        *(broker.commit(group, {place: begins[place] for place in lacking[group]}) for group in groups)
+    )
+    given = {group: len(lacking[group]) for group, was_done in zip(groups, done, strict=True) if was_done}
+    return given, {group: len(lacking[group]) for group in groups if group not in given}
+
+
+def _counts(topics: Iterable[DeclaredTopic | ExistingTopic]) -> dict[str, int]:
+    return {topic.name: topic.partitions for topic in topics}
+
+
+async def _missing_offsets(
+    broker: TopicAdmin, declared: Sequence[DeclaredTopic], counts: Mapping[str, int]
+) -> Mapping[str, list[TopicPartition]]:
+    """List, by group, the partitions without a committed offset, with so many partitions to a topic."""
+    groups = sorted({group for topic in declared for group in topic.groups})
+    committed = await asyncio.gather(*(broker.committed(group) for group in groups))
+    lacking = {
+        group: [
+            place
+            for topic in declared
+            if group in topic.groups
+            for number in range(counts[topic.name])
+            if (place := TopicPartition(topic.name, number)) not in known
+        ]
+        for group, known in zip(groups, committed, strict=True)
+    }
+    return {group: places for group, places in lacking.items() if places}
+
+
+async def _wait_visible(broker: TopicAdmin, created: Sequence[DeclaredTopic]) -> None:
+    wanted = {topic.name for topic in created}
+    try:
+        async with asyncio.timeout(_VISIBLE_TIMEOUT_SECONDS):
+            while True:
+                if wanted <= {topic.name for topic in await broker.describe()}:
+                    return
+                await asyncio.sleep(_PAUSE_SECONDS)
+    except TimeoutError as failure:
+        raise Unavailable(
+            "kafka", f"new topics are not there after {_VISIBLE_TIMEOUT_SECONDS:.0f} s"
+        ) from failure

@@ -1,0 +1,137 @@
+"""What must change on a broker so that it has the topics that are declared.
+
+Pure: takes the registry and what a broker has, answers with a plan. A partition count is never
+changed, because keys and shards are bound to it; a topic that nobody declared is named and left
+alone; settings that somebody else put on a topic are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from strider.contracts import Topic
+from strider.contracts.generated.topics import SERVICES, TOPICS
+
+_INTERNAL: Final = "__"
+_PRIVATE: Final = re.compile(rf"(?:{'|'.join(map(re.escape, SERVICES))})-.+-changelog")
+"""In which a service keeps a table for itself; it makes the topic, and nobody else reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTopic:
+    """A topic as it is wanted."""
+
+    name: str
+    partitions: int
+    config: Mapping[str, str]
+    groups: tuple[str, ...]
+    """Consumer groups that read it, and therefore need an offset to begin at."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingTopic:
+    """A topic as a broker has it."""
+
+    name: str
+    partitions: int
+    config: Mapping[str, str]
+    """What holds for it, defaults of the broker included."""
+    overrides: Mapping[str, str]
+    """What was set on the topic itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAlteration:
+    """Settings of one topic that differ, and the whole set that it is to have afterwards."""
+
+    topic: str
+    changes: tuple[tuple[str, str, str], ...]
+    """Setting, what it is, what it should be."""
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedTopicChange:
+    """A difference that no command repairs."""
+
+    topic: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """All differences between what is declared and what is there."""
+
+    create: tuple[DeclaredTopic, ...] = ()
+    alter: tuple[TopicAlteration, ...] = ()
+    refused: tuple[RefusedTopicChange, ...] = ()
+    undeclared: tuple[str, ...] = ()
+    """Topics that nobody declared. No drift: other systems may live on the same broker."""
+    private: tuple[str, ...] = ()
+    """Topics in which services of ours keep their tables."""
+
+    @property
+    def has_drift(self) -> bool:
+        """Whether the broker differs from the declaration."""
+        return bool(self.create or self.alter or self.refused)
+
+
+def select_topics(*, examples: bool) -> tuple[Topic[Any], ...]:
+    """Choose from the registry what a deployment needs: all, or all but those of the examples."""
+    return tuple(topic for topic in TOPICS.values() if examples or topic.profile == "core")
+
+
+def declared_topics(topics: Iterable[Topic[Any]], *, shards: int) -> tuple[DeclaredTopic, ...]:
+    """Say what the registry's topics look like on a broker with so many shards."""
+    return tuple(
+        DeclaredTopic(
+            name=topic.name,
+            partitions=topic.partitions or shards,
+            config=topic.config,
+            groups=tuple(sorted({reader.group for reader in topic.read_by if reader.group})),
+        )
+        for topic in sorted(topics, key=lambda topic: topic.name)
+    )
+
+
+def diff_topics(declared: Sequence[DeclaredTopic], found: Iterable[ExistingTopic]) -> TopicPlan:
+    """Compare what is wanted with what is there."""
+    there = {topic.name: topic for topic in found}
+    wanted = {topic.name for topic in declared}
+    pairs = [(topic, there[topic.name]) for topic in declared if topic.name in there]
+    others = sorted(name for name in there.keys() - wanted if not name.startswith(_INTERNAL))
+    altered = (_alteration(topic, present) for topic, present in pairs)
+    refused = (_refusal(topic, present) for topic, present in pairs)
+    return TopicPlan(
+        create=tuple(topic for topic in declared if topic.name not in there),
+        alter=tuple(change for change in altered if change is not None),
+        refused=tuple(refusal for refusal in refused if refusal is not None),
+        undeclared=tuple(name for name in others if not _PRIVATE.fullmatch(name)),
+        private=tuple(name for name in others if _PRIVATE.fullmatch(name)),
+    )
+
+
+def _alteration(wanted: DeclaredTopic, found: ExistingTopic) -> TopicAlteration | None:
+    changes = tuple(
+        (name, found.config.get(name, ""), value)
+        for name, value in sorted(wanted.config.items())
+        if found.config.get(name) != value
+    )
+    if not changes:
+        return None
+    # Brokers replace the whole set, so that what others have set must be sent along.
+    return TopicAlteration(wanted.name, changes, {**found.overrides, **wanted.config})
+
+
+def _refusal(wanted: DeclaredTopic, found: ExistingTopic) -> RefusedTopicChange | None:
+    if wanted.partitions == found.partitions:
+        return None
+    return RefusedTopicChange(
+        wanted.name,
+        f"has {found.partitions} partitions, {wanted.partitions} are declared; a partition count is fixed "
+        "for the life of a topic (set STRIDER_SHARDS to what it has, where it has one for each shard; else "
+        "move to a new topic)",
+    )

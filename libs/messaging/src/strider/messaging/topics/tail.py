@@ -1,0 +1,183 @@
+"""Reading a topic as a person wants to: from a place or a time, decoded, filtered, followed.
+
+Yields lines and prints nothing. A message that cannot be decoded is a line with the reason, because
+that is what one often looks for. Reads without a group, so nobody's offsets are touched.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from strider.contracts import DecodeError, Topic, UnknownSchema
+from strider.contracts.avro.codec import Codec
+from strider.messaging.errors import StartRefused
+from strider.messaging.ports import Bus, Consumer, Record, SchemaSource, TopicPartition
+
+POLL_RECORDS: Final = 500
+POLL_SECONDS: Final = 0.5
+DEFAULT_LIMIT: Final = 10
+"""How many messages are shown when nobody says where to begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class TailOptions:
+    """Where to begin, what to show and when to stop."""
+
+    offset: int | None = None
+    since: datetime | None = None
+    from_beginning: bool = False
+    partitions: tuple[int, ...] = ()
+    """Only these; all where empty."""
+    where: tuple[tuple[str, str], ...] = ()
+    """Field (dots lead into records) and the text that its value must have."""
+    limit: int | None = None
+    follow: bool = False
+
+    @property
+    def has_start(self) -> bool:
+        """Whether it says where to begin."""
+        return self.offset is not None or self.since is not None or self.from_beginning
+
+
+@dataclass(frozen=True, slots=True)
+class TailedMessage:
+    """One message: its event, or why it is none."""
+
+    record: Record
+    event: Any = None
+    reason: str | None = None
+    detail: str = ""
+
+
+class TopicTail:
+    """Reads topics on one bus."""
+
+    def __init__(self, bus: Bus, codec: Codec, schemas: SchemaSource) -> None:
+        self._bus = bus
+        self._codec = codec
+        self._schemas = schemas
+
+    async def read(
+        self, name: str, topic: Topic[Any] | None, options: TailOptions
+    ) -> AsyncGenerator[TailedMessage]:
+        """Read a topic; one that is not declared is read without decoding."""
+        reader = await self._bus.reader(await self._partitions(name, options))
+        try:
+            ends = await reader.end_offsets(reader.assignment())
+            await self._begin(reader, options, ends)
+            lines = self._lines(reader, topic, options, None if options.follow else ends)
+            chosen = (
+                lines
+                if options.follow or options.has_start
+                else _newest(lines, options.limit or DEFAULT_LIMIT)
+            )
+            shown = 0
+            async for line in chosen:
+                yield line
+                shown += 1
+                if shown == options.limit:
+                    return
+        finally:
+            await reader.close()
+
+    async def _partitions(self, name: str, options: TailOptions) -> list[TopicPartition]:
+        count = await self._bus.partition_count(name)
+        if count is None:
+            raise StartRefused(f"the broker has no topic {name}")
+        if missing := [number for number in options.partitions if not 0 <= number < count]:
+            raise StartRefused(f"{name} has the partitions 0 to {count - 1}, not {missing[0]}")
+        return [TopicPartition(name, number) for number in options.partitions or range(count)]
+
+    async def _begin(
+        self, reader: Consumer, options: TailOptions, ends: Mapping[TopicPartition, int]
+    ) -> None:
+        """Go to where the wish begins, never before what the log still has."""
+        begins = await reader.begin_offsets(ends)
+        if options.since is not None:
+            moment = round(options.since.timestamp() * 1000)
+            wanted = await reader.offsets_at(dict.fromkeys(ends, moment))
+        elif options.offset is not None:
+            wanted = dict.fromkeys(ends, options.offset)
+        elif options.from_beginning or (options.where and not options.follow):
+            wanted = begins
+        elif options.follow:
+            wanted = ends
+        else:
+            wanted = {place: end - (options.limit or DEFAULT_LIMIT) for place, end in ends.items()}
+        for place, begin in begins.items():
+            reader.seek(place, min(max(begin, wanted[place]), ends[place]))
+
+    async def _lines(
+        self,
+        reader: Consumer,
+        topic: Topic[Any] | None,
+        options: TailOptions,
+        ends: Mapping[TopicPartition, int] | None,
+    ) -> AsyncGenerator[TailedMessage]:
+        """Read on, to the ends where there are any; a follower reads for ever."""
+        while ends is None or await _is_behind(reader, ends):
+            found = await reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
+            for place, records in found.items():
+                for record in records:
+                    if ends is not None and record.offset >= ends[place]:
+                        break
+                    line = await self._line(topic, record)
+                    if matches(line, options.where):
+                        yield line
+
+    async def _line(self, topic: Topic[Any] | None, record: Record) -> TailedMessage:
+        if topic is None or record.value is None:
+            return TailedMessage(record)
+        try:
+            try:
+                event = self._codec.decode(topic, record.value, record.headers)
+            except UnknownSchema as unknown:
+                if not await self._schemas.find(unknown):
+                    raise
+                event = self._codec.decode(topic, record.value, record.headers)
+        except DecodeError as failure:
+            return TailedMessage(record, reason=failure.reason, detail=failure.detail)
+        return TailedMessage(record, event)
+
+
+def matches(message: TailedMessage, where: Sequence[tuple[str, str]]) -> bool:
+    """Tell whether every field has its wanted value; what could not be decoded has no fields."""
+    return not where or (
+        message.event is not None and all(_text_at(message.event, path) == wanted for path, wanted in where)
+    )
+
+
+def _text_at(event: Any, path: str) -> str | None:
+    """Follow a path into an event, and say the value as JSON would, texts without quotes."""
+    value = event
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "null" if value is None else str(value)
+
+
+async def _newest(lines: AsyncGenerator[TailedMessage], count: int) -> AsyncGenerator[TailedMessage]:
+    """Give the newest of all partitions, oldest first."""
+    kept: list[tuple[int, int, TailedMessage]] = []
+    number = 0
+    async for line in lines:
+        number += 1
+        heapq.heappush(kept, (line.record.timestamp, number, line))
+        if len(kept) > count:
+            heapq.heappop(kept)
+    for _, _, line in sorted(kept, key=lambda entry: entry[:2]):
+        yield line
+
+
+async def _is_behind(reader: Consumer, ends: Mapping[TopicPartition, int]) -> bool:
+    for place, end in ends.items():
+        if await reader.position(place) < end:
+            return True
+    return False

@@ -1,0 +1,146 @@
+"""When and what is committed: each partition's contiguous prefix, one commit for many messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from strider.messaging.errors import OffsetLost, OffsetMissing, PartitionNotOwned, Unavailable
+from strider.messaging.ports import Consumer, TopicPartition
+from strider.runtime.observability.logging import logger
+
+from .messages import AssignedPartition
+from .pauses import Pauses
+from .spec import ConsumerPorts, ConsumerSettings
+
+COMMIT = "commit"
+
+_log = logger("loop")
+
+
+class OffsetCommitter:
+    """Commits what is done, at intervals and when partitions go."""
+
+    def __init__(self, *, ports: ConsumerPorts, settings: ConsumerSettings, pauses: Pauses) -> None:
+        self._ports = ports
+        self._settings = settings
+        self._pauses = pauses
+        self._failures = 0
+        self._due_at = ports.clock.monotonic()
+        self._looked_at = ports.clock.monotonic()
+        self.lags: Mapping[TopicPartition, int] = {}
+        """Messages from the first open one to the end, as of the last look."""
+
+    async def commit_due(
+        self, consumer: Consumer, assigned: Mapping[TopicPartition, AssignedPartition]
+    ) -> None:
+        """Commit when the interval has passed, and say what has been caught up with."""
+        if self._ports.clock.monotonic() >= self._due_at:
+            self._notify_caught_up(assigned)
+            await self.commit(consumer, assigned)
+
+    async def commit(self, consumer: Consumer, assigned: Mapping[TopicPartition, AssignedPartition]) -> None:
+        """Commit what is done and was not committed. Never raises for what can be repeated."""
+        self._due_at = self._ports.clock.monotonic() + self._settings.commit_interval_seconds
+        offsets = {
+            name: position
+            for name, partition in assigned.items()
+            if (position := partition.offsets.position) is not None and position != partition.committed
+        }
+        if offsets:
+            await self._send(consumer, assigned, offsets)
+        else:
+            # Done all the same (its answer was lost), or gone with its partition.
+            self._failures = 0
+            self._pauses.clear(COMMIT)
+
+    async def _send(
+        self,
+        consumer: Consumer,
+        assigned: Mapping[TopicPartition, AssignedPartition],
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        sent = [(assigned[name], offset) for name, offset in offsets.items()]
+        try:
+            await consumer.commit(offsets)
+        except PartitionNotOwned as failure:
+            # They are somebody else's: what was done here is done there again, and nothing is lost.
+            self._ports.meter.commit_failed("not_owned")
+            _log.info("Commit refused", why=str(failure))
+        except Unavailable as failure:
+            self._failures += 1
+            wait = self._settings.retry_policy.wait_seconds(self._failures, self._ports.chance)
+            self._due_at = self._ports.clock.monotonic() + (wait or 0.0)
+            self._ports.meter.commit_failed("unavailable")
+            self._pauses.begin(COMMIT, str(failure))
+            return
+        else:
+            for partition, offset in sent:
+                partition.committed = offset
+        self._failures = 0
+        self._pauses.clear(COMMIT)
+
+    async def measure_lag(
+        self, consumer: Consumer, assigned: Mapping[TopicPartition, AssignedPartition]
+    ) -> None:
+        """At intervals: measure the lag, and pass over what no reader sees (transaction markers).
+
+        At once where a partition opens: whoever took it over may wait until what was said before is read.
+        """
+        now = self._ports.clock.monotonic()
+        has_new = any(each.is_new and not each.hold_reasons for each in assigned.values())
+        if not has_new and now - self._looked_at < self._settings.lag_interval_seconds:
+            return
+        self._looked_at = now
+        try:
+            ends = await consumer.end_offsets(assigned.keys())
+            lags = {}
+            for name in ends:
+                partition = assigned.get(name)
+                if partition is None or partition.is_revoking or partition.is_fenced:
+                    continue
+                if partition.sought is None or (partition.is_new and not partition.hold_reasons):
+                    partition.sought = now, ends[name]
+                    await _load_committed(partition, consumer)
+                partition.is_new = partition.is_new and bool(partition.hold_reasons)
+                position = await consumer.position(name)
+                first_open = partition.offsets.first_open
+                lags[name] = max(0, ends[name] - (position if first_open is None else first_open))
+                self._ports.meter.lag(*name, lags[name])
+                await _skip_markers(partition, position, consumer)
+        except (Unavailable, PartitionNotOwned, OffsetMissing, OffsetLost):
+            return  # polling meets the same and says so
+        self.lags = lags
+        self._notify_caught_up(assigned)
+
+    def _notify_caught_up(self, assigned: Mapping[TopicPartition, AssignedPartition]) -> None:
+        for name, partition in assigned.items():
+            if partition.sought is None or partition.is_revoking or partition.is_fenced:
+                continue
+            as_of, end = partition.sought
+            known = (
+                partition.offsets.position if partition.offsets.position is not None else partition.committed
+            )
+            if known is not None and known >= end:
+                partition.sought = None
+                self._ports.on_caught_up(name, as_of)
+
+
+async def _load_committed(partition: AssignedPartition, consumer: Consumer) -> None:
+    """Where nothing was done here yet, what was committed is all that is done: on an idle topic the end."""
+    if partition.offsets.position is None and partition.committed is None:
+        partition.committed = await consumer.committed(partition.name)
+
+
+async def _skip_markers(partition: AssignedPartition, position: int, consumer: Consumer) -> None:
+    """Let the offset follow a position that no message carried it to, or the partition would lag for ever.
+
+    Only what stood at the same position at the last look has surely nothing on its way from a poll.
+    """
+    done, quiet_at = partition.offsets, partition.quiet_at
+    partition.quiet_at = position if done.first_open is None else None
+    if done.first_open is not None or quiet_at != position:
+        return
+    await _load_committed(partition, consumer)
+    known = done.position if done.position is not None else partition.committed
+    if known is not None and position > known:
+        done.skip_to(position)

@@ -1,0 +1,91 @@
+"""The log of one job: lines that bear a job id, handed to a sink beside the usual stream.
+
+Telling must never hold up doing: lines wait in a bounded queue, a full queue drops and counts, and
+a sink that is down costs its lines and nothing else. Where the lines end up is the sink's matter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Clock
+
+QUEUE_LINES: Final = 10_000
+"""Lines that may wait for the sink: about 5 MB of them."""
+BATCH_LINES: Final = 500
+DRAIN_INTERVAL_SECONDS: Final = 0.25
+"""How long a line may wait to be shown to somebody who follows a job's log."""
+SINK_RETRY_SECONDS: Final = 5.0
+"""How long a sink that is down is left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobLogLine:
+    """One line of a job's log."""
+
+    job_id: str
+    ts: str
+    level: str
+    event: str
+    text: str
+    """The whole line as JSON, as the stream has it."""
+
+
+class JobLogSink(Protocol):
+    """Where the lines of jobs are kept and followed."""
+
+    async def write(self, lines: Sequence[JobLogLine]) -> None:
+        """Keep the lines, in order. Raises Unavailable where it cannot."""
+
+
+class JobLogCapture:
+    """Takes lines from any thread at once, and hands them to the sink in batches."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        on_dropped: Callable[[int], None] = lambda _lines: None,
+        capacity: int = QUEUE_LINES,
+    ) -> None:
+        self._clock = clock
+        self._on_dropped = on_dropped
+        self._capacity = capacity
+        self._queue: deque[JobLogLine] = deque()
+
+    def __call__(self, event: Mapping[str, Any]) -> None:
+        """Take a line, or drop it where too many wait already."""
+        if len(self._queue) >= self._capacity:
+            self._on_dropped(1)
+            return
+        self._queue.append(
+            JobLogLine(
+                job_id=str(event["job_id"]),
+                ts=str(event.get("ts", "")),
+                level=str(event.get("level", "")),
+                event=str(event.get("event", "")),
+                text=json.dumps(event, default=repr),
+            )
+        )
+
+    async def run(self, sink: JobLogSink) -> None:
+        """Hand lines to the sink until cancelled; what is left then goes out with `drain`."""
+        while True:
+            kept = await self.drain(sink)
+            await self._clock.sleep(DRAIN_INTERVAL_SECONDS if kept else SINK_RETRY_SECONDS)
+
+    async def drain(self, sink: JobLogSink) -> bool:
+        """Hand over what waits; False where the sink is down and a batch was lost."""
+        while self._queue:
+            batch = [self._queue.popleft() for _ in range(min(BATCH_LINES, len(self._queue)))]
+            try:
+                await sink.write(batch)
+            except Unavailable:
+                self._on_dropped(len(batch))
+                return False
+        return True

@@ -1,0 +1,256 @@
+"""What a process counts: every metric declared once, and a bound on how many series it may grow.
+
+A declaration names kind, labels and meaning; the operations page's table is rendered from it. A
+label whose values come from outside (a reason, a topic) cannot fill the memory: past a metric's
+`max_series` new values are counted under `other`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.metrics import MetricWrapperBase
+
+OTHER: Final = "other"
+
+DURATION_BUCKETS: Final = (
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1,
+    2.5,
+    5,
+    10,
+    30,
+    60,
+)
+"""Bounds for durations of handlers, from a cache hit to a hanging site."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric, as it is declared."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...] = ()
+    max_series: int = 200
+
+
+MESSAGES: Final = Metric(
+    "strider_messages_total",
+    "counter",
+    "Messages done with, by what came of them; the outcomes are a closed list of each service.",
+    ("topic", "outcome"),
+)
+HANDLER_SECONDS: Final = Metric(
+    "strider_handler_seconds", "histogram", "Time from a message's start to the handler's answer.", ("topic",)
+)
+IN_FLIGHT_BYTES: Final = Metric(
+    "strider_in_flight_bytes", "gauge", "Their size as they were read.", ("group",)
+)
+IN_FLIGHT: Final = Metric("strider_in_flight", "gauge", "Messages read and not yet done with.", ("group",))
+ACTIVE_WORKERS: Final = Metric("crawler_active_workers", "gauge", "Handlers running now.", ("group",))
+LAG: Final = Metric(
+    "kafka_consumergroup_lag",
+    "gauge",
+    "Messages between the committed offset and the end of the log, for partitions of this process.",
+    ("group", "topic", "partition"),
+    max_series=4096,
+)
+DEAD_LETTERS: Final = Metric(
+    "strider_dead_letters_total", "counter", "Messages given up and kept in the DLQ.", ("topic", "reason")
+)
+LOSSES: Final = Metric(
+    "strider_loss_events_total", "counter", "Times that retention took messages unread.", ("topic",)
+)
+LOST_MESSAGES: Final = Metric(
+    "strider_lost_messages_total", "counter", "Messages that retention took unread.", ("topic",)
+)
+PAUSED: Final = Metric(
+    "strider_paused", "gauge", "1 while consumption is paused for a stated reason.", ("group", "reason")
+)
+PAUSES: Final = Metric("strider_pauses_total", "counter", "Stated pauses that began.", ("reason",))
+REBALANCES: Final = Metric(
+    "strider_rebalances_total", "counter", "Times that partitions came or went.", ("group",)
+)
+COMMIT_FAILURES: Final = Metric(
+    "strider_commit_failures_total",
+    "counter",
+    "Commits that the broker refused or did not answer.",
+    ("group", "why"),
+)
+RETRIES: Final = Metric(
+    "strider_retries_total", "counter", "Messages tried again, something being unavailable.", ("part",)
+)
+STALLS: Final = Metric(
+    "strider_stalls_total", "counter", "Times that the watchdog found nothing moving.", ("kind",)
+)
+LAST_ACTIVITY: Final = Metric(
+    "strider_last_activity_age_seconds", "gauge", "Seconds since anything in the pipeline moved."
+)
+LOOP_DELAY: Final = Metric(
+    "strider_event_loop_delay_seconds", "gauge", "How late the event loop's last turn was."
+)
+DEPENDENCY_UP: Final = Metric("strider_dependency_up", "gauge", "1 while the dependency answers.", ("part",))
+JOB_LOG_DROPPED: Final = Metric(
+    "strider_job_log_dropped_total",
+    "counter",
+    "Lines of job logs that were dropped, the sink being full or down.",
+)
+SPANS_LOST: Final = Metric("strider_spans_lost_total", "counter", "Spans that the collector did not take.")
+BUILD: Final = Metric("strider_build_info", "gauge", "1, labelled with what runs.", ("service", "version"))
+
+RUNTIME_METRICS: Final = (
+    MESSAGES,
+    HANDLER_SECONDS,
+    IN_FLIGHT,
+    IN_FLIGHT_BYTES,
+    ACTIVE_WORKERS,
+    LAG,
+    DEAD_LETTERS,
+    LOSSES,
+    LOST_MESSAGES,
+    PAUSED,
+    PAUSES,
+    REBALANCES,
+    COMMIT_FAILURES,
+    RETRIES,
+    STALLS,
+    LAST_ACTIVITY,
+    LOOP_DELAY,
+    DEPENDENCY_UP,
+    JOB_LOG_DROPPED,
+    SPANS_LOST,
+    BUILD,
+)
+"""What every process counts."""
+
+
+class _PendingCount:
+    """What was counted of a series since it was shown last: the library's own counter takes seven calls."""
+
+    __slots__ = ("amount", "series")
+
+    def __init__(self, series: Counter) -> None:
+        self.amount = 0.0
+        self.series = series
+
+
+class Metrics:
+    """The metrics of one process, in a registry of its own."""
+
+    def __init__(self, declared: Iterable[Metric] = RUNTIME_METRICS, *, with_process: bool = False) -> None:
+        self.registry = CollectorRegistry()
+        self._families: dict[str, MetricWrapperBase] = {}
+        self._series: dict[tuple[str, tuple[str, ...]], MetricWrapperBase] = {}
+        self._counted: dict[tuple[str, tuple[str, ...]], _PendingCount] = {}
+        self._counts: dict[str, int] = {}
+        for metric in declared:
+            self.declare(metric)
+        if with_process:
+            ProcessCollector(registry=self.registry)
+            PlatformCollector(registry=self.registry)
+
+    def declare(self, metric: Metric) -> None:
+        """Add a metric; a second declaration of one name is a mistake and raises ValueError."""
+        if metric.kind == "histogram":
+            family: MetricWrapperBase = Histogram(
+                metric.name, metric.help, metric.labels, buckets=DURATION_BUCKETS, registry=self.registry
+            )
+        else:
+            kind = Counter if metric.kind == "counter" else Gauge
+            family = kind(metric.name, metric.help, metric.labels, registry=self.registry)
+        self._families[metric.name] = family
+        self._counts[metric.name] = 0
+
+    def count(self, metric: Metric, *labels: str, amount: float = 1) -> None:
+        """Add to a counter; called several times a page."""
+        counted = self._counted.get((metric.name, labels))
+        if counted is not None:
+            counted.amount += amount
+            return
+        series = self._of(metric, labels)
+        assert isinstance(series, Counter)
+        series.inc(amount)
+        key = (metric.name, labels)
+        if key in self._series:  # else it was counted under `other`
+            self._counted[key] = _PendingCount(series)
+
+    def set(self, metric: Metric, *labels: str, value: float) -> None:
+        """Set a gauge."""
+        series = self._of(metric, labels)
+        assert isinstance(series, Gauge)
+        series.set(value)
+
+    def observe(self, metric: Metric, *labels: str, value: float) -> None:
+        """Add an observation to a histogram."""
+        series = self._of(metric, labels)
+        assert isinstance(series, Histogram)
+        series.observe(value)
+
+    def remove(self, metric: Metric, *labels: str) -> None:
+        """Take a series away, such as the lag of a partition that another process has now."""
+        self._counted.pop((metric.name, labels), None)
+        if self._series.pop((metric.name, labels), None) is not None:
+            self._families[metric.name].remove(*labels)
+            self._counts[metric.name] -= 1
+
+    def render(self) -> bytes:
+        """Write everything in Prometheus' text format."""
+        self._flush_pending()
+        return generate_latest(self.registry)
+
+    def value(self, metric: Metric, *labels: str) -> float | None:
+        """Read one sample back, for readiness and tests; None where nothing was counted yet."""
+        self._flush_pending()
+        pairs = dict(zip(metric.labels, labels, strict=True))
+        return self.registry.get_sample_value(metric.name, pairs)
+
+    def _flush_pending(self) -> None:
+        """Have the registry show what was counted."""
+        for counted in self._counted.values():
+            amount, counted.amount = counted.amount, 0.0
+            if amount:
+                counted.series.inc(amount)
+
+    def _of(self, metric: Metric, labels: tuple[str, ...]) -> MetricWrapperBase:
+        key = (metric.name, labels)
+        series = self._series.get(key)
+        if series is not None:
+            return series
+        family = self._families[metric.name]
+        if self._counts[metric.name] >= metric.max_series:
+            return family.labels(*(OTHER for _ in labels))  # not kept: what comes from outside may be endless
+        self._counts[metric.name] += 1
+        series = self._series[key] = family.labels(*labels) if labels else family
+        return series
+
+
+def metric_table(declared: Iterable[Metric] = RUNTIME_METRICS) -> str:
+    """Render declarations as the Markdown table that the operations page carries."""
+    lines = ["| metric | kind | labels | meaning |", "|---|---|---|---|"]
+    lines += [
+        f"| `{metric.name}` | {metric.kind} | {' '.join(metric.labels) or '-'} | {metric.help} |"
+        for metric in declared
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,65 @@
+"""What a process says by the number it ends with.
+
+Decides nothing but the numbers and their meaning; who ends when is `service`'s and `watchdog`'s
+matter. The table in docs/operations/processes.md is rendered from here.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class ExitCode(IntEnum):
+    """Documented exit codes: supervisors and people act on them."""
+
+    OK = 0
+    FAILED = 1
+    SETTINGS = 2
+    STALLED = 3
+    REFUSED = 4
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+EXIT_MEANINGS: Final = MappingProxyType(
+    {
+        ExitCode.OK: ("Stopped as asked, everything in hand finished and committed.", "nothing"),
+        ExitCode.FAILED: (
+            "Unrecoverable: a task died, memory over its limit, health port taken; the log says why.",
+            "restart with back-off",
+        ),
+        ExitCode.SETTINGS: (
+            "A setting is unknown, missing or invalid; one line on stderr names it.",
+            "do not restart: change the setting",
+        ),
+        ExitCode.STALLED: (
+            "The watchdog found work waiting and nothing moving, and reconnecting did not help.",
+            "restart at once",
+        ),
+        ExitCode.REFUSED: (
+            "Start refused by a fact that only a person can change, such as a partition count.",
+            "do not restart: change what the line on stderr names",
+        ),
+        ExitCode.INTERRUPTED: (
+            "SIGINT, and the grace ran out or a second signal came: work in hand will be redelivered.",
+            "nothing",
+        ),
+        ExitCode.TERMINATED: (
+            "SIGTERM, and the grace ran out or a second signal came: work in hand will be redelivered.",
+            "nothing",
+        ),
+    }
+)
+"""Each code's meaning, and what a supervisor should do about it."""
+
+
+def exit_table() -> str:
+    """Render the codes as the Markdown table that the operations page carries."""
+    lines = ["| code | name | meaning | supervisor |", "|---|---|---|---|"]
+    lines += [
+        f"| {code.value} | `{code.name}` | {meaning} | {reaction} |"
+        for code, (meaning, reaction) in EXIT_MEANINGS.items()
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,200 @@
+"""From what a handler wants said to messages on the bus.
+
+Decides key, partition and headers of each event by its topic's declaration, and whether it is worth
+compressing; one producer sends it all. What is encoded already keeps to the same rules, but is never
+decoded to see. Does not decide when: the loop holds the order of words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from strider.contracts import EncodeError, Topic
+from strider.contracts.avro.deferred_encoding import encoded_bytes
+from strider.messaging.effects import Publish, PublishRaw, PublishRequest
+from strider.messaging.errors import Unavailable
+from strider.messaging.ports import Bus, Clock, Header, OutgoingMessage, Producer, RecordMetadata
+from strider.runtime.consumer.ports import MessageCodec
+
+Acknowledgement = asyncio.Future[RecordMetadata]
+
+_SPEC_VERSION: Header = ("ce_specversion", b"1.0")
+
+
+class EventPublisher:
+    """Speaks for one service; shared by its loops, so that they share its connections."""
+
+    def __init__(self, bus: Bus, codec: MessageCodec, *, service: str, shards: int, clock: Clock) -> None:
+        self._bus = bus
+        self._codec = codec
+        self._source: Header = ("ce_source", f"/strider/{service}".encode())
+        self._shards = shards
+        self._clock = clock
+        self._producer: Producer | None = None
+        self._opening = asyncio.Lock()
+
+    async def send(
+        self, requests: Sequence[PublishRequest], *, cause: str = "", headers: tuple[Header, ...] = ()
+    ) -> list[Acknowledgement]:
+        """Queue events in their order; returns their acknowledgements.
+
+        `cause` names what they follow from, and with the place in `says` becomes the event's id: so
+        a repeat has the same id. Everything is encoded before anything is sent: what cannot be
+        encoded has said nothing.
+        """
+        now = self._clock.now().isoformat().encode()
+        messages = [
+            self.compose(say, cause=f"{cause}:{number}" if cause else "", now=now, headers=headers)
+            for number, say in enumerate(requests)
+        ]
+        acknowledgements: list[Acknowledgement] = []
+        producer = self._producer or await self._open()
+        try:
+            for message in messages:
+                acknowledgements.append(_as_future(await producer.send(message)))  # noqa: PERF401  # see below
+        except BaseException:  # what was sent before is nobody's any more
+            for acknowledgement in acknowledgements:
+                acknowledgement.add_done_callback(_mark_retrieved)
+            raise
+        return acknowledgements
+
+    async def publish(
+        self, requests: Sequence[PublishRequest], *, cause: str = "", headers: tuple[Header, ...] = ()
+    ) -> None:
+        """Send, and wait until every event is acknowledged."""
+        acknowledgements = await self.send(requests, cause=cause, headers=headers)
+        if acknowledgements:
+            await asyncio.wait(acknowledgements)
+        check_acknowledged(acknowledgements)
+
+    def compose(
+        self, request: PublishRequest, *, cause: str, now: bytes, headers: tuple[Header, ...]
+    ) -> OutgoingMessage:
+        """Make the message of what is to be said; raises EncodeError where its topic's rules forbid it."""
+        topic = request.topic
+        value, schema_headers = self._value_of(request)
+        if isinstance(request, PublishRaw):
+            key, partition = request.key, request.partition
+            own: tuple[Header, ...] = ()
+        else:
+            key, partition = topic.key_of(request.event), self._partition_of(request)
+            own, cause = topic.headers_of(request.event), request.cause or cause
+        return OutgoingMessage(
+            topic.name,
+            key,
+            value,
+            partition,
+            (
+                *schema_headers,
+                ("ce_id", event_id(cause, key, value)),
+                self._source,
+                ("ce_type", topic.schema_name.encode()),
+                _SPEC_VERSION,
+                ("ce_time", now),
+                *headers,
+                *own,
+                *request.headers,
+            ),
+            topic.compression != "none",
+        )
+
+    async def flush(self) -> None:
+        """Wait until everything that was sent is acknowledged or has failed."""
+        if self._producer is not None:
+            await self._producer.flush()
+
+    async def close(self) -> None:
+        """Flush and close the producer."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await producer.close()
+
+    def _value_of(self, request: PublishRequest) -> tuple[bytes | None, tuple[Header, ...]]:
+        """Give the bytes, and the headers that a reader of them needs."""
+        if isinstance(request, PublishRaw):
+            check_raw(request)
+            return request.value, ()
+        if request.encoded is not None:
+            check_event(request.topic, request.event)
+            check_value(request.topic, request.encoded.value)
+            return request.encoded
+        written = self._codec.encode(request.topic, request.event)
+        return written.value, written.headers
+
+    def _partition_of(self, request: Publish) -> int | None:
+        topic = request.topic
+        if topic.partitioner == "shard":
+            if topic.shard_of is None:
+                raise EncodeError(f"{topic.name} is partitioned by shard but does not say whose")
+            return topic.shard_of(request.event, topic.partitions or self._shards)
+        if topic.partitioner == "explicit" and request.partition is None:
+            raise EncodeError(f"{topic.name} is partitioned explicitly, and no partition was named")
+        return request.partition
+
+    async def _open(self) -> Producer:
+        async with self._opening:
+            if self._producer is None:
+                self._producer = await self._bus.producer()
+            return self._producer
+
+
+def check_raw(request: PublishRaw) -> None:
+    """Refuse bytes, or a tombstone, that their topic does not take."""
+    topic = request.topic
+    if topic.partitioner != "key" and request.partition is None:
+        raise EncodeError(f"{topic.name} is partitioned by {topic.partitioner}, and no partition was named")
+    if request.value is not None:
+        check_value(topic, request.value)
+    elif topic.cleanup != "compact":
+        raise EncodeError(f"{topic.name} is not compacted, so a tombstone means nothing there")
+    if request.key is None and topic.cleanup == "compact":
+        raise EncodeError(f"{topic.name} is compacted, and no key was named")
+
+
+def check_event(topic: Topic[Any], event: object) -> None:
+    """Refuse an event of another topic: key and place would be looked for in it."""
+    if type(event) is not topic.value:
+        raise EncodeError(f"{topic.name} carries {topic.value.__name__}, not {type(event).__name__}")
+
+
+def check_value(topic: Topic[Any], value: bytes) -> None:
+    """Hold bytes that nobody has encoded here to the limits that the codec holds events to."""
+    if not value:
+        raise EncodeError(f"{topic.name}: no bytes")
+    if len(value) > topic.max_bytes:
+        raise EncodeError(f"{topic.name}: {len(value)} bytes, the limit is {topic.max_bytes}")
+
+
+def event_id(cause: str, key: bytes | None, value: bytes | None) -> bytes:
+    """Name a message by what it follows from, or by its content; a repeat has the same name."""
+    if cause:
+        return cause.encode()
+    digest = blake2b(encoded_bytes(value) or b"", digest_size=16)
+    if value is None:
+        digest.update(key or b"")  # all tombstones would have one name
+    return digest.hexdigest().encode()
+
+
+def check_acknowledged(acknowledgements: Sequence[Acknowledgement]) -> None:
+    """Raise the first failure of acknowledgements that have all come, having looked at each."""
+    failures = [failure for each in acknowledgements if (failure := _failure_of(each)) is not None]
+    if failures:
+        raise failures[0]
+
+
+def _failure_of(acknowledgement: Acknowledgement) -> BaseException | None:
+    if acknowledgement.cancelled():
+        return Unavailable("kafka", "a send was cancelled before it was acknowledged")
+    return acknowledgement.exception()
+
+
+def _as_future(acknowledgement: Awaitable[RecordMetadata]) -> Acknowledgement:
+    return asyncio.ensure_future(acknowledgement)
+
+
+def _mark_retrieved(acknowledgement: Acknowledgement) -> None:
+    """Look at a failure that nobody will wait for, so that it is not reported as forgotten."""
+    _failure_of(acknowledgement)

@@ -1,0 +1,279 @@
+"""Where the values of settings come from, and what is wrong with them.
+
+Layers, the later ones winning: the class's defaults, the file that `STRIDER_CONFIG` names (YAML or
+TOML, one table per area), the environment, in which `NAME_FILE` gives the file that holds the
+value of `NAME`. The environment is an argument. Everything wrong is said at once, a line each,
+with the variable's name and never with a secret value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from .base import ServiceSettings, SettingsArea
+from .field_docs import field_description
+from .types import EnvironmentVariable, RequiredAddress
+from .validation_messages import validation_message
+
+S = TypeVar("S", bound=ServiceSettings)
+
+CONFIG_VARIABLE: Final = "STRIDER_CONFIG"
+
+COMMAND_VARIABLES: Final = MappingProxyType(
+    {
+        CONFIG_VARIABLE: "Settings file, YAML or TOML, one table per area; the environment wins over it.",
+        "STRIDER_HOME": "Folder of the local stack's data, logs and state, instead of .strider.",
+        "STRIDER_CACHE": "Folder of what the local stack has downloaded, shared by checkouts.",
+        "STRIDER_JARS_URL": "Where the local stack gets its Java archives, instead of the public place.",
+        "STRIDER_API_PORT": "Port of the API in the local stack.",
+    }
+)
+"""Names beginning like a setting that are no setting of a service: no process may trip over them."""
+
+
+SHARED_PREFIXES: Final = (
+    "KAFKA_",
+    "POSTGRES_",
+    "REDIS_",
+    "OPENSEARCH_",
+    "OBJECT_STORE_",
+    "SCHEMA_REGISTRY_",
+)
+"""Beginnings that our settings have in common with those of other programs."""
+
+OTHER_SERVICES_PREFIXES: Final = ("STRIDER_API_",)
+"""Beginnings of one service's own settings: the others leave them to it, since all may share one file."""
+
+MISSPELLING_CUTOFF: Final = 0.9
+"""Likeness from which a name is a misspelt setting: KAFKA_BOOTSTRAP_SERVER is, POSTGRES_DB is not."""
+
+
+class SettingsError(Exception):
+    """Settings that no process may start with; each of `problems` is one line that names a variable."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class SettingField:
+    """One setting: its variable, and where it stands in the settings and in the settings file."""
+
+    variable: str
+    area: str
+    field: str
+    info: FieldInfo
+    owner: type[BaseModel]
+
+    @property
+    def description(self) -> str:
+        """Its description on one line."""
+        return field_description(self.owner, self.field)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings(Generic[S]):
+    """Settings, and what each variable's value came from."""
+
+    settings: S
+    origins: Mapping[str, str]
+    """Variable → `default`, `environment`, or the path of a file."""
+
+
+def setting_fields(settings_class: type[ServiceSettings]) -> Iterator[SettingField]:
+    """Every setting of a service: those of the areas first, then its own."""
+    own = settings_class.PREFIX.lower().rstrip("_")
+    for name, info in settings_class.model_fields.items():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, SettingsArea):
+            for field, inner in kind.model_fields.items():
+                yield SettingField(_variable(kind.PREFIX, field, inner), name, field, inner, kind)
+        else:
+            yield SettingField(_variable(settings_class.PREFIX, name, info), own, name, info, settings_class)
+
+
+def _variable(prefix: str, field: str, info: FieldInfo) -> str:
+    for mark in info.metadata:
+        if isinstance(mark, EnvironmentVariable):
+            return mark.name
+    return prefix + field.upper()
+
+
+def load_settings(
+    settings_class: type[S], environ: Mapping[str, str], *, requires_addresses: bool = False
+) -> LoadedSettings[S]:
+    """Gather the layers and build the settings. Raises SettingsError with everything that is wrong.
+
+    A process that `needs_places` refuses an empty address, where it would wait at the default's for ever.
+    """
+    reading = _Reading(settings_class, environ)
+    layers = (reading.config_file(), reading.environment())
+    values = {variable: found for layer in layers for variable, found in layer.items()}
+    if requires_addresses:
+        reading.problems += reading.empty_addresses(values)
+    origins = {knob.variable: "default" for knob in reading.knobs}
+    origins |= {variable: found.origin for variable, found in values.items()}
+    try:
+        settings = settings_class(**reading.nested(values))
+    except ValidationError as error:
+        reading.problems += [reading.explain(problem, origins) for problem in error.errors()]
+    if reading.problems:
+        raise SettingsError(reading.problems)
+    return LoadedSettings(settings, MappingProxyType(origins))
+
+
+class _SourcedValue(NamedTuple):
+    value: Any
+    origin: str
+
+
+class _Reading:
+    """One reading of the layers, and what was found wrong on the way."""
+
+    def __init__(self, settings_class: type[ServiceSettings], environ: Mapping[str, str]) -> None:
+        self.knobs = tuple(setting_fields(settings_class))
+        self.problems: list[str] = []
+        self._class = settings_class
+        self._environ = environ
+        self._names = {knob.variable for knob in self.knobs}
+
+    def environment(self) -> dict[str, _SourcedValue]:
+        """Values by variable. An empty variable counts as one that is not set."""
+        found: dict[str, _SourcedValue] = {}
+        for variable in self._names:
+            in_file = f"{variable}_FILE"
+            direct = self._environ.get(variable, "")
+            path = "" if in_file in self._names else self._environ.get(in_file, "")
+            if direct and path:
+                self.problems.append(f"{variable}: set twice, as {variable} and as {in_file}; keep one")
+            elif direct:
+                found[variable] = _SourcedValue(direct, "environment")
+            elif path and (text := self._text_of(in_file, path)) is not None:
+                found[variable] = _SourcedValue(text.rstrip("\r\n"), path)
+        self.problems += self._unknown_variables()
+        return found
+
+    def empty_addresses(self, said: Container[str]) -> Iterator[str]:
+        """Name addresses that are set to nothing, most often by a variable of a script that is not set."""
+        for knob in self.knobs:
+            is_empty = knob.variable not in said and self._environ.get(knob.variable) == ""
+            if is_empty and any(isinstance(mark, RequiredAddress) for mark in knob.info.metadata):
+                yield f"{knob.variable}: is set and empty; name an address, or unset it for the default"
+
+    def config_file(self) -> dict[str, _SourcedValue]:
+        """Values by variable from the settings file, if one is named."""
+        path = self._environ.get(CONFIG_VARIABLE, "")
+        if not path or (text := self._text_of(CONFIG_VARIABLE, path)) is None:
+            return {}
+        try:
+            tables = _parse_config(text, is_toml=path.endswith(".toml"))
+        except (ValueError, yaml.YAMLError) as error:
+            self.problems.append(f"{CONFIG_VARIABLE}: cannot read {path}: {_cause(error)}")
+            return {}
+        own = self._class.PREFIX.lower().rstrip("_")
+        services = tables.pop("services", None) or {}
+        if isinstance(services, dict) and own in services:
+            tables[own] = services[own]
+        return {
+            variable: _SourcedValue(value, path)
+            for area, table in tables.items()
+            for variable, value in self._table(area, table, path=path)
+        }
+
+    def _table(self, area: str, table: object, *, path: str) -> Iterator[tuple[str, Any]]:
+        places = {knob.field: knob.variable for knob in self.knobs if knob.area == area}
+        if not isinstance(table, dict) or not places:
+            areas = sorted({knob.area for knob in self.knobs})
+            self.problems.append(f"{path}: {area} is no table of settings; there are {', '.join(areas)}")
+            return
+        for field, value in table.items():
+            if field not in places:
+                self.problems.append(
+                    f"{path}: there is no setting {area}.{field}{_suggestion(str(field), places)}"
+                )
+            elif value is not None:
+                yield places[field], value
+
+    def nested(self, values: Mapping[str, _SourcedValue]) -> dict[str, Any]:
+        """Arrange values as the settings class takes them: own ones flat, the others below their area."""
+        tree: dict[str, Any] = {}
+        for knob in self.knobs:
+            if knob.variable in values:
+                inside = tree if knob.owner is self._class else tree.setdefault(knob.area, {})
+                inside[knob.field] = values[knob.variable].value
+        return tree
+
+    def explain(self, problem: Mapping[str, Any], origins: Mapping[str, str]) -> str:
+        """Say one of pydantic's problems in the words of who has set the variable."""
+        place = tuple(str(part) for part in problem["loc"])
+        message = validation_message(problem)
+        for knob in self.knobs:
+            here = (knob.field,) if knob.owner is self._class else (knob.area, knob.field)
+            if place[: len(here)] != here:
+                continue
+            if problem["type"] == "missing":
+                return f"{knob.variable}: must be set: {knob.description}"
+            return f"{knob.variable}: {message} (from {origins[knob.variable]})"
+        return message
+
+    def _text_of(self, variable: str, path: str) -> str | None:
+        try:
+            return Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            self.problems.append(f"{variable}: cannot read {path}: {_cause(error)}")
+            return None
+
+    def _unknown_variables(self) -> Iterator[str]:
+        """Name what looks like ours and is not: most often a slip of the pen, which must not go unseen.
+
+        Other programs have variables of the shared prefixes too (KAFKA_HOME), so there only what
+        is all but the name of a setting counts.
+        """
+        prefixes = tuple(prefix for prefix in ("STRIDER_", self._class.PREFIX) if prefix)
+        known = self._names | COMMAND_VARIABLES.keys()
+        for variable in sorted(self._environ):
+            is_known = variable in known or variable.removesuffix("_FILE") in self._names
+            is_others = self._class.PREFIX not in OTHER_SERVICES_PREFIXES and variable.startswith(
+                OTHER_SERVICES_PREFIXES
+            )
+            if is_known or is_others:
+                continue
+            if variable.startswith(prefixes):
+                yield f"{variable}: there is no such setting{_suggestion(variable, known)}"
+            elif variable.startswith(SHARED_PREFIXES) and (meant := self._misspelt_setting(variable)):
+                yield f"{variable}: there is no such setting; did you mean {meant}?"
+
+    def _misspelt_setting(self, variable: str) -> str:
+        """Find the setting that is meant by a name with a letter too few or too many."""
+        for name in (variable, variable.removesuffix("_FILE")):
+            if close := difflib.get_close_matches(name, sorted(self._names), n=1, cutoff=MISSPELLING_CUTOFF):
+                return close[0]
+        return ""
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _parse_config(text: str, *, is_toml: bool) -> dict[str, Any]:
+    tables = tomllib.loads(text) if is_toml else (yaml.safe_load(text) or {})
+    if not isinstance(tables, dict):
+        raise ValueError("it must hold one table per area")  # noqa: TRY004  # the reader's, not the caller's mistake
+    return tables
+
+
+def _cause(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split())

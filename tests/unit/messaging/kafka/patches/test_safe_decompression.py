@@ -1,0 +1,152 @@
+"""What may stand in a batch that somebody else has written, and what is delivered of it."""
+
+from __future__ import annotations
+
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka import errors as library
+from aiokafka.consumer.fetcher import READ_COMMITTED
+from aiokafka.record import default_records
+from aiokafka.record.util import calc_crc32c
+from aiokafka.structs import TopicPartition as LibraryPartition
+
+from strider.messaging.kafka.patches.safe_decompression import (
+    RawMemoryRecords,
+    SafeFetchResult,
+    SafePartitionRecords,
+    pop_failure,
+)
+
+PARTITION = LibraryPartition("t", 0)
+GOOD, BAD, SHOWN = b"name", b"\xff\xfeme", "\\xff\\xfeme"
+NONE, GZIP, ZSTD = 0, 1, 4
+TRANSACTIONAL = 0x10
+_CRC, _CHECKED = 17, 21
+_Builder: Any = default_records._DefaultRecordBatchBuilderPy
+
+
+class Name(str):
+    """A header name of any bytes: each character stands for one."""
+
+    __slots__ = ()
+
+    def encode(self, *_: str) -> bytes:  # type: ignore[override]
+        return super().encode("latin-1")
+
+
+def batch(first: int, *names: bytes, codec: int = NONE, writer: int = -1) -> bytes:
+    """Write one record for each header name, as a producer that checks nothing would."""
+    builder = _Builder(2, codec, int(writer >= 0), writer, 0, 0, 1_000_000)
+    for number, name in enumerate(names):
+        value = None if number % 3 == 2 else b"v%d" % (first + number)
+        headers = [(Name(name.decode("latin-1")), b"1"), ("none", None)]
+        builder.append(number, 1000 + number, b"k", value, headers)
+    return struct.pack(">q", first) + bytes(builder.build())[8:]
+
+
+def sealed(raw: bytes) -> bytes:
+    """Give a batch the checksum that belongs to what it now holds."""
+    return raw[:_CRC] + struct.pack(">I", calc_crc32c(raw[_CHECKED:])) + raw[_CHECKED:]
+
+
+class Fetched:
+    """One partition's answer, read as the library's consumer does it."""
+
+    def __init__(self, content: bytes, *, at: int = 0, aborted: tuple[tuple[int, int], ...] = ()) -> None:
+        self.state = SimpleNamespace(paused=False, position=at)
+        self.state.consumed_to = lambda offset: setattr(self.state, "position", offset)
+        self.assignment = SimpleNamespace(active=True, state_value=lambda _partition: self.state)
+        records = SafePartitionRecords(
+            PARTITION, RawMemoryRecords(content), list(aborted), at, None, None, True, READ_COMMITTED
+        )
+        self.result = SafeFetchResult(
+            PARTITION, assignment=self.assignment, partition_records=records, backoff=0
+        )
+
+    def read(self, max_records: int | None = None) -> list[Any]:
+        return self.result.getall(max_records)
+
+    def names(self) -> list[tuple[int, str]]:
+        return [(record.offset, record.headers[0][0]) for record in self.read()]
+
+
+@pytest.mark.parametrize("codec", [NONE, GZIP, ZSTD])
+def test_a_record_with_an_unreadable_header_name_is_whole_in_all_else(codec: int) -> None:
+    """The codec judges it by its value; what the library gives for a good record is the measure."""
+    good = Fetched(batch(0, GOOD, GOOD, GOOD, codec=codec)).read()
+    bad = Fetched(batch(0, BAD, GOOD, BAD, codec=codec)).read()
+
+    def plain(record: Any) -> tuple[Any, ...]:
+        return (record.offset, record.timestamp, record.timestamp_type, record.key, record.value)
+
+    assert [plain(record) for record in bad] == [plain(record) for record in good]
+    assert [record.headers for record in bad] == [
+        ((SHOWN, b"1"), ("none", None)),
+        (("name", b"1"), ("none", None)),
+        ((SHOWN, b"1"), ("none", None)),
+    ]
+
+
+@pytest.mark.parametrize("max_records", [1, 2, 3, None])
+def test_each_record_comes_once_wherever_the_bad_ones_stand(max_records: int | None) -> None:
+    """Batches before the bad one are behind us, and unpacking anew must not set the position back."""
+    content = batch(0, GOOD, GOOD) + batch(2, GOOD, BAD, BAD) + batch(5, GOOD) + batch(6, BAD)
+    fetched = Fetched(content)
+    offsets: list[int] = []
+    while fetched.result.has_more():
+        offsets += [record.offset for record in fetched.read(max_records)]
+
+    assert offsets == [0, 1, 2, 3, 4, 5, 6]
+    assert fetched.state.position == 7
+    assert pop_failure(fetched.assignment) is None
+
+
+def test_a_read_that_begins_within_a_bad_batch_gives_the_rest_of_it() -> None:
+    assert Fetched(batch(0, BAD, BAD, GOOD), at=1).names() == [(1, SHOWN), (2, "name")]
+
+
+def test_what_was_aborted_stays_unread_after_a_bad_record() -> None:
+    """Unpacking anew must not forget which transactions were aborted."""
+    content = batch(0, BAD) + batch(1, BAD, GOOD, writer=9) + batch(3, GOOD, writer=8)
+
+    assert Fetched(content, aborted=((9, 1),)).names() == [(0, SHOWN), (3, "name")]
+
+
+def _unreadable_codec() -> bytes:
+    raw = bytearray(batch(2, GOOD, codec=ZSTD))
+    raw[70:] = b"\0" * len(raw[70:])
+    return sealed(bytes(raw))
+
+
+def _cut_after_a_bad_name() -> bytes:
+    raw = bytearray(batch(2, BAD))
+    raw[61] += 2
+    return sealed(bytes(raw))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(batch(2, GOOD)[:-1] + b"x", id="checksum"),
+        pytest.param(_unreadable_codec(), id="compressed part"),
+        pytest.param(_cut_after_a_bad_name(), id="length, with a bad name"),
+    ],
+)
+def test_what_cannot_be_unpacked_is_told_after_what_could(broken: bytes) -> None:
+    """Raised at once, it would take along the records of every partition that was read with it."""
+    fetched = Fetched(batch(0, GOOD, BAD) + broken)
+
+    assert fetched.names() == [(0, "name"), (1, SHOWN)]
+    assert fetched.state.position == 2
+    assert isinstance(pop_failure(fetched.assignment), Exception)
+    assert pop_failure(fetched.assignment) is None
+
+
+def test_a_checksum_that_is_wrong_is_named() -> None:
+    fetched = Fetched(batch(0, GOOD)[:-1] + b"x")
+
+    assert fetched.read() == []
+    assert isinstance(pop_failure(fetched.assignment), library.CorruptRecordException)

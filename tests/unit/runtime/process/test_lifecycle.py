@@ -1,0 +1,37 @@
+"""How a process ends: which of several wishes decides the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from strider.runtime.process.exit_codes import ExitCode
+from strider.runtime.process.lifecycle import ServiceLifecycle
+
+
+class Ending(ServiceLifecycle):
+    """A life whose start is not needed for what is asked of it."""
+
+    def __init__(self) -> None:
+        self._code = None
+        self._exit_requested = asyncio.Event()
+
+
+@pytest.mark.parametrize(
+    ("wishes", "code"),
+    [
+        pytest.param([ExitCode.OK], ExitCode.OK, id="asked"),
+        pytest.param([ExitCode.OK, ExitCode.FAILED], ExitCode.FAILED, id="asked-and-failed-on-the-way"),
+        pytest.param([ExitCode.FAILED, ExitCode.OK], ExitCode.FAILED, id="failed-and-asked"),
+        pytest.param([ExitCode.STALLED, ExitCode.FAILED], ExitCode.STALLED, id="the-first-fault-counts"),
+    ],
+)
+async def test_the_first_wish_counts_and_a_fault_outweighs_an_orderly_one(
+    wishes: list[ExitCode], code: ExitCode
+) -> None:
+    life = Ending()
+    for wish in wishes:
+        life.request_exit(wish)
+
+    assert life._code == code
