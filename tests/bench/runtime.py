@@ -24,7 +24,7 @@ from strider.messaging.effects import NO_EFFECTS, Effects, Subscription
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import Bus, GroupSpec, OutgoingMessage, RawRecord, Record, TopicPartition
-from strider.runtime.clocks import SystemChance, SystemClock
+from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
@@ -82,7 +82,7 @@ async def _consume(bus: Bus, codec: Codec, count: int) -> float:
     clock = SystemClock()
     ports = ConsumerPorts(
         clock=clock,
-        chance=SystemChance(),
+        chance=SystemRandomness(),
         publisher=EventPublisher(bus, codec, service="bench", shards=PARTITIONS, clock=clock),
         dead_letters=DeadLetterWriter(ECHO_DLQ, DeadLetterOrigin("bench", GROUP), clock=clock),
     )

@@ -29,14 +29,14 @@ from strider.runtime.observability import log_events
 from strider.storage.postgres import Postgres
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
 from strider.testing.stack import ServerStack
-from tests.integration.examples.processes import SHARDS, Running
+from tests.integration.examples.processes import SHARDS, ServiceProcess
 from tests.integration.examples.test_telemetry import closed_port
 from tests.unit.indexer.events import FETCHED_AT_MS, a_decision, a_page, key
 
 CODEC = Codec(SchemaStore.bundled())
 DEADLINE_SECONDS = 60.0
 
-Start = Callable[..., Running]
+Start = Callable[..., ServiceProcess]
 
 
 @pytest.fixture
@@ -49,13 +49,13 @@ async def topics(stack: ServerStack) -> str:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    running: list[Running] = []
+    running: list[ServiceProcess] = []
 
-    def launch(bootstrap: str, dsn: str, **environ: str) -> Running:
+    def launch(bootstrap: str, dsn: str, **environ: str) -> ServiceProcess:
         log = tmp_path / f"api-{len(running)}.log"
         nobody = {"REDIS_URL": "redis://127.0.0.1:1"}
         variables = {"POSTGRES_DSN": dsn, "STRIDER_API_PORT": "0", **nobody, **environ}
-        running.append(Running("api", bootstrap, log, variables))
+        running.append(ServiceProcess("api", bootstrap, log, variables))
         return running[-1]
 
     yield launch
@@ -63,13 +63,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.close()
 
 
-async def url_of(process: Running) -> str:
-    said = await asyncio.to_thread(process.until_said, log_events.API_LISTENING.text)
+async def url_of(process: ServiceProcess) -> str:
+    said = await asyncio.to_thread(process.wait_for_event, log_events.API_LISTENING.text)
     return str(said["url"])
 
 
-async def ready(process: Running) -> httpx.AsyncClient:
-    await asyncio.to_thread(process.until_said, "Service running")
+async def ready(process: ServiceProcess) -> httpx.AsyncClient:
+    await asyncio.to_thread(process.wait_for_event, "Service running")
     return httpx.AsyncClient(base_url=await url_of(process), trust_env=False, timeout=30)
 
 
@@ -226,7 +226,7 @@ async def test_requests_under_way_are_finished(topics: str, start: Start, databa
         async def slowly() -> AsyncIterator[bytes]:
             yield body[:5]
             sending.set()
-            await asyncio.to_thread(process.until_said, "Service stopping")
+            await asyncio.to_thread(process.wait_for_event, "Service stopping")
             yield body[5:]
 
         headers = {"content-type": "application/json"}
@@ -260,7 +260,7 @@ async def test_an_address_that_must_not_be_is_refused(
         ended = await asyncio.to_thread(process.code)
 
     assert ended == code
-    assert why in process.said("Startup refused")[0]["why"]
+    assert why in process.lines_of("Startup refused")[0]["why"]
 
 
 async def test_with_a_token_any_address_will_do(topics: str, start: Start, database: str) -> None:

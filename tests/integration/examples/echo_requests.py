@@ -21,7 +21,7 @@ from strider.runtime.process.main import ServiceContext, ServiceDefinition, cons
 CODEC = Codec(SchemaStore.bundled())
 
 
-async def ask(broker: InProcessBroker, *texts: str) -> None:
+async def send_requests(broker: InProcessBroker, *texts: str) -> None:
     """Send echo requests."""
     producer = await InProcessBus(broker).producer()
     for number, text in enumerate(texts):
@@ -46,7 +46,7 @@ def with_echo(process: ServiceContext[EchoSettings], **changes: Any) -> ServiceD
     return replace(build_echo(process), **changes)
 
 
-class Hanging:
+class HangingHandler:
     """A handler that never answers."""
 
     def __init__(self) -> None:

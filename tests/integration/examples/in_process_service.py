@@ -56,7 +56,7 @@ def a_broker(*, shards: int = SHARDS) -> InProcessBroker:
 
 
 @dataclass
-class Living:
+class InProcessService:
     """A process that lives within the test."""
 
     stream: io.StringIO
@@ -69,18 +69,18 @@ class Living:
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.stream.getvalue().splitlines()]
 
-    def said(self, event: str) -> list[dict[str, Any]]:
+    def lines_of(self, event: str) -> list[dict[str, Any]]:
         return [line for line in self.lines if line["event"] == event]
 
-    async def answer(self, path: str) -> httpx.Response:
-        listening = await self.until_said("Health server started")
+    async def get(self, path: str) -> httpx.Response:
+        listening = await self.wait_for_event("Health server started")
         async with httpx.AsyncClient(trust_env=False) as client:
             return await client.get(listening["url"] + path)
 
-    async def until_said(self, event: str) -> dict[str, Any]:
-        await eventually(lambda: self.said(event) or self.ended.done())
-        assert self.said(event), self.stream.getvalue()
-        return self.said(event)[0]
+    async def wait_for_event(self, event: str) -> dict[str, Any]:
+        await eventually(lambda: self.lines_of(event) or self.ended.done())
+        assert self.lines_of(event), self.stream.getvalue()
+        return self.lines_of(event)[0]
 
     async def code(self) -> ExitCode:
         async with asyncio.timeout(DEADLINE_SECONDS):
@@ -88,12 +88,12 @@ class Living:
 
 
 @asynccontextmanager
-async def living(
+async def run_in_process(
     settings_class: type[ServiceSettings],
     build: BuildService[Any],
     broker: InProcessBroker,
     environ: Mapping[str, str] | None = None,
-) -> AsyncIterator[Living]:
+) -> AsyncIterator[InProcessService]:
     """Start a process on the broker in memory; stops it at the end."""
     stream, exits = io.StringIO(), []
     name = settings_class.PREFIX.lower().rstrip("_")
@@ -109,7 +109,7 @@ async def living(
     life = ServiceLifecycle(start)
     ended = asyncio.create_task(life.run())
     try:
-        yield Living(stream, life, start, ended, exits)
+        yield InProcessService(stream, life, start, ended, exits)
     finally:
         life.request_exit(ExitCode.OK)
         await asyncio.wait([ended], timeout=DEADLINE_SECONDS)

@@ -42,7 +42,7 @@ def wait_for(question: Callable[[], Any], *, seconds: float = DEADLINE_SECONDS) 
     return answer
 
 
-class Running:
+class ServiceProcess:
     """One process of an example."""
 
     def __init__(
@@ -69,20 +69,20 @@ class Running:
                 stderr=stderr,
             )
 
-    def said(self, event: str) -> list[dict[str, Any]]:
+    def lines_of(self, event: str) -> list[dict[str, Any]]:
         """Give the log lines of an event."""
         lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
         return [line for line in lines if line["event"] == event]
 
-    def until_said(self, event: str) -> dict[str, Any]:
+    def wait_for_event(self, event: str) -> dict[str, Any]:
         """Wait for a log line; a process that ended instead is shown."""
-        wait_for(lambda: self.said(event) or self._process.poll() is not None)
-        assert self.said(event), self.log.read_text()
-        return self.said(event)[0]
+        wait_for(lambda: self.lines_of(event) or self._process.poll() is not None)
+        assert self.lines_of(event), self.log.read_text()
+        return self.lines_of(event)[0]
 
-    def answer(self, path: str) -> httpx.Response:
+    def get(self, path: str) -> httpx.Response:
         """Ask one of its probes."""
-        url = self.until_said("Health server started")["url"] + path
+        url = self.wait_for_event("Health server started")["url"] + path
         return httpx.get(url, trust_env=False, timeout=10)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:

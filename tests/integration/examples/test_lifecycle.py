@@ -27,18 +27,18 @@ from strider.runtime.process.readiness import Dependency
 from strider.tally.__main__ import build as build_tally
 from strider.tally.settings import TallySettings
 
-from .echo_requests import CODEC, Hanging, ask, echoes, with_echo
-from .in_process_service import Living, a_broker, eventually, living
+from .echo_requests import CODEC, HangingHandler, echoes, send_requests, with_echo
+from .in_process_service import InProcessService, a_broker, eventually, run_in_process
 
 
 @pytest.mark.req("S1.2.1", "S1.3.2", "S1.3.8", "S1.3.9")
 async def test_a_process_starts_in_phases_works_and_stops_in_order() -> None:
     broker = a_broker()
-    async with living(EchoSettings, build_echo, broker) as process:
-        await ask(broker, "hello", "")
+    async with run_in_process(EchoSettings, build_echo, broker) as process:
+        await send_requests(broker, "hello", "")
         await eventually(lambda: ready(process))
         found = await eventually(lambda: echoes(broker))
-        live, metrics = await process.answer("/livez"), await process.answer("/metrics")
+        live, metrics = await process.get("/livez"), await process.get("/metrics")
         os.kill(os.getpid(), signal.SIGTERM)
         code = await process.code()
 
@@ -47,22 +47,22 @@ async def test_a_process_starts_in_phases_works_and_stops_in_order() -> None:
     assert live.text == "alive\n"
     assert 'strider_messages_total{outcome="echoed",topic="echo-requests"} 1.0' in metrics.text
     assert f'strider_build_info{{service="echo",version="{process.lines[0]["version"]}"}} 1.0' in metrics.text
-    phases = [(line["phase"], line["seconds"] >= 0) for line in process.said("Startup phase completed")]
+    phases = [(line["phase"], line["seconds"] >= 0) for line in process.lines_of("Startup phase completed")]
     assert phases == [
         (name, True) for name in ("logs", "telemetry", "health", "adapters", "checks", "consumers")
     ]
     assert all(line["service"] == "echo" for line in process.lines)
-    assert process.said("Service stopped")[0]["code"] == 0
+    assert process.lines_of("Service stopped")[0]["code"] == 0
 
 
-async def ready(process: Living) -> bool:
-    return (await process.answer("/readyz")).status_code == 200
+async def ready(process: InProcessService) -> bool:
+    return (await process.get("/readyz")).status_code == 200
 
 
 async def test_schemas_are_declared_before_the_first_message() -> None:
     broker = a_broker()
-    async with living(EchoSettings, build_echo, broker) as process:
-        await process.until_said("Service running")
+    async with run_in_process(EchoSettings, build_echo, broker) as process:
+        await process.wait_for_event("Service running")
         reader = await InProcessBus(broker).reader([TopicPartition(SCHEMAS.name, 0)])
         ((_, records),) = (await reader.poll(max_records=100, timeout_seconds=0)).items()
 
@@ -89,7 +89,7 @@ async def test_a_start_while_things_are_down_waits_and_says_for_what() -> None:
     def build(process: ServiceContext[EchoSettings]) -> ServiceDefinition:
         return with_echo(process, connect=(connect,), dependencies=(dependency,))
 
-    async with living(EchoSettings, build, broker) as process:
+    async with run_in_process(EchoSettings, build, broker) as process:
         answer = await eventually(lambda: waits_for(process, "kafka: connection refused"))
         broker.set_available()
         await eventually(lambda: ready(process))
@@ -102,8 +102,8 @@ async def test_a_start_while_things_are_down_waits_and_says_for_what() -> None:
     assert code == ExitCode.OK
 
 
-async def waits_for(process: Living, reason: str) -> dict[str, Any] | None:
-    answer = await process.answer("/readyz")
+async def waits_for(process: InProcessService, reason: str) -> dict[str, Any] | None:
+    answer = await process.get("/readyz")
     assert answer.status_code == 503
     return answer.json() if reason in answer.json()["reasons"] else None
 
@@ -111,31 +111,34 @@ async def waits_for(process: Living, reason: str) -> dict[str, Any] | None:
 async def test_a_start_can_be_stopped_in_the_middle() -> None:
     broker = a_broker()
     broker.set_unavailable("connection refused")
-    async with living(EchoSettings, build_echo, broker) as process:
-        await process.until_said("Dependency awaited")
+    async with run_in_process(EchoSettings, build_echo, broker) as process:
+        await process.wait_for_event("Dependency awaited")
         os.kill(os.getpid(), signal.SIGTERM)
 
         assert await process.code() == ExitCode.OK
 
 
 async def test_a_wrong_partition_count_refuses_the_start() -> None:
-    async with living(EchoSettings, build_echo, a_broker(shards=6)) as process:
+    async with run_in_process(EchoSettings, build_echo, a_broker(shards=6)) as process:
         code = await process.code()
 
     assert code == ExitCode.REFUSED
     assert (
-        "echo-requests has 6 partitions on the broker, but 4 are" in process.said("Startup refused")[0]["why"]
+        "echo-requests has 6 partitions on the broker, but 4 are"
+        in process.lines_of("Startup refused")[0]["why"]
     )
 
 
 async def test_a_taken_port_ends_the_start_with_the_way_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        async with living(EchoSettings, build_echo, a_broker(), {"STRIDER_HEALTH_PORT": port}) as process:
+        async with run_in_process(
+            EchoSettings, build_echo, a_broker(), {"STRIDER_HEALTH_PORT": port}
+        ) as process:
             code = await process.code()
 
     assert code == ExitCode.FAILED
-    why = process.said("Startup failed")[0]["why"]
+    why = process.lines_of("Startup failed")[0]["why"]
     assert why.startswith(f"cannot listen on 127.0.0.1:{port}: ")
     assert "STRIDER_HEALTH_PORT" in why
 
@@ -144,11 +147,11 @@ async def test_a_service_that_cannot_be_built_ends_with_the_reason() -> None:
     def build(_process: ServiceContext[EchoSettings]) -> ServiceDefinition:
         raise KeyError("a bug")
 
-    async with living(EchoSettings, build, a_broker()) as process:
+    async with run_in_process(EchoSettings, build, a_broker()) as process:
         code = await process.code()
 
     assert code == ExitCode.FAILED
-    assert process.said("Startup failed")[0]["exception"][0]["exc_type"] == "KeyError"
+    assert process.lines_of("Startup failed")[0]["exception"][0]["exc_type"] == "KeyError"
 
 
 @pytest.mark.req("S2.1.14")
@@ -161,10 +164,10 @@ async def test_a_task_that_dies_takes_the_process_with_it() -> None:
     def build(process: ServiceContext[EchoSettings]) -> ServiceDefinition:
         return with_echo(process, background=(doomed,))
 
-    async with living(EchoSettings, build, a_broker()) as process:
+    async with run_in_process(EchoSettings, build, a_broker()) as process:
         code = await process.code()
 
-    died = process.said("Task died")[0]
+    died = process.lines_of("Task died")[0]
     assert code == ExitCode.FAILED
     assert (died["level"], died["exception"][0]["exc_type"]) == ("critical", "MemoryError")
 
@@ -187,13 +190,13 @@ async def test_a_consumer_that_dies_while_it_stops_has_not_stopped_in_order() ->
         reads = wiring.consumers[0].subscriptions
         return replace(wiring, consumers=(consume("tally", *reads, shards=Broken()),))
 
-    async with living(TallySettings, build, a_broker()) as process:
-        await process.until_said("Partitions assigned")
+    async with run_in_process(TallySettings, build, a_broker()) as process:
+        await process.wait_for_event("Partitions assigned")
         os.kill(os.getpid(), signal.SIGTERM)
         code = await process.code()
 
     assert code == ExitCode.FAILED
-    assert process.said("Task died")[0]["exception"][0]["exc_type"] == "KeyError"
+    assert process.lines_of("Task died")[0]["exception"][0]["exc_type"] == "KeyError"
 
 
 @pytest.mark.parametrize(
@@ -204,15 +207,15 @@ async def test_work_that_does_not_end_within_the_grace_is_left(
     number: signal.Signals, code: ExitCode
 ) -> None:
     """It is not committed, so it comes again; and the code says that the end was not a clean one."""
-    broker, hanging = a_broker(), Hanging()
-    async with living(EchoSettings, hanging.build, broker, {"STRIDER_GRACE": "3s"}) as process:
-        await ask(broker, "hello")
+    broker, hanging = a_broker(), HangingHandler()
+    async with run_in_process(EchoSettings, hanging.build, broker, {"STRIDER_GRACE": "3s"}) as process:
+        await send_requests(broker, "hello")
         await eventually(hanging.entered.is_set)
         os.kill(os.getpid(), number)
         ended = await process.code()
 
     assert ended == code
-    assert process.said("Messages abandoned")
+    assert process.lines_of("Messages abandoned")
     assert broker.group("echo").committed[TopicPartition(ECHO_REQUESTS.name, place(broker))] == 0
 
 
@@ -224,14 +227,14 @@ def place(broker: InProcessBroker) -> int:
 
 async def test_a_second_signal_ends_at_once() -> None:
     """Somebody stands there and presses the keys again."""
-    broker, hanging = a_broker(), Hanging()
-    async with living(EchoSettings, hanging.build, broker) as process:
-        await ask(broker, "hello")
+    broker, hanging = a_broker(), HangingHandler()
+    async with run_in_process(EchoSettings, hanging.build, broker) as process:
+        await send_requests(broker, "hello")
         await eventually(hanging.entered.is_set)
         os.kill(os.getpid(), signal.SIGTERM)
-        await process.until_said("Service stopping")
+        await process.wait_for_event("Service stopping")
         os.kill(os.getpid(), signal.SIGTERM)
-        await process.until_said("Second signal received")
+        await process.wait_for_event("Second signal received")
 
         assert process.exits == [ExitCode.TERMINATED]
 
@@ -256,8 +259,8 @@ async def test_lines_of_a_job_reach_its_log() -> None:
         reads = Subscription(ECHO_REQUESTS, handler=on_request)
         return with_echo(process, consumers=(consume("echo", reads),), job_logs=shelf)
 
-    async with living(EchoSettings, build, broker) as process:
-        await ask(broker, "hello")
-        await eventually(lambda: process.said("Asked"))
+    async with run_in_process(EchoSettings, build, broker) as process:
+        await send_requests(broker, "hello")
+        await eventually(lambda: process.lines_of("Asked"))
 
     assert [(line.job_id, line.event) for line in shelf.lines] == [("j1", "Asked")]

@@ -14,10 +14,10 @@ import pytest
 
 from strider.testing.stack import ServerStack
 
-from .processes import Requests, Running, wait_for
+from .processes import Requests, ServiceProcess, wait_for
 from .test_telemetry import closed_port
 
-Start = Callable[..., Running]
+Start = Callable[..., ServiceProcess]
 
 
 @pytest.fixture
@@ -31,11 +31,11 @@ def requests(stack: ServerStack) -> Requests:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    running: list[Running] = []
+    running: list[ServiceProcess] = []
 
-    def launch(name: str, bootstrap: str, **environ: str) -> Running:
+    def launch(name: str, bootstrap: str, **environ: str) -> ServiceProcess:
         log = tmp_path / f"{name}-{len(running)}.log"
-        running.append(Running(name, bootstrap, log, environ))
+        running.append(ServiceProcess(name, bootstrap, log, environ))
         return running[-1]
 
     yield launch
@@ -48,7 +48,7 @@ def test_the_pair_counts_drains_and_goes_on(stack: ServerStack, requests: Reques
     """What is asked while it stops is counted after it came back; nothing is counted twice."""
     bootstrap = stack.kafka.address
     echo, tally = start("echo", bootstrap), start("tally", bootstrap)
-    tally.until_said("Service running")
+    tally.wait_for_event("Service running")
     requests.ask(480)
     wait_for(lambda: requests.counted() == 480)
     first_codes = echo.stop(), tally.stop()
@@ -62,9 +62,9 @@ def test_the_pair_counts_drains_and_goes_on(stack: ServerStack, requests: Reques
     assert {host: tally.count for host, tally in tallies.items()} == requests.expected
     assert {host: tally.refused for host, tally in tallies.items() if tally.refused} == requests.refused
     assert requests.is_exact()
-    ready = tally.answer("/readyz")
+    ready = tally.get("/readyz")
     assert (ready.status_code, ready.json()["dependencies"]["kafka"]["ok"]) == (200, True)
-    assert 'strider_messages_total{outcome="counted",topic="echoes"}' in tally.answer("/metrics").text
+    assert 'strider_messages_total{outcome="counted",topic="echoes"}' in tally.get("/metrics").text
 
 
 def test_a_tally_killed_in_the_middle_counts_exactly(
@@ -74,7 +74,7 @@ def test_a_tally_killed_in_the_middle_counts_exactly(
     bootstrap, portion, kills = stack.kafka.address, 1500, 2
     start("echo", bootstrap)
     tally = start("tally", bootstrap)
-    tally.until_said("Service running")
+    tally.wait_for_event("Service running")
     killed_at = []
     for kill in range(kills):
         requests.ask(portion)
@@ -98,8 +98,8 @@ def test_two_tallies_share_the_shards_and_one_death_costs_nothing(
     bootstrap = stack.kafka.address
     start("echo", bootstrap)
     one, two = start("tally", bootstrap), start("tally", bootstrap)
-    one.until_said("Service running")
-    two.until_said("Service running")
+    one.wait_for_event("Service running")
+    two.wait_for_event("Service running")
     requests.ask(1200)
     wait_for(lambda: requests.counted() > 100)
     two.stop(signal.SIGKILL)
@@ -113,10 +113,10 @@ def test_two_tallies_share_the_shards_and_one_death_costs_nothing(
 def test_a_broker_that_is_not_there_is_waited_for(start: Start) -> None:
     """No crash loop: red and patient, and it can be stopped at any time."""
     process = start("tally", f"127.0.0.1:{closed_port()}")
-    process.until_said("Dependency awaited")
+    process.wait_for_event("Dependency awaited")
 
-    ready = process.answer("/readyz")
-    live = process.answer("/livez")
+    ready = process.get("/readyz")
+    live = process.get("/livez")
 
     assert (ready.status_code, live.status_code) == (503, 200)
     assert any(reason.startswith("kafka: ") for reason in ready.json()["reasons"])
@@ -162,7 +162,7 @@ def test_a_wrong_shard_count_refuses_the_start(stack: ServerStack, requests: Req
     """Keys would lead to wrong shards, and nobody would notice for weeks."""
     process = start("tally", stack.kafka.address, STRIDER_SHARDS="6")
 
-    refused = process.until_said("Startup refused")
+    refused = process.wait_for_event("Startup refused")
 
     assert "echoes has 12 partitions on the broker, but 6 are set by STRIDER_SHARDS" in refused["why"]
     assert process.code() == 4

@@ -16,8 +16,8 @@ from strider.runtime.process.readiness import Dependency
 from strider.tally.__main__ import build as build_tally
 from strider.tally.settings import TallySettings
 
-from .echo_requests import Hanging, ask, with_echo
-from .in_process_service import a_broker, eventually, living
+from .echo_requests import HangingHandler, send_requests, with_echo
+from .in_process_service import a_broker, eventually, run_in_process
 
 BEAT_SECONDS = 0.25
 PROGRESS_BEATS = 18
@@ -27,7 +27,7 @@ PROGRESS_BEATS = 18
 @pytest.mark.req("S2.1.5", "S2.1.9", "S2.1.10")
 async def test_a_stall_is_noticed_diagnosed_and_ends_the_process() -> None:
     """Nothing is mocked: a handler hangs while messages wait, and nobody has said why."""
-    broker, hanging, asked = a_broker(), Hanging(), []
+    broker, hanging, asked = a_broker(), HangingHandler(), []
 
     async def select_1() -> None:
         asked.append("SELECT 1")
@@ -40,15 +40,15 @@ async def test_a_stall_is_noticed_diagnosed_and_ends_the_process() -> None:
         return replace(hanging.build(process), dependencies=(dependency,))
 
     environ = {"STALL_THRESHOLD": "3s", "STRIDER_GRACE": "200ms"}
-    async with living(EchoSettings, build, broker, environ) as process:
-        await eventually(lambda: process.said("Service running"))
-        await ask(broker, *["hello"] * 20)
+    async with run_in_process(EchoSettings, build, broker, environ) as process:
+        await eventually(lambda: process.lines_of("Service running"))
+        await send_requests(broker, *["hello"] * 20)
         code = await process.code()
         metrics = process.start._metrics.render().decode()
 
     assert code == ExitCode.STALLED
     detected, diagnosed, treated = (
-        process.said(f"Stall {what}")[0] for what in ("Detected", "Diagnosed", "Treated")
+        process.lines_of(f"Stall {what}")[0] for what in ("Detected", "Diagnosed", "Treated")
     )
     assert detected["lag"] > 0
     assert diagnosed["dependencies"] == {"postgres": "ok", "kafka": "ok"}
@@ -71,18 +71,18 @@ async def test_a_blocked_event_loop_is_noticed_from_outside() -> None:
     def build(process: ServiceContext[EchoSettings]) -> ServiceDefinition:
         return with_echo(process, background=(block,))
 
-    async with living(
+    async with run_in_process(
         EchoSettings, build, broker, {"STALL_THRESHOLD": "3s", "STRIDER_GRACE": "25s"}
     ) as process:
-        await process.until_said("Service running")
+        await process.wait_for_event("Service running")
         process.start.running.vitals._exit_now = lambda code: (process.exits.append(code), release.set())
         timer = threading.Timer(30.0, release.set)
         timer.start()
         code = await asyncio.wait_for(asyncio.shield(process.ended), 30)
         timer.cancel()
 
-    assert process.said("Stall detected")[0]["kind"] == "blocked"
-    assert "block" in str(process.said("Stall diagnosed")[0]["threads"])
+    assert process.lines_of("Stall detected")[0]["kind"] == "blocked"
+    assert "block" in str(process.lines_of("Stall diagnosed")[0]["threads"])
     assert code == ExitCode.STALLED
 
 
@@ -115,15 +115,15 @@ async def test_a_take_over_lives_on_its_signs_of_life_and_ends_without_them() ->
         consumption = consume("tally", *wiring.consumers[0].subscriptions, shards=made[0])
         return replace(wiring, consumers=(consumption,))
 
-    async with living(TallySettings, build, a_broker(), {"STALL_THRESHOLD": "3s"}) as process:
-        await process.until_said("Partitions assigned")
+    async with run_in_process(TallySettings, build, a_broker(), {"STALL_THRESHOLD": "3s"}) as process:
+        await process.wait_for_event("Partitions assigned")
         await eventually(made[0].last_beat.is_set)
-        while_it_moves = process.said("Stall detected")
-        answer = await process.answer("/readyz")
+        while_it_moves = process.lines_of("Stall detected")
+        answer = await process.get("/readyz")
         code = await process.code()
 
     assert while_it_moves == []
     assert answer.status_code == 503
     assert answer.json()["reasons"] == ["paused: tally: shards: not ready yet: 0, 1, 2, 3"]
-    assert (code, process.said("Stall detected")[0]["lag"]) == (ExitCode.STALLED, 4)
-    assert any("on_shards_taken" in line for line in process.said("Stall diagnosed")[0]["tasks"])
+    assert (code, process.lines_of("Stall detected")[0]["lag"]) == (ExitCode.STALLED, 4)
+    assert any("on_shards_taken" in line for line in process.lines_of("Stall diagnosed")[0]["tasks"])

@@ -16,8 +16,8 @@ from strider.messaging.ports import TopicPartition
 from strider.runtime.clocks import SystemClock
 from strider.runtime.process.exit_codes import ExitCode
 
-from .echo_requests import ask, echoes
-from .in_process_service import a_broker, eventually, living
+from .echo_requests import echoes, send_requests
+from .in_process_service import a_broker, eventually, run_in_process
 
 
 def closed_port() -> int:
@@ -49,8 +49,8 @@ async def test_sampled_spans_reach_the_collector_and_the_trace_goes_on() -> None
         "STRIDER_TRACE_SAMPLE": "1",
     }
     broker = a_broker()
-    async with living(EchoSettings, build_echo, broker, environ) as process:
-        await ask(broker, "hello")
+    async with run_in_process(EchoSettings, build_echo, broker, environ) as process:
+        await send_requests(broker, "hello")
         (carried,) = await eventually(lambda: traceparents(broker))
         process.life.request_exit(ExitCode.OK)
         await process.code()
@@ -75,8 +75,8 @@ async def test_a_collector_that_is_down_changes_nothing() -> None:
         "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{closed_port()}",
         "STRIDER_TRACE_SAMPLE": "1",
     }
-    async with living(EchoSettings, build_echo, broker, environ) as process:
-        await ask(broker, *["hello"] * 200)
+    async with run_in_process(EchoSettings, build_echo, broker, environ) as process:
+        await send_requests(broker, *["hello"] * 200)
 
         async def all_answered() -> bool:
             return len(await echoes(broker)) == 200
@@ -92,6 +92,6 @@ async def test_a_collector_that_is_down_changes_nothing() -> None:
 
     assert code == ExitCode.OK
     assert took < 10
-    assert len(process.said("Traces lost")) == 1
+    assert len(process.lines_of("Traces lost")) == 1
     assert "strider_spans_lost_total 200.0" in metrics
     assert not [line for line in process.lines if line["level"] in {"error", "critical"}]

@@ -20,7 +20,7 @@ from strider.fetcher.topology import GROUP, Fetcher, loop_settings
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.ports import GroupSpec, OutgoingMessage
-from strider.runtime.clocks import SystemChance, SystemClock
+from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
@@ -66,7 +66,7 @@ class House:
         letters = DeadLetterWriter(FETCHER_DLQ, DeadLetterOrigin(GROUP, GROUP), clock=clock)
         ports = ConsumerPorts(
             clock=clock,
-            chance=SystemChance(),
+            chance=SystemRandomness(),
             publisher=speaker,
             dead_letters=letters,
             on_given_up=fetcher.on_given_up,

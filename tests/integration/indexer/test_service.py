@@ -32,7 +32,7 @@ from strider.runtime.publishing.publisher import EventPublisher
 from strider.storage.postgres import Postgres
 from strider.testing.faulty_tcp_proxy import faulty_tcp_proxy
 from strider.testing.stack import ServerStack
-from tests.integration.examples.processes import SHARDS, Running
+from tests.integration.examples.processes import SHARDS, ServiceProcess
 from tests.unit.indexer.events import (
     a_completion,
     a_decision,
@@ -47,7 +47,7 @@ from tests.unit.indexer.events import (
 CODEC = Codec(SchemaStore.bundled())
 DEADLINE_SECONDS = 60.0
 
-Start = Callable[..., Running]
+Start = Callable[..., ServiceProcess]
 
 
 @pytest.fixture
@@ -61,11 +61,11 @@ async def topics(stack: ServerStack) -> str:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    running: list[Running] = []
+    running: list[ServiceProcess] = []
 
-    def launch(bootstrap: str, dsn: str) -> Running:
+    def launch(bootstrap: str, dsn: str) -> ServiceProcess:
         log = tmp_path / f"indexer-{len(running)}.log"
-        running.append(Running("indexer", bootstrap, log, {"POSTGRES_DSN": dsn}))
+        running.append(ServiceProcess("indexer", bootstrap, log, {"POSTGRES_DSN": dsn}))
         return running[-1]
 
     yield launch
@@ -178,7 +178,7 @@ async def test_a_database_that_is_away_is_waited_for(
     async with faulty_tcp_proxy(address.hostname or "", address.port or 5432) as (wire, port):
         near = urlunsplit(address._replace(netloc=address.netloc.replace(str(address.port), str(port))))
         process = start(topics, near)
-        await asyncio.to_thread(process.until_said, "Service running")
+        await asyncio.to_thread(process.wait_for_event, "Service running")
 
         wire.hold()
         wire.cut()
@@ -190,8 +190,8 @@ async def test_a_database_that_is_away_is_waited_for(
         await until(lambda: _says(process, 200))
 
     assert stored_meanwhile == 0
-    assert not process.said("Message dead-lettered")
+    assert not process.lines_of("Message dead-lettered")
 
 
-async def _says(process: Running, status: int) -> bool:
-    return (await asyncio.to_thread(process.answer, "/readyz")).status_code == status
+async def _says(process: ServiceProcess, status: int) -> bool:
+    return (await asyncio.to_thread(process.get, "/readyz")).status_code == status

@@ -24,12 +24,12 @@ from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import TopicPartition
 from strider.messaging.topics import apply_topics
 from strider.testing.stack import ServerStack
-from tests.integration.examples.processes import SHARDS, Running
+from tests.integration.examples.processes import SHARDS, ServiceProcess
 
 from .conftest import create_topic
 from .processes import until
 
-Start = Callable[..., Running]
+Start = Callable[..., ServiceProcess]
 CODEC = Codec(SchemaStore.bundled())
 _CRC, _CHECKED = 17, 21
 
@@ -56,10 +56,10 @@ async def topics(stack: ServerStack) -> None:
 
 @pytest.fixture
 def start(tmp_path: Path, stack: ServerStack) -> Iterator[Start]:
-    running: list[Running] = []
+    running: list[ServiceProcess] = []
 
-    def launch(name: str, **environ: str) -> Running:
-        running.append(Running(name, stack.kafka.address, tmp_path / f"{name}.log", environ))
+    def launch(name: str, **environ: str) -> ServiceProcess:
+        running.append(ServiceProcess(name, stack.kafka.address, tmp_path / f"{name}.log", environ))
         return running[-1]
 
     yield launch

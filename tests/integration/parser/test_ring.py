@@ -31,7 +31,7 @@ from strider.parser.settings import ParserSettings
 from strider.runtime.clocks import SystemClock
 from strider.validator.__main__ import build as build_validator
 from strider.validator.settings import ValidatorSettings
-from tests.integration.examples.in_process_service import SHARDS, eventually, living
+from tests.integration.examples.in_process_service import SHARDS, eventually, run_in_process
 from tests.unit.parser.pages import a_page
 
 CODEC = Codec(SchemaStore.bundled())
@@ -59,8 +59,8 @@ def broker() -> InProcessBroker:
 @asynccontextmanager
 async def both(broker: InProcessBroker, **environ: str) -> AsyncIterator[None]:
     async with (
-        living(ParserSettings, build_parser, broker, {"PARSER_PAGE_DEADLINE": "500ms", **environ}),
-        living(ValidatorSettings, build_validator, broker, environ),
+        run_in_process(ParserSettings, build_parser, broker, {"PARSER_PAGE_DEADLINE": "500ms", **environ}),
+        run_in_process(ValidatorSettings, build_validator, broker, environ),
     ):
         yield
 

@@ -24,7 +24,7 @@ from strider.messaging.topics.tail import TopicTail
 from strider.parser.__main__ import build
 from strider.parser.settings import ParserSettings
 from strider.runtime.clocks import SystemClock
-from tests.integration.examples.in_process_service import SHARDS, eventually, living
+from tests.integration.examples.in_process_service import SHARDS, eventually, run_in_process
 
 from .test_ring import put, said
 
@@ -58,9 +58,9 @@ async def test_a_shadow_reads_what_the_live_parser_reads_and_both_are_compared(
         put(broker, number, PAGE)
     put(broker, PAGES, b"", value=b"no event at all")
 
-    async with living(ParserSettings, build, broker, {"PARSER_EXTRACTION": "main"}):
+    async with run_in_process(ParserSettings, build, broker, {"PARSER_EXTRACTION": "main"}):
         await eventually(lambda: len(said(broker, PAGES_PARSED)) == PAGES and said(broker, PAGES_REJECTED))
-    async with living(
+    async with run_in_process(
         ParserSettings, build, broker, {"PARSER_EXTRACTION": "records", "PARSER_SHADOW": "true"}
     ):
         await eventually(lambda: len(said(broker, PAGES_PARSED_SHADOW)) == PAGES)

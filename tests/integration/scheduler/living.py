@@ -30,7 +30,7 @@ from strider.messaging.effects import Publish, Subscription
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import GroupSpec, TopicPartition
 from strider.messaging.topics import apply_topics
-from strider.runtime.clocks import SeededChance, SystemClock
+from strider.runtime.clocks import SeededRandomness, SystemClock
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
@@ -135,7 +135,7 @@ class Place:
         await self.ring.speaker.publish([Publish(CRAWL_SPECS, self.spec)])
         letters = DeadLetterWriter(SCHEDULER_DLQ, DeadLetterOrigin("fetcher", "fetcher"), clock=self.clock)
         ports = ConsumerPorts(
-            clock=self.clock, chance=SeededChance(1), publisher=self.ring.speaker, dead_letters=letters
+            clock=self.clock, chance=SeededRandomness(1), publisher=self.ring.speaker, dead_letters=letters
         )
         self._loop = ConsumerLoop(
             self.bus,

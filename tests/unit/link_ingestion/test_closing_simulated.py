@@ -27,7 +27,7 @@ from strider.link_ingestion.topology import PAGES_GROUP, PageIngestion
 from strider.messaging.effects import Subscription
 from strider.messaging.inprocess import simulate
 from strider.messaging.ports import GroupSpec, OutgoingMessage
-from strider.runtime.clocks import SeededChance
+from strider.runtime.clocks import SeededRandomness
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
@@ -76,7 +76,7 @@ class Ring(World):
         reads, on_given_up = given
         ports = ConsumerPorts(
             clock=self.clock,
-            chance=SeededChance(self.chance.random()),
+            chance=SeededRandomness(self.chance.random()),
             publisher=EventPublisher(bus, self.codec, service=group, shards=SHARDS, clock=self.clock),
             dead_letters=DeadLetterWriter(VALIDATOR_DLQ, DeadLetterOrigin(group, group), clock=self.clock),
             on_given_up=on_given_up,

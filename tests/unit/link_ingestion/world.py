@@ -32,7 +32,7 @@ from strider.messaging.effects import Publish, Subscription
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus
 from strider.messaging.ports import GroupSpec, Header, OutgoingMessage, Record, TopicPartition
-from strider.runtime.clocks import SeededChance
+from strider.runtime.clocks import SeededRandomness
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
@@ -161,7 +161,7 @@ class World:
         )
         given = ConsumerPorts(
             clock=self.clock,
-            chance=SeededChance(1),
+            chance=SeededRandomness(1),
             publisher=EventPublisher(
                 self.bus, self.codec, service="link-ingestion", shards=SHARDS, clock=self.clock
             ),

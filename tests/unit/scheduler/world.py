@@ -31,7 +31,7 @@ from strider.frontier.memory.frontier import MemoryFrontier
 from strider.messaging.effects import Publish, Subscription
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus
 from strider.messaging.ports import GroupSpec
-from strider.runtime.clocks import SeededChance
+from strider.runtime.clocks import SeededRandomness
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
@@ -149,7 +149,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.clock = EventLoopClock()
-        self.chance = SeededChance(self.seed)
+        self.chance = SeededRandomness(self.seed)
         self.codec = Codec(SchemaStore.bundled())
         self.broker = InProcessBroker(clock=self.clock)
         for topic in TOPICS:

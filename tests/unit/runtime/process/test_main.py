@@ -12,7 +12,7 @@ from strider.echo.settings import EchoSettings
 from strider.messaging.effects import Subscription
 from strider.messaging.errors import StartRefused, Unavailable
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
-from strider.runtime.clocks import SeededChance
+from strider.runtime.clocks import SeededRandomness
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.runtime.process.readiness import Readiness
@@ -122,7 +122,7 @@ def test_patience_waits_says_for_what_and_goes_on() -> None:
         readiness = Readiness(clock)
         broker = a_broker()
         broker.set_unavailable("connection refused")
-        patience = StartupRetry(readiness, clock=clock, chance=SeededChance(1))
+        patience = StartupRetry(readiness, clock=clock, chance=SeededRandomness(1))
         with capture_logs() as lines:
             waiting = asyncio.create_task(patience.run(InProcessBus(broker).ping))
             await asyncio.sleep(3600)

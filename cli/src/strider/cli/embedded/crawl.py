@@ -22,7 +22,7 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.messaging.effects import Publish
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
-from strider.runtime.clocks import SystemChance, SystemClock
+from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.publishing.publisher import EventPublisher
 from strider.scheduler.core import Completion, Look
 from strider.scheduler.topology import Scheduler
@@ -117,7 +117,7 @@ class Crawl:
             bus,
             self._codec,
             self._clock,
-            SystemChance(),
+            SystemRandomness(),
             self._frontier,
             specs,
             self.objects,

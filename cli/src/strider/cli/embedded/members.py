@@ -22,7 +22,7 @@ from strider.fetcher.adapters import allow_connections, open_asker, rules_of
 from strider.fetcher.settings import FetcherSettings
 from strider.frontier.memory.frontier import MemoryFrontier
 from strider.link_ingestion import topology as linking
-from strider.messaging.ports import Bus, Chance, Clock
+from strider.messaging.ports import Bus, Clock, Randomness
 from strider.parser import topology as parsing
 from strider.parser.adapters.bodies import ObjectBodies
 from strider.parser.adapters.inline import InlineParsers
@@ -70,7 +70,7 @@ class Place:
     bus: Bus
     codec: Codec
     clock: Clock
-    chance: Chance
+    chance: Randomness
     frontier: MemoryFrontier
     specs: CrawlSpecCache
     objects: DeadLetterObjectStore

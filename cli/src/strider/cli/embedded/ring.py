@@ -14,7 +14,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED, PAGES_VALIDATED, TOPICS
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.ports import Clock, TopicPartition
-from strider.runtime.clocks import SystemChance
+from strider.runtime.clocks import SystemRandomness
 from strider.runtime.consumer.error_policy import BREAKER
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
@@ -79,7 +79,7 @@ class Ring:
             letters = DeadLetterWriter(member.dead_letters, origin, clock=self._clock, objects=self._objects)
             ports = ConsumerPorts(
                 clock=self._clock,
-                chance=SystemChance(),
+                chance=SystemRandomness(),
                 publisher=speaker,
                 dead_letters=letters,
                 shards=consumption.shards,

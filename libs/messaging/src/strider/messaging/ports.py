@@ -78,7 +78,7 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
 
-class Chance(Protocol):
+class Randomness(Protocol):
     """Randomness as an argument, for jitter and nothing that must be repeatable."""
 
     def uniform(self, low: float, high: float) -> float: ...

@@ -17,9 +17,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 import asyncpg
 
 from strider.messaging.errors import StartRefused, Unavailable
-from strider.messaging.ports import Chance, Clock
+from strider.messaging.ports import Clock, Randomness
 from strider.politeness import DB_WRITE_RETRY, RetryPolicy
-from strider.runtime.clocks import SystemChance, SystemClock
+from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.retry import retry
 
 from .errors import ESCAPE_HINT, StoreRejected
@@ -72,12 +72,12 @@ class Postgres:
         options: PostgresOptions,
         *,
         clock: Clock | None = None,
-        chance: Chance | None = None,
+        chance: Randomness | None = None,
         ladder: RetryPolicy = DB_WRITE_RETRY,
     ) -> None:
         self._options = options
         self._clock = clock or SystemClock()
-        self._chance = chance or SystemChance()
+        self._chance = chance or SystemRandomness()
         self._ladder = ladder
         self._opening = asyncio.Lock()
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from strider.messaging.ports import Chance, Clock, SchemaSource
+from strider.messaging.ports import Clock, Randomness, SchemaSource
 from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreakerLimits
 from strider.runtime.publishing.dead_letters import DeadLetterWriter
@@ -62,7 +62,7 @@ class ConsumerPorts:
     """What a consumer loop works with, besides bus and codec."""
 
     clock: Clock
-    chance: Chance
+    chance: Randomness
     publisher: EventPublisher
     dead_letters: DeadLetterWriter
     schemas: SchemaSource = field(default_factory=NoSchemaSource)

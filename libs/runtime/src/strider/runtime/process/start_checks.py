@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from strider.contracts import Topic
 from strider.messaging.errors import StartRefused, Unavailable
-from strider.messaging.ports import Bus, Chance, Clock
+from strider.messaging.ports import Bus, Clock, Randomness
 from strider.politeness.retry_policy import RetryPolicy
 from strider.runtime.observability.logging import logger
 
@@ -30,7 +30,7 @@ STARTUP_RETRY_POLICY: Final = RetryPolicy(
 class StartupRetry:
     """Tries something until what it needs is there, saying meanwhile what it waits for."""
 
-    def __init__(self, readiness: Readiness, *, clock: Clock, chance: Chance) -> None:
+    def __init__(self, readiness: Readiness, *, clock: Clock, chance: Randomness) -> None:
         self._readiness = readiness
         self._clock = clock
         self._chance = chance

@@ -19,7 +19,7 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.messaging.errors import StartRefused
 from strider.messaging.ports import Bus
-from strider.runtime.clocks import SystemChance, SystemClock
+from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.observability import metrics as declared
 from strider.runtime.observability.job_logs import JobLogCapture
 from strider.runtime.observability.logging import configure_logs, logger
@@ -83,7 +83,7 @@ class ServiceStartup(Generic[S]):
         self._no_color = has_no_color
         self.exit_now = exit_now
         self._clock = SystemClock()
-        self._chance = SystemChance()
+        self._chance = SystemRandomness()
         self._capture: JobLogCapture | None = None
         self._metrics = Metrics(with_process=True)
         self._heartbeat = Heartbeat(self._clock)
