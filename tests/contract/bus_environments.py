@@ -1,6 +1,6 @@
 """The two buses that must behave alike, each with what only its broker can do: kill, trim, compact.
 
-A test asks a world for buses (one stands for one process) and topics; it never learns which it has.
+A test asks an environment for buses (one stands for one process) and topics; it does not know which it has.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COMPACTED = {
 
 
 async def until(condition: Callable[[], Awaitable[bool]], *, what: str) -> None:
-    """Ask again until the condition holds, or fail naming it."""
+    """Repeat until the condition holds, or fail naming it."""
     deadline = asyncio.get_running_loop().time() + SETTLE_SECONDS
     while not await condition():
         assert asyncio.get_running_loop().time() < deadline, f"never came true: {what}"
@@ -84,7 +84,7 @@ class World(ABC):
 
     @abstractmethod
     async def kill(self, consumer: Consumer) -> None:
-        """End a member as SIGKILL does: it says nothing, and its session has to run out."""
+        """End a member as SIGKILL does: silently, so that its session has to run out."""
 
     @abstractmethod
     async def trim(self, partition: TopicPartition, before: int) -> None: ...

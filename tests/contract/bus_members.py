@@ -30,7 +30,7 @@ class Journal:
         self.events.append((member, what, partitions))
 
     def shared_shards(self) -> list[tuple[int, str, str]]:
-        """Replay the events; tell every shard that was given to one member while another had it."""
+        """Replay the events; return every shard that was given to one member while another had it."""
         owners: dict[int, str] = {}
         clashes = []
         for member, what, partitions in self.events:
@@ -44,7 +44,7 @@ class Journal:
 
 
 class Member:
-    """Polls until it is told to stop; commits what it read when it is asked to hand back."""
+    """Polls until it is stopped; commits what it read when its partitions are revoked."""
 
     def __init__(self, name: str, journal: Journal | None = None, *, commits: bool = True) -> None:
         self.name = name

@@ -67,7 +67,7 @@ async def test_what_a_killed_member_did_not_commit_comes_again(world: World) -> 
 
 
 async def test_a_commit_for_a_partition_that_moved_is_refused(world: World) -> None:
-    """Else a slow member would set back, or jump ahead of, whoever owns the partition now."""
+    """Else a slow member would set back, or jump ahead of, the current owner of the partition."""
     topic, group = await world.create_topic(2), world.unique("group")
     await world.start_group(group, [topic])
     first, second = Member("first"), Member("second")
@@ -221,7 +221,7 @@ async def test_lag_is_the_end_less_what_is_committed(world: World) -> None:
     assert (await consumer.committed(partition), await consumer.position(partition)) == (3, 5)
 
 
-async def test_a_poll_brings_no_more_than_was_asked_for(world: World) -> None:
+async def test_a_poll_brings_no_more_than_requested(world: World) -> None:
     topic = await world.create_topic(3)
     bus = world.bus()
     for number in range(3):
@@ -280,7 +280,7 @@ async def _has_partitions(consumer: Consumer) -> bool:
 
 
 async def test_an_onlooker_sees_how_far_a_group_is_and_where_its_log_ends(world: World) -> None:
-    """Whoever follows messages through several services has to know without joining their groups."""
+    """A program that follows messages through several services needs them without joining their groups."""
     topic, group = await world.create_topic(2), world.unique("group")
     onlooker = world.bus()
     await world.start_group(group, [topic])

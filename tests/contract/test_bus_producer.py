@@ -1,4 +1,4 @@
-"""What is sent arrives once, in order, where its key or its sender says."""
+"""What is sent arrives once, in order, in the partition of its key or of its sender's choice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_a_partition_keeps_the_order_of_its_messages(world: World) -> None
     assert values(records) == [b"%d" % n for n in range(500)]
 
 
-async def test_a_key_goes_where_the_contracts_hash_says(world: World) -> None:
+async def test_a_key_goes_to_the_partition_of_the_contracts_hash(world: World) -> None:
     """Readers and writers of other processes compute the partition themselves: all must agree."""
     topic = await world.create_topic(7)
     producer = await world.bus().producer()

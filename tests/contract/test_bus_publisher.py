@@ -1,4 +1,4 @@
-"""A service on each bus: what it consumes raw and says encoded, what it forgets and learns was forgotten."""
+"""A service on each bus: raw and encoded publications, tombstones, and tables that lose a key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from strider.contracts.generated.topics import (
 )
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, PublishRaw, Subscription
 from strider.messaging.ports import GroupSpec, Record, TopicPartition
-from strider.runtime.clocks import SeededRandomness, SystemClock
+from strider.runtime.clocks import SeededChance, SystemClock
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
@@ -74,7 +74,7 @@ async def consuming(world: World, *reads: Subscription, speaker: EventPublisher)
     letters = DeadLetterWriter(
         await a_topic_like(world, VALIDATOR_DLQ, 1), DeadLetterOrigin("validator", group), clock=CLOCK
     )
-    ports = ConsumerPorts(clock=CLOCK, chance=SeededRandomness(1), publisher=speaker, dead_letters=letters)
+    ports = ConsumerPorts(clock=CLOCK, chance=SeededChance(1), publisher=speaker, dead_letters=letters)
     loop = ConsumerLoop(world.bus(), CODEC, reads, GroupSpec(group, topics), ports=ports)
     task = asyncio.create_task(loop.run())
     try:
@@ -89,7 +89,7 @@ async def everything_of(world: World, topic: Topic[Any], count: int) -> list[Rec
     return await read(await world.bus().reader(places), count)
 
 
-async def test_a_page_is_passed_on_with_a_verdict_and_without_being_written_anew(world: World) -> None:
+async def test_a_page_is_passed_on_with_a_verdict_and_without_reencoding(world: World) -> None:
     """A page is 30 KiB of text and links; its bytes are what was measured and what must be kept."""
     parsed, validated = await a_topic_like(world, PAGES_PARSED), await a_topic_like(world, PAGES_VALIDATED)
     splicer = Splicer(CODEC, part=parsed, whole=validated)
@@ -122,7 +122,7 @@ def _lasting(record: Record) -> list[tuple[str, bytes]]:
     return [header for header in record.headers if header[0] not in ("ce_id", "ce_time")]
 
 
-async def test_a_tombstone_is_said_and_heard(world: World) -> None:
+async def test_a_tombstone_is_published_and_consumed(world: World) -> None:
     """Between two states of a key, in their order, with the headers that it was given."""
     specs = await a_topic_like(world, replace(CRAWL_SPECS, partitioner="explicit"))
     speaker = a_speaker(world)

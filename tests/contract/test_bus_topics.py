@@ -1,4 +1,4 @@
-"""What the broker says about itself."""
+"""What the bus knows of the broker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def test_a_missing_topic_has_no_partition_count(world: World) -> None:
     assert await bus.partition_count(name) is None
 
 
-async def test_a_broker_that_answers_passes_the_ping(world: World) -> None:
+async def test_a_broker_that_responds_passes_the_ping(world: World) -> None:
     bus = world.bus()
     await bus.ping()
     await bus.ping()

@@ -1,4 +1,4 @@
-"""Truth topics: visible when committed, one writer a shard, a fenced one never heard again."""
+"""Shard topics: visible when committed, one writer a shard, a fenced one is never visible again."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ async def test_epochs_of_a_shard_grow_and_shards_do_not_fence_each_other(world: 
         await appended
 
 
-async def test_an_undisturbed_take_over_gets_the_very_next_epoch(world: World) -> None:
-    """Then nobody else wrote in between, which spares an owner that comes back its rebuild."""
+async def test_an_undisturbed_takeover_gets_the_next_epoch(world: World) -> None:
+    """Then no other owner wrote in between, which spares a returning owner its rebuild."""
     namespace = world.unique("shards")
     first = await world.bus().take_shard(namespace, 0)
     await first.close()

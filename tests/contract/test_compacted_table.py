@@ -112,7 +112,7 @@ async def test_what_is_written_after_the_start_is_not_read(world: World) -> None
     assert (result.records, result.offset, result.end) == (5000, 5000, 5000)
 
 
-async def test_progress_is_told_and_ends_at_the_end(world: World) -> None:
+async def test_progress_is_reported_and_ends_at_the_end(world: World) -> None:
     topic = await world.create_topic(2)
     partitions = [TopicPartition(topic, n) for n in range(2)]
     bus = world.bus()

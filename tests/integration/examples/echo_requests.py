@@ -1,4 +1,4 @@
-"""Echo requests on the broker in memory, their answers, and a handler that gives none."""
+"""Echo requests on the broker in memory, their echoes, and a handler that never returns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def with_echo(process: ServiceContext[EchoSettings], **changes: Any) -> ServiceD
 
 
 class HangingHandler:
-    """A handler that never answers."""
+    """A handler that never returns."""
 
     def __init__(self) -> None:
         self.entered = asyncio.Event()

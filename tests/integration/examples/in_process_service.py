@@ -22,6 +22,7 @@ from strider.contracts.generated.topics import (
 )
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.runtime.clocks import SystemClock
+from strider.runtime.observability import log_events
 from strider.runtime.process.definition import BuildService
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.process.lifecycle import ServiceLifecycle
@@ -35,7 +36,7 @@ DEADLINE_SECONDS = 60.0
 
 
 async def eventually(question: Callable[[], Any], *, seconds: float = DEADLINE_SECONDS) -> Any:
-    """Ask until the answer is not empty, and give it; fail when that takes too long."""
+    """Repeat until the result is not empty, and return it; fail when that takes too long."""
     async with asyncio.timeout(seconds):
         while True:
             answer = question()
@@ -73,7 +74,7 @@ class InProcessService:
         return [line for line in self.lines if line["event"] == event]
 
     async def get(self, path: str) -> httpx.Response:
-        listening = await self.wait_for_event("Health server started")
+        listening = await self.wait_for_event(log_events.HEALTH_SERVER_STARTED.text)
         async with httpx.AsyncClient(trust_env=False) as client:
             return await client.get(listening["url"] + path)
 

@@ -1,4 +1,4 @@
-"""The examples as real processes on a real broker, and what a test asks of them."""
+"""The examples as real processes on a real broker, with the checks of the tests."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import OutgoingMessage, TopicPartition
 from strider.messaging.topics import apply_topics
 from strider.runtime.clocks import SystemClock
+from strider.runtime.observability import log_events
 
 SHARDS = 12
 DEADLINE_SECONDS = 60.0
@@ -34,7 +35,7 @@ CODEC = Codec(SchemaStore.bundled())
 
 
 def wait_for(question: Callable[[], Any], *, seconds: float = DEADLINE_SECONDS) -> Any:
-    """Ask until the answer is not empty, and give it; fail when that takes too long."""
+    """Repeat until the result is not empty, and return it; fail when that takes too long."""
     deadline = time.monotonic() + seconds
     while not (answer := question()):
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -81,8 +82,8 @@ class ServiceProcess:
         return self.lines_of(event)[0]
 
     def get(self, path: str) -> httpx.Response:
-        """Ask one of its probes."""
-        url = self.wait_for_event("Health server started")["url"] + path
+        """Return the response of one of its probes."""
+        url = self.wait_for_event(log_events.HEALTH_SERVER_STARTED.text)["url"] + path
         return httpx.get(url, trust_env=False, timeout=10)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -102,7 +103,7 @@ class ServiceProcess:
 
 
 class Requests:
-    """Asks for echoes, and knows what must be counted for them."""
+    """Sends echo requests, and knows what must be counted for them."""
 
     def __init__(self, bootstrap: str, hosts: Iterable[str]) -> None:
         self._connection = KafkaConnection(bootstrap_servers=(bootstrap,))
@@ -179,7 +180,7 @@ class Requests:
         return sum(tally.count + tally.refused for tally in self.tallies().values())
 
     def is_exact(self) -> bool:
-        """Whether the tallies are what the log of echoes says, host by host, no more and no less."""
+        """Whether the tallies equal the log of echoes, host by host, no more and no less."""
         log, tallies = self.echoed(), self.tallies()
         return all(
             (tallies[host].count, tallies[host].refused) == (log[host, "echoed"], log[host, "refused_empty"])

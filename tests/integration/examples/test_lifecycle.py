@@ -19,6 +19,7 @@ from strider.messaging.effects import Effects, Subscription
 from strider.messaging.errors import Unavailable
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.ports import TopicPartition
+from strider.runtime.observability import log_events
 from strider.runtime.observability.job_logs import JobLogLine
 from strider.runtime.observability.logging import log_context, logger
 from strider.runtime.process.exit_codes import ExitCode
@@ -47,12 +48,15 @@ async def test_a_process_starts_in_phases_works_and_stops_in_order() -> None:
     assert live.text == "alive\n"
     assert 'strider_messages_total{outcome="echoed",topic="echo-requests"} 1.0' in metrics.text
     assert f'strider_build_info{{service="echo",version="{process.lines[0]["version"]}"}} 1.0' in metrics.text
-    phases = [(line["phase"], line["seconds"] >= 0) for line in process.lines_of("Startup phase completed")]
+    phases = [
+        (line["phase"], line["seconds"] >= 0)
+        for line in process.lines_of(log_events.STARTUP_PHASE_COMPLETED.text)
+    ]
     assert phases == [
         (name, True) for name in ("logs", "telemetry", "health", "adapters", "checks", "consumers")
     ]
     assert all(line["service"] == "echo" for line in process.lines)
-    assert process.lines_of("Service stopped")[0]["code"] == 0
+    assert process.lines_of(log_events.SERVICE_STOPPED.text)[0]["code"] == 0
 
 
 async def ready(process: InProcessService) -> bool:
@@ -62,7 +66,7 @@ async def ready(process: InProcessService) -> bool:
 async def test_schemas_are_declared_before_the_first_message() -> None:
     broker = a_broker()
     async with run_in_process(EchoSettings, build_echo, broker) as process:
-        await process.wait_for_event("Service running")
+        await process.wait_for_event(log_events.SERVICE_RUNNING.text)
         reader = await InProcessBus(broker).reader([TopicPartition(SCHEMAS.name, 0)])
         ((_, records),) = (await reader.poll(max_records=100, timeout_seconds=0)).items()
 
@@ -71,7 +75,7 @@ async def test_schemas_are_declared_before_the_first_message() -> None:
 
 
 @pytest.mark.req("S1.3.3", "S1.3.4")
-async def test_a_start_while_things_are_down_waits_and_says_for_what() -> None:
+async def test_a_start_during_an_outage_waits_and_reports_for_what() -> None:
     """Parts start in any order; a crash loop would only make more noise."""
     broker, steps = a_broker(), []
     broker.set_unavailable("connection refused")
@@ -112,7 +116,7 @@ async def test_a_start_can_be_stopped_in_the_middle() -> None:
     broker = a_broker()
     broker.set_unavailable("connection refused")
     async with run_in_process(EchoSettings, build_echo, broker) as process:
-        await process.wait_for_event("Dependency awaited")
+        await process.wait_for_event(log_events.DEPENDENCY_AWAITED.text)
         os.kill(os.getpid(), signal.SIGTERM)
 
         assert await process.code() == ExitCode.OK
@@ -125,7 +129,7 @@ async def test_a_wrong_partition_count_refuses_the_start() -> None:
     assert code == ExitCode.REFUSED
     assert (
         "echo-requests has 6 partitions on the broker, but 4 are"
-        in process.lines_of("Startup refused")[0]["why"]
+        in process.lines_of(log_events.STARTUP_REFUSED.text)[0]["why"]
     )
 
 
@@ -138,7 +142,7 @@ async def test_a_taken_port_ends_the_start_with_the_way_out() -> None:
             code = await process.code()
 
     assert code == ExitCode.FAILED
-    why = process.lines_of("Startup failed")[0]["why"]
+    why = process.lines_of(log_events.STARTUP_FAILED.text)[0]["why"]
     assert why.startswith(f"cannot listen on 127.0.0.1:{port}: ")
     assert "STRIDER_HEALTH_PORT" in why
 
@@ -151,7 +155,7 @@ async def test_a_service_that_cannot_be_built_ends_with_the_reason() -> None:
         code = await process.code()
 
     assert code == ExitCode.FAILED
-    assert process.lines_of("Startup failed")[0]["exception"][0]["exc_type"] == "KeyError"
+    assert process.lines_of(log_events.STARTUP_FAILED.text)[0]["exception"][0]["exc_type"] == "KeyError"
 
 
 @pytest.mark.req("S2.1.14")
@@ -167,7 +171,7 @@ async def test_a_task_that_dies_takes_the_process_with_it() -> None:
     async with run_in_process(EchoSettings, build, a_broker()) as process:
         code = await process.code()
 
-    died = process.lines_of("Task died")[0]
+    died = process.lines_of(log_events.TASK_DIED.text)[0]
     assert code == ExitCode.FAILED
     assert (died["level"], died["exception"][0]["exc_type"]) == ("critical", "MemoryError")
 
@@ -191,22 +195,20 @@ async def test_a_consumer_that_dies_while_it_stops_has_not_stopped_in_order() ->
         return replace(wiring, consumers=(consume("tally", *reads, shards=Broken()),))
 
     async with run_in_process(TallySettings, build, a_broker()) as process:
-        await process.wait_for_event("Partitions assigned")
+        await process.wait_for_event(log_events.PARTITIONS_ASSIGNED.text)
         os.kill(os.getpid(), signal.SIGTERM)
         code = await process.code()
 
     assert code == ExitCode.FAILED
-    assert process.lines_of("Task died")[0]["exception"][0]["exc_type"] == "KeyError"
+    assert process.lines_of(log_events.TASK_DIED.text)[0]["exception"][0]["exc_type"] == "KeyError"
 
 
 @pytest.mark.parametrize(
     ("number", "code"),
     [(signal.SIGTERM, ExitCode.TERMINATED), (signal.SIGINT, ExitCode.INTERRUPTED)],
 )
-async def test_work_that_does_not_end_within_the_grace_is_left(
-    number: signal.Signals, code: ExitCode
-) -> None:
-    """It is not committed, so it comes again; and the code says that the end was not a clean one."""
+async def test_work_that_exceeds_the_shutdown_time_is_left(number: signal.Signals, code: ExitCode) -> None:
+    """It is not committed, so it comes again; and the code shows that the end was not a clean one."""
     broker, hanging = a_broker(), HangingHandler()
     async with run_in_process(EchoSettings, hanging.build, broker, {"STRIDER_GRACE": "3s"}) as process:
         await send_requests(broker, "hello")
@@ -215,7 +217,7 @@ async def test_work_that_does_not_end_within_the_grace_is_left(
         ended = await process.code()
 
     assert ended == code
-    assert process.lines_of("Messages abandoned")
+    assert process.lines_of(log_events.MESSAGES_ABANDONED.text)
     assert broker.group("echo").committed[TopicPartition(ECHO_REQUESTS.name, place(broker))] == 0
 
 
@@ -226,15 +228,15 @@ def place(broker: InProcessBroker) -> int:
 
 
 async def test_a_second_signal_ends_at_once() -> None:
-    """Somebody stands there and presses the keys again."""
+    """A person at the terminal presses the keys again."""
     broker, hanging = a_broker(), HangingHandler()
     async with run_in_process(EchoSettings, hanging.build, broker) as process:
         await send_requests(broker, "hello")
         await eventually(hanging.entered.is_set)
         os.kill(os.getpid(), signal.SIGTERM)
-        await process.wait_for_event("Service stopping")
+        await process.wait_for_event(log_events.SERVICE_STOPPING.text)
         os.kill(os.getpid(), signal.SIGTERM)
-        await process.wait_for_event("Second signal received")
+        await process.wait_for_event(log_events.SECOND_SIGNAL_RECEIVED.text)
 
         assert process.exits == [ExitCode.TERMINATED]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from strider.runtime.observability import log_events
 from strider.testing.stack import ServerStack
 
 from .processes import Requests, ServiceProcess, wait_for
@@ -45,10 +46,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.mark.req("S1.2.1", "S1.3.9")
 def test_the_pair_counts_drains_and_goes_on(stack: ServerStack, requests: Requests, start: Start) -> None:
-    """What is asked while it stops is counted after it came back; nothing is counted twice."""
+    """Requests sent while it stops are counted after the restart; nothing is counted twice."""
     bootstrap = stack.kafka.address
     echo, tally = start("echo", bootstrap), start("tally", bootstrap)
-    tally.wait_for_event("Service running")
+    tally.wait_for_event(log_events.SERVICE_RUNNING.text)
     requests.ask(480)
     wait_for(lambda: requests.counted() == 480)
     first_codes = echo.stop(), tally.stop()
@@ -74,7 +75,7 @@ def test_a_tally_killed_in_the_middle_counts_exactly(
     bootstrap, portion, kills = stack.kafka.address, 1500, 2
     start("echo", bootstrap)
     tally = start("tally", bootstrap)
-    tally.wait_for_event("Service running")
+    tally.wait_for_event(log_events.SERVICE_RUNNING.text)
     killed_at = []
     for kill in range(kills):
         requests.ask(portion)
@@ -98,8 +99,8 @@ def test_two_tallies_share_the_shards_and_one_death_costs_nothing(
     bootstrap = stack.kafka.address
     start("echo", bootstrap)
     one, two = start("tally", bootstrap), start("tally", bootstrap)
-    one.wait_for_event("Service running")
-    two.wait_for_event("Service running")
+    one.wait_for_event(log_events.SERVICE_RUNNING.text)
+    two.wait_for_event(log_events.SERVICE_RUNNING.text)
     requests.ask(1200)
     wait_for(lambda: requests.counted() > 100)
     two.stop(signal.SIGKILL)
@@ -113,7 +114,7 @@ def test_two_tallies_share_the_shards_and_one_death_costs_nothing(
 def test_a_broker_that_is_not_there_is_waited_for(start: Start) -> None:
     """No crash loop: red and patient, and it can be stopped at any time."""
     process = start("tally", f"127.0.0.1:{closed_port()}")
-    process.wait_for_event("Dependency awaited")
+    process.wait_for_event(log_events.DEPENDENCY_AWAITED.text)
 
     ready = process.get("/readyz")
     live = process.get("/livez")
@@ -159,10 +160,10 @@ def test_wrong_credentials_are_one_line_and_no_start() -> None:
 
 
 def test_a_wrong_shard_count_refuses_the_start(stack: ServerStack, requests: Requests, start: Start) -> None:
-    """Keys would lead to wrong shards, and nobody would notice for weeks."""
+    """Keys would lead to wrong shards, unnoticed for weeks."""
     process = start("tally", stack.kafka.address, STRIDER_SHARDS="6")
 
-    refused = process.wait_for_event("Startup refused")
+    refused = process.wait_for_event(log_events.STARTUP_REFUSED.text)
 
     assert "echoes has 12 partitions on the broker, but 6 are set by STRIDER_SHARDS" in refused["why"]
     assert process.code() == 4

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from strider.echo.settings import EchoSettings
+from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume
 from strider.runtime.process.readiness import Dependency
@@ -26,7 +27,7 @@ PROGRESS_BEATS = 18
 
 @pytest.mark.req("S2.1.5", "S2.1.9", "S2.1.10")
 async def test_a_stall_is_noticed_diagnosed_and_ends_the_process() -> None:
-    """Nothing is mocked: a handler hangs while messages wait, and nobody has said why."""
+    """Nothing is mocked: a handler hangs while messages wait, and no pause explains it."""
     broker, hanging, asked = a_broker(), HangingHandler(), []
 
     async def select_1() -> None:
@@ -41,14 +42,15 @@ async def test_a_stall_is_noticed_diagnosed_and_ends_the_process() -> None:
 
     environ = {"STALL_THRESHOLD": "3s", "STRIDER_GRACE": "200ms"}
     async with run_in_process(EchoSettings, build, broker, environ) as process:
-        await eventually(lambda: process.lines_of("Service running"))
+        await eventually(lambda: process.lines_of(log_events.SERVICE_RUNNING.text))
         await send_requests(broker, *["hello"] * 20)
         code = await process.code()
         metrics = process.start._metrics.render().decode()
 
     assert code == ExitCode.STALLED
     detected, diagnosed, treated = (
-        process.lines_of(f"Stall {what}")[0] for what in ("Detected", "Diagnosed", "Treated")
+        process.lines_of(event.text)[0]
+        for event in (log_events.STALL_DETECTED, log_events.STALL_DIAGNOSED, log_events.STALL_RECONNECTED)
     )
     assert detected["lag"] > 0
     assert diagnosed["dependencies"] == {"postgres": "ok", "kafka": "ok"}
@@ -59,7 +61,7 @@ async def test_a_stall_is_noticed_diagnosed_and_ends_the_process() -> None:
 
 
 async def test_a_blocked_event_loop_is_noticed_from_outside() -> None:
-    """The one stall that no coroutine can notice; the grace is not for those who cannot use it."""
+    """The one stall that no coroutine can notice; the shutdown time is not for those who cannot use it."""
     broker = a_broker()
     release = threading.Event()
 
@@ -74,15 +76,15 @@ async def test_a_blocked_event_loop_is_noticed_from_outside() -> None:
     async with run_in_process(
         EchoSettings, build, broker, {"STALL_THRESHOLD": "3s", "STRIDER_GRACE": "25s"}
     ) as process:
-        await process.wait_for_event("Service running")
-        process.start.running.vitals._exit_now = lambda code: (process.exits.append(code), release.set())
+        await process.wait_for_event(log_events.SERVICE_RUNNING.text)
+        process.start.running.target._exit_now = lambda code: (process.exits.append(code), release.set())
         timer = threading.Timer(30.0, release.set)
         timer.start()
         code = await asyncio.wait_for(asyncio.shield(process.ended), 30)
         timer.cancel()
 
-    assert process.lines_of("Stall detected")[0]["kind"] == "blocked"
-    assert "block" in str(process.lines_of("Stall diagnosed")[0]["threads"])
+    assert process.lines_of(log_events.STALL_DETECTED.text)[0]["kind"] == "blocked"
+    assert "block" in str(process.lines_of(log_events.STALL_DIAGNOSED.text)[0]["threads"])
     assert code == ExitCode.STALLED
 
 
@@ -105,7 +107,7 @@ class SlowThenHanging:
 
 
 @pytest.mark.req("S2.1.3", "S2.1.5")
-async def test_a_take_over_lives_on_its_signs_of_life_and_ends_without_them() -> None:
+async def test_a_takeover_needs_heartbeats_and_ends_without_them() -> None:
     """A long rebuild is no stall, a hanging one is; neither is ready. No message waits the while."""
     made: list[SlowThenHanging] = []
 
@@ -116,14 +118,16 @@ async def test_a_take_over_lives_on_its_signs_of_life_and_ends_without_them() ->
         return replace(wiring, consumers=(consumption,))
 
     async with run_in_process(TallySettings, build, a_broker(), {"STALL_THRESHOLD": "3s"}) as process:
-        await process.wait_for_event("Partitions assigned")
+        await process.wait_for_event(log_events.PARTITIONS_ASSIGNED.text)
         await eventually(made[0].last_beat.is_set)
-        while_it_moves = process.lines_of("Stall detected")
+        while_it_moves = process.lines_of(log_events.STALL_DETECTED.text)
         answer = await process.get("/readyz")
         code = await process.code()
 
     assert while_it_moves == []
     assert answer.status_code == 503
     assert answer.json()["reasons"] == ["paused: tally: shards: not ready yet: 0, 1, 2, 3"]
-    assert (code, process.lines_of("Stall detected")[0]["lag"]) == (ExitCode.STALLED, 4)
-    assert any("on_shards_taken" in line for line in process.lines_of("Stall diagnosed")[0]["tasks"])
+    assert (code, process.lines_of(log_events.STALL_DETECTED.text)[0]["lag"]) == (ExitCode.STALLED, 4)
+    assert any(
+        "on_shards_taken" in line for line in process.lines_of(log_events.STALL_DIAGNOSED.text)[0]["tasks"]
+    )

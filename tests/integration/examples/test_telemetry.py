@@ -14,6 +14,7 @@ from strider.echo.settings import EchoSettings
 from strider.messaging.inprocess import InProcessBroker, InProcessBus
 from strider.messaging.ports import TopicPartition
 from strider.runtime.clocks import SystemClock
+from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
 
 from .echo_requests import echoes, send_requests
@@ -92,6 +93,6 @@ async def test_a_collector_that_is_down_changes_nothing() -> None:
 
     assert code == ExitCode.OK
     assert took < 10
-    assert len(process.lines_of("Traces lost")) == 1
+    assert len(process.lines_of(log_events.TRACES_LOST.text)) == 1
     assert "strider_spans_lost_total 200.0" in metrics
     assert not [line for line in process.lines if line["level"] in {"error", "critical"}]

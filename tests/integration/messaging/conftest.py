@@ -48,7 +48,7 @@ async def bus(kafka_bootstrap: str) -> AsyncIterator[KafkaBus]:
 
 @pytest.fixture
 def own_kafka() -> Iterator[RunningServer]:
-    """Start a broker that this test may kill: nobody else's tests hang on it."""
+    """Start a broker that this test may kill: no other test uses it."""
     with temp_server_directory() as directory:
         running = start_kafka(directory)
         try:

@@ -52,7 +52,7 @@ async def main(bootstrap: str, group: str, session: str, *topics: str) -> None:
         held = telling.last
         await consumer.poll(max_records=100, timeout_seconds=0.1)
         if held and time.monotonic() - before > float(session):
-            # We were stopped for longer than a session: what we held then is somebody else's now.
+            # We were stopped for longer than a session: another member owns the partitions now.
             try:
                 await consumer.commit(dict.fromkeys(held, 7))
                 tell("commit-accepted", held)

@@ -1,7 +1,7 @@
-"""The owner of a shard as a process of its own, which fills its buffers and says when they are full.
+"""The owner of a shard as a process of its own, which fills its buffers and reports when they are full.
 
-Run as a program: bootstrap server, namespace, topic, records. After it was told to go on (a line on
-standard input) it tries to commit what it holds, and says how that ended.
+Run as a program: bootstrap server, namespace, topic, records. After a line on standard input it tries to
+commit what it holds, and prints the result.
 """
 
 from __future__ import annotations

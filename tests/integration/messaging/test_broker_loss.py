@@ -62,7 +62,7 @@ async def test_a_kill_in_the_middle_of_sends_loses_and_repeats_nothing(
 
 
 async def test_a_member_goes_on_after_the_broker_was_killed(own_kafka: RunningServer, bus: KafkaBus) -> None:
-    """And while the broker is away its silence can be seen, by a watchdog, without asking anybody."""
+    """And while the broker is away its silence can be measured, by a watchdog, without a request."""
     topic = await create_topic(own_kafka.address, 2)
     await start_group(own_kafka.address, "group", [topic], 2)
     producer = await bus.producer()
@@ -120,7 +120,7 @@ async def test_a_shards_writer_goes_on_after_the_broker_was_killed(
     assert found[b"during"] in {0, 100}
 
 
-async def test_without_a_broker_everything_says_so_and_nothing_stays_behind(own_kafka: RunningServer) -> None:
+async def test_without_a_broker_every_call_fails_and_nothing_stays_open(own_kafka: RunningServer) -> None:
     own_kafka.kill()
     bus = KafkaBus(KafkaConnection((own_kafka.address,), request_timeout_seconds=2))
     attempts = [
@@ -144,7 +144,7 @@ async def test_without_a_broker_everything_says_so_and_nothing_stays_behind(own_
 async def test_closing_takes_a_bounded_time_whatever_the_broker_does(
     own_kafka: RunningServer, *, is_frozen: bool
 ) -> None:
-    """A process that stops during an outage must stop within its grace."""
+    """A process that stops during an outage must stop within its shutdown time."""
     bus = KafkaBus(KafkaConnection((own_kafka.address,), close_timeout_seconds=1))
     topic = await create_topic(own_kafka.address, 1)
     await start_group(own_kafka.address, "group", [topic], 1)

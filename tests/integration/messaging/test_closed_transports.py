@@ -1,4 +1,4 @@
-"""A broker that closes its connections, and what a client that writes just then is told."""
+"""A broker that closes its connections, and the error of a client that writes just then."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from strider.messaging.kafka import KafkaBus, KafkaConnection
 ROUNDS = 20
 MOST_TURNS = 200
 KNOWS_METADATA = bytes.fromhex("0000 00000001 0003 0000 0005")
-"""An answer to ApiVersions: no error, and one request, Metadata, in versions 0 to 5."""
+"""A response to ApiVersions: no error, and one request, Metadata, in versions 0 to 5."""
 
 
 class ClosingBroker:
-    """Says which versions it speaks, and then nothing, until it closes the connection."""
+    """Sends its versions, and then nothing, until it closes the connection."""
 
     def __init__(self) -> None:
         self._writers: list[asyncio.StreamWriter] = []
@@ -51,7 +51,7 @@ async def _write_until_refused(connection: library.AIOKafkaConnection) -> str:
 
 
 async def _refusals() -> Counter[str]:
-    KafkaBus(KafkaConnection(("nowhere:9",)))  # as every process that speaks to a broker has one
+    KafkaBus(KafkaConnection(("nowhere:9",)))  # as in every process with a bus
     broker, refusals = ClosingBroker(), Counter[str]()
     async with await asyncio.start_server(broker.serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]

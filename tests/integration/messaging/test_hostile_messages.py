@@ -81,7 +81,7 @@ async def send_unreadable_name(client: Any, topic: str, *, key: bytes, value: by
 
 
 async def letter_about(bus: KafkaBus, topic: Topic[Any], key: bytes | None, offset: int) -> DeadLetter:
-    """Wait for the dead letter about a message of partition 0."""
+    """Wait for the dead letter of a message of partition 0."""
     reader = await bus.reader([TopicPartition(topic.name, 0)])
     found: list[DeadLetter] = []
 
@@ -122,7 +122,7 @@ async def test_a_header_name_that_is_no_text_holds_up_no_reader(kafka_bootstrap:
 async def test_a_service_without_object_store_keeps_the_worst_and_goes_on(
     kafka_bootstrap: str, bus: KafkaBus, stranger: Any, start: Start
 ) -> None:
-    """A name that is no text, the largest value that a letter takes whole, and one that none could take."""
+    """A name that is no text, the largest value that a dead letter holds, and a larger one."""
     largest, too_large = os.urandom(384 * 1024 - 200), os.urandom(1_000_000)
     key = uuid.uuid4().bytes
     plain: Any = AIOKafkaProducer(bootstrap_servers=kafka_bootstrap, enable_idempotence=False)
@@ -168,7 +168,7 @@ async def test_what_no_dead_letter_holds_goes_to_the_object_store(
     start: Start,
     tmp_path: Path,
 ) -> None:
-    """A key of this size fits no letter; with a store nothing of it is cut."""
+    """A key of this size fits no dead letter; with a store nothing of it is cut."""
     sent = await stranger.send_and_wait(reads.name, b"no event", key=os.urandom(400_000), partition=0)
     start(service, OBJECT_STORE_URL=(tmp_path / "objects").as_uri())
 

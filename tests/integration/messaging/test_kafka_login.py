@@ -1,4 +1,4 @@
-"""Brokers that want a password, and brokers that speak TLS."""
+"""Brokers with authentication and with TLS."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ async def connected(settings: KafkaConnection) -> AsyncIterator[KafkaBus]:
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("door", ["login", "secure"])
-async def test_whoever_has_the_password_gets_everything(
+async def test_a_client_with_the_password_has_full_access(
     guarded: GuardedBroker, door: str, mechanism: str
 ) -> None:
     """Each client has connections of its own: producer, reader and a shard's writer all must log in."""
@@ -157,7 +157,7 @@ async def test_whoever_has_the_password_gets_everything(
 
 
 async def test_a_wrong_password_is_an_outage_that_names_the_broker(guarded: GuardedBroker) -> None:
-    """It may be mended by whoever keeps the passwords; until then readiness says why."""
+    """An operator may correct the password; until then readiness has the reason."""
     async with connected(replace(guarded.login, sasl_password="wrong")) as bus:
         with pytest.raises(Unavailable, match="it refuses our login"):
             await bus.ping()

@@ -52,11 +52,11 @@ async def test_an_owner_that_wakes_with_full_buffers_makes_nothing_visible(
         await writer.append(topic, 0, RawRecord(b"k", b"newer"))
     finally:
         await owner.end()
-    assert owner.lines[1:] == ["fenced", "Fenced", "Fenced('shard 0 has a newer owner')"]
+    assert owner.lines[1:] == ["fenced", "ShardFenced", "ShardFenced('shard 0 has a newer owner')"]
     assert Counter(value for _, value in await visible(bus, topic)) == {b"owner": 1, b"new": 1, b"newer": 1}
 
 
-async def test_an_old_session_cannot_be_renewed_and_disturbs_nobody(kafka_bootstrap: str) -> None:
+async def test_an_old_session_cannot_be_renewed_and_disturbs_no_owner(kafka_bootstrap: str) -> None:
     """Who does not know how its last commit ended begins anew, but never over a newer owner's head."""
     settings = KafkaConnection((kafka_bootstrap,))
     name = f"shards-{uuid.uuid4().hex[:8]}-0"

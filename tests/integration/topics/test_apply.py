@@ -179,7 +179,7 @@ async def test_another_partition_count_is_refused_and_the_rest_is_done(
 async def test_a_group_with_members_is_reported_and_served_when_they_have_left(
     connection: KafkaConnection, topics: Topics
 ) -> None:
-    """Brokers let nobody but members commit for a group that has any."""
+    """Brokers accept only members' commits for a group that has any."""
     topic = topics[1]
     (group,) = {reader.group for reader in topic.read_by if reader.group}
     await apply(connection, (replace(topic, read_by=()),))
@@ -218,12 +218,12 @@ async def test_more_replicas_than_brokers_are_a_persons_matter(
         await apply(connection, topics, replication=3)
 
 
-async def test_nobody_there_is_unavailable_at_once(topics: Topics) -> None:
+async def test_a_closed_port_is_unavailable_at_once(topics: Topics) -> None:
     with pytest.raises(Unavailable):
         await apply(KafkaConnection(("127.0.0.1:1",), request_timeout_seconds=5), topics)
 
 
-async def test_a_broker_that_says_nothing_is_unavailable_after_the_patience(topics: Topics) -> None:
+async def test_a_silent_broker_is_unavailable_after_the_timeout(topics: Topics) -> None:
     """A black hole is worse than a refusal: without a limit the command would hang."""
     over = asyncio.Event()
 

@@ -117,7 +117,7 @@ def test_another_number_of_shards_is_refused(strider: Command) -> None:
 async def test_a_foreign_clients_json_seed_is_read_by_tail_and_codec(
     strider: Command, bootstrap: str, foreign: Callable[..., None]
 ) -> None:
-    """The public front door: one line from anybody's producer, no schema, no key."""
+    """The public seeds topic: one line from any producer, no schema, no key."""
     foreign(SEEDS_SUBMITTED.name, SEED, partition=0)
 
     shown = strider("topics", "tail", SEEDS_SUBMITTED.name, "--where", "metadata.by=a foreign client")
@@ -168,7 +168,7 @@ def test_tail_shows_good_and_bad_messages_from_where_one_wants(
         (3, None, None),
         (4, "unknown_schema", None),
     ]
-    # What is wrong with a declaration is told beside the lines, not among them.
+    # Problems with a declaration go to stderr, not among the lines.
     assert "Schema declaration unreadable" in everything.stderr
     assert lines[2]["value"] == {"base64": "wwE="}
     assert json.loads(later.stdout)["value"]["text"] == "two"
@@ -188,7 +188,7 @@ def test_a_follower_shows_what_comes_and_ends_at_its_limit(
         text=True,
     ) as following:
         try:
-            # Where the follower begins cannot be seen from here, so it is spoken to until it answers.
+            # Where the follower begins cannot be seen from here, so messages are sent until it prints one.
             while following.poll() is None:
                 foreign(SEEDS_SUBMITTED.name, SEED)
             assert following.stdout is not None
@@ -259,7 +259,7 @@ class _Registry(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing between the dots of a test run."""
+        """Print nothing between the dots of a test run."""
 
 
 @pytest.fixture

@@ -88,13 +88,13 @@ async def test_what_was_declared_is_not_declared_again() -> None:
     assert world.declared() == 1
 
 
-async def test_many_who_ask_at_once_share_their_readings() -> None:
-    """Each batch of a busy service asks; the broker must not hear it a hundred times."""
+async def test_concurrent_lookups_share_their_reads() -> None:
+    """Each batch of a busy service looks it up; the broker must not be read a hundred times."""
     world = World()
     await world.shelf().declare(world.speaker, [a_spec(depth) for depth in range(1, 10)])
     shelf = world.shelf()
     readings = 0
-    read_to_end = shelf._readings._read_to_end
+    read_to_end = shelf._reader._read_to_end
 
     async def counted() -> None:
         nonlocal readings
@@ -102,7 +102,7 @@ async def test_many_who_ask_at_once_share_their_readings() -> None:
         await asyncio.sleep(0)
         await read_to_end()
 
-    shelf._readings._read_to_end = counted  # type: ignore[method-assign]
+    shelf._reader._read_to_end = counted  # type: ignore[method-assign]
     await asyncio.gather(*(shelf.find([a_spec(1 + number % 9).crawl_spec_id]) for number in range(50)))
 
     assert readings <= 2
@@ -138,7 +138,7 @@ async def test_a_spec_that_cannot_be_read_is_absent() -> None:
     assert await shelf.known(["torn", a_spec().crawl_spec_id]) == {a_spec().crawl_spec_id: a_spec()}
 
 
-async def test_a_spec_in_a_newer_schema_asks_for_the_schema() -> None:
+async def test_a_spec_in_a_newer_schema_raises_unknown_schema() -> None:
     """Mixed versions: the loop looks for the schema, and the message is handled again."""
     world = World()
     world.declare_raw("newer", b"\xc3\x01" + bytes(8) + b"x")
@@ -151,14 +151,14 @@ async def test_specs_beyond_the_open_ones_are_read_again_from_their_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A flood of seeds with settings of their own must not fill the memory with decoded specs."""
-    monkeypatch.setattr(shelves, "OPEN_SPECS", 2)
+    monkeypatch.setattr(shelves, "MAX_DECODED_SPECS", 2)
     world = World()
     specs = [a_spec(depth) for depth in range(1, 8)]
     shelf = world.shelf()
     await shelf.declare(world.speaker, specs)
 
     assert [shelf.get(spec.crawl_spec_id) for spec in specs] == specs
-    assert len(shelf._open) == 2
+    assert len(shelf._decoded) == 2
 
 
 async def test_a_trimmed_topic_is_read_from_what_is_left() -> None:

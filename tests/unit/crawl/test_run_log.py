@@ -10,19 +10,24 @@ import pytest
 
 from strider.crawl.run_log import FLUSH_SECONDS, MAX_KINDS, MAX_PENDING_EVENTS, RunLog
 from strider.messaging.inprocess import EventLoopClock, simulate
+from strider.messaging.log_events import LogEvent
+from strider.runtime.observability import log_events
+
+REQUESTS_FAILED = LogEvent("Requests failed", "info", "")
+URLS_ACCEPTED = LogEvent("URLs accepted", "info", "")
+URLS_REFUSED = LogEvent("URLs refused", "info", "")
+SEEDS_ACCEPTED = LogEvent("Seeds accepted", "info", "")
+SEEDS_REFUSED = LogEvent("Seeds refused", "info", "")
 
 
 class Lines:
-    """A logger that keeps what it is told."""
+    """A logger that keeps its lines."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, dict[str, Any]]] = []
 
-    def info(self, event: str, **fields: Any) -> None:
-        """Keep it."""
-        self.told.append((event, fields))
-
-    warning = info
+    def emit(self, event: LogEvent, **fields: Any) -> None:
+        self.told.append((event.text, fields))
 
 
 @pytest.mark.req("S1.2.27")
@@ -31,10 +36,10 @@ def test_a_thousand_pages_are_a_line_by_kind() -> None:
     lines = Lines()
     journal = RunLog(lines, clock=EventLoopClock())
     for number in range(1_000):
-        journal.record("Requests Failed", "news", "news-1", "timed_out" if number % 4 else "reset")
-    journal.record("Requests Failed", "news", "news-2", "reset")
-    journal.record("URLs Taken", "news", "news-1", count=7)
-    journal.record("URLs Taken", "", "nobody's", count=7)
+        journal.record(REQUESTS_FAILED, "news", "news-1", "timed_out" if number % 4 else "reset")
+    journal.record(REQUESTS_FAILED, "news", "news-2", "reset")
+    journal.record(URLS_ACCEPTED, "news", "news-1", count=7)
+    journal.record(URLS_ACCEPTED, "", "nobody's", count=7)
 
     runs = journal.flush()
     first, again = list(lines.told), journal.flush()
@@ -42,7 +47,7 @@ def test_a_thousand_pages_are_a_line_by_kind() -> None:
     assert runs == [("news", "news-1"), ("news", "news-2")]
     assert first == [
         (
-            "Requests Failed",
+            REQUESTS_FAILED.text,
             {
                 "job_id": "news",
                 "execution_id": "news-1",
@@ -52,7 +57,7 @@ def test_a_thousand_pages_are_a_line_by_kind() -> None:
             },
         ),
         (
-            "Requests Failed",
+            REQUESTS_FAILED.text,
             {
                 "job_id": "news",
                 "execution_id": "news-2",
@@ -61,7 +66,7 @@ def test_a_thousand_pages_are_a_line_by_kind() -> None:
                 "first_here": True,
             },
         ),
-        ("URLs Taken", {"job_id": "news", "execution_id": "news-1", "count": 7}),
+        (URLS_ACCEPTED.text, {"job_id": "news", "execution_id": "news-1", "count": 7}),
     ]
     assert (again, lines.told) == ([], first)
 
@@ -71,30 +76,30 @@ def test_whatever_is_noted_memory_has_a_bound() -> None:
     lines = Lines()
     journal = RunLog(lines, clock=EventLoopClock())
     for number in range(MAX_PENDING_EVENTS + 5):
-        journal.record("URLs Refused", "j", f"run-{number}", "excluded")
+        journal.record(URLS_REFUSED, "j", f"run-{number}", "excluded")
     for number in range(100):
-        journal.record("URLs Refused", "j", "run-0", f"kind-{number}")
+        journal.record(URLS_REFUSED, "j", "run-0", f"kind-{number}")
     journal.flush()
 
     kinds = lines.told[0][1]["by_kind"]
     assert (len(kinds), kinds["other"]) == (MAX_KINDS + 1, 100 - MAX_KINDS + 1)
-    assert lines.told[-1] == ("Run events dropped", {"count": 5, "most": MAX_PENDING_EVENTS})
+    assert lines.told[-1] == (log_events.RUN_EVENTS_DROPPED.text, {"count": 5, "most": MAX_PENDING_EVENTS})
 
 
-def test_it_tells_now_and_then_and_at_the_end() -> None:
-    """Whoever follows a run waits a few seconds; what was noted last is not lost with the process."""
+def test_it_flushes_at_intervals_and_at_the_end() -> None:
+    """A reader who follows a run waits a few seconds; the last counts are not lost with the process."""
 
     async def scenario() -> list[str]:
         lines, clock = Lines(), EventLoopClock()
         journal = RunLog(lines, clock=clock)
         running = asyncio.create_task(journal.run())
-        journal.record("Seeds Taken", "j", "r")
+        journal.record(SEEDS_ACCEPTED, "j", "r")
         await clock.sleep(FLUSH_SECONDS + 1)
         seen = [event for event, _ in lines.told]
-        journal.record("Seeds Refused", "j", "r", "bad_url")
+        journal.record(SEEDS_REFUSED, "j", "r", "bad_url")
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
         return [*seen, "|", *(event for event, _ in lines.told)]
 
-    assert simulate(scenario()) == ["Seeds Taken", "|", "Seeds Taken", "Seeds Refused"]
+    assert simulate(scenario()) == [SEEDS_ACCEPTED.text, "|", SEEDS_ACCEPTED.text, SEEDS_REFUSED.text]

@@ -31,7 +31,7 @@ class SteppedClock:
 
 
 class StubReader:
-    """A reader of one partition that answers as it is told and lets a virtual second pass each time."""
+    """A reader of one partition with scripted polls, each of which takes a virtual second."""
 
     def __init__(self, clock: SteppedClock, *, begin: int, end: int, polls: list[int | Exception]) -> None:
         self.is_closed = False
@@ -86,7 +86,7 @@ async def rebuild(reader: StubReader, clock: SteppedClock) -> TableReadProgress:
 
 
 async def test_a_log_that_stands_still_is_an_outage_and_no_hang() -> None:
-    """Nobody watches a rebuild: it has to end by itself."""
+    """No person watches a rebuild: it has to end by itself."""
     clock = SteppedClock()
     reader = StubReader(clock, begin=0, end=5, polls=[2])
     with pytest.raises(Unavailable, match="has stalled at offset 2 of 5"):

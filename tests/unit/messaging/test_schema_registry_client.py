@@ -88,12 +88,12 @@ async def test_an_id_is_resolved_or_absent() -> None:
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 408, 429])
-async def test_a_registry_that_is_down_will_be_asked_again(status: int) -> None:
+async def test_a_registry_that_is_down_is_unavailable(status: int) -> None:
     with pytest.raises(Unavailable, match=f"registry is unavailable: it responds with status {status}"):
         await client(lambda _request: httpx.Response(status)).definition_of(1)
 
 
-async def test_a_registry_that_cannot_be_reached_will_be_asked_again() -> None:
+async def test_a_registry_that_cannot_be_reached_is_unavailable() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("connection refused", request=request)
 
@@ -110,7 +110,7 @@ async def test_a_registry_that_cannot_be_reached_will_be_asked_again() -> None:
     ],
 )
 async def test_a_refusal_is_for_a_person(status: int, body: str) -> None:
-    """Asking again would change nothing; the message carries what the registry says."""
+    """A retry would change nothing; the message has the registry's reason."""
     with pytest.raises(StartRefused, match=f"{status} .*{body[:9]}"):
         await client(lambda _request: httpx.Response(status, text=body)).id_of("echoes", SCHEMA)
 
@@ -124,12 +124,12 @@ async def test_a_wrong_password_is_for_a_person() -> None:
     "body",
     [pytest.param("<html>", id="no-json"), pytest.param("[1]", id="no-object"), pytest.param("", id="empty")],
 )
-async def test_what_answers_otherwise_is_no_registry(body: str) -> None:
+async def test_a_malformed_response_is_unavailable(body: str) -> None:
     with pytest.raises(Unavailable, match="check SCHEMA_REGISTRY_URL"):
         await client(lambda _request: httpx.Response(200, text=body)).definition_of(1)
 
 
-async def test_an_endless_answer_is_cut_off() -> None:
+async def test_an_endless_response_is_cut_off() -> None:
     with pytest.raises(Unavailable, match="more than"):
         await client(lambda _request: httpx.Response(200, content=b"x" * (MAX_RESPONSE_BYTES + 1))).ping()
 

@@ -85,7 +85,7 @@ def world() -> World:
     return World()
 
 
-async def test_every_schema_is_acknowledged_before_anything_is_said(world: World) -> None:
+async def test_every_schema_is_acknowledged_before_the_first_event(world: World) -> None:
     publisher = SchemaPublisher("echo", codec=world.codec, clock=world.clock)
 
     await publisher.publish(await world.bus.producer(), [ECHOES])
@@ -141,7 +141,7 @@ async def test_the_topic_is_read_to_its_end_as_it_is_now(world: World) -> None:
     assert await SchemaFinder(world.bus, codec=world.codec).find(UnknownSchema(fingerprint=NEWER_FINGERPRINT))
 
 
-async def test_many_who_look_at_once_share_readings(world: World) -> None:
+async def test_concurrent_lookups_share_reads(world: World) -> None:
     """A rolling upgrade makes every partition meet the new schema at the same moment."""
     finder = SchemaFinder(world.bus, codec=world.codec)
     await world.declare(NEWER, NEWER_FINGERPRINT)
@@ -151,11 +151,11 @@ async def test_many_who_look_at_once_share_readings(world: World) -> None:
     )
 
     assert all(found)
-    assert finder._readings._begun == 1
+    assert finder._reader._started == 1
 
 
 async def test_a_false_declaration_teaches_nothing(world: World) -> None:
-    """A schema under somebody else's fingerprint would make good messages unreadable."""
+    """A schema under another one's fingerprint would make good messages unreadable."""
     await world.declare('"string"', NEWER_FINGERPRINT)
 
     assert not await SchemaFinder(world.bus, codec=world.codec).find(
@@ -176,7 +176,7 @@ async def test_what_cannot_be_read_now_is_not_called_absent(world: World) -> Non
     assert await finder.find(unknown)
 
 
-async def test_a_registry_id_is_asked_of_the_registry(world: World) -> None:
+async def test_a_registry_id_is_looked_up_in_the_registry(world: World) -> None:
     registry = Registry()
     registry.definitions[7] = NEWER
     finder = SchemaFinder(world.bus, codec=world.codec, registry=registry)
@@ -201,13 +201,13 @@ async def test_a_registry_id_without_a_registry_is_unknown(world: World) -> None
     assert not await SchemaFinder(world.bus, codec=world.codec).find(UnknownSchema(registry_id=7))
 
 
-async def test_a_reading_that_failed_has_looked_for_nobody() -> None:
+async def test_a_read_that_failed_counts_for_no_caller() -> None:
     """Who waited for it reads again: else a good message would be called unknown."""
     world = World()
     await world.declare(NEWER, NEWER_FINGERPRINT)
     finder = SchemaFinder(world.bus, codec=world.codec)
     failing = [True, True, False]
-    whole = finder._readings._read_to_end
+    whole = finder._reader._read_to_end
 
     async def read() -> None:
         await asyncio.sleep(0)
@@ -215,7 +215,7 @@ async def test_a_reading_that_failed_has_looked_for_nobody() -> None:
             raise Unavailable("kafka", "gone")
         await whole()
 
-    finder._readings._read_to_end = read  # type: ignore[method-assign]
+    finder._reader._read_to_end = read  # type: ignore[method-assign]
     unknown = UnknownSchema(fingerprint=NEWER_FINGERPRINT)
     found = await asyncio.gather(*(finder.find(unknown) for _ in range(3)), return_exceptions=True)
 

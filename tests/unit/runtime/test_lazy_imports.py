@@ -12,7 +12,7 @@ import pytest
 from strider.runtime.lazy_imports import hidden_modules
 
 UNUSED = "colorsys"
-"""A module of the standard library that nobody else here has a use for."""
+"""A module of the standard library that nothing else here uses."""
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ class Steps:
 
 
 class NoChance:
-    """Chance that nobody should need."""
+    """Randomness that must not be used."""
 
     def uniform(self, low: float, high: float) -> float:
         return low
@@ -59,7 +59,7 @@ class StandingClock(JumpingClock):
 
 
 class Failing:
-    """Fails as often as told, and notes when it was asked."""
+    """Fails so many times, and records when it was called."""
 
     def __init__(self, clock: JumpingClock, *failures: BaseException) -> None:
         self._clock = clock
@@ -79,7 +79,7 @@ def _down() -> Unavailable:
 
 @pytest.mark.req("S3.19.6", "S3.19.7")
 async def test_tries_again_after_each_wait() -> None:
-    """Short trouble is over before anybody hears of it."""
+    """A short outage is over before a caller notices."""
     clock = JumpingClock()
     attempt = Failing(clock, _down(), _down())
 
@@ -117,7 +117,7 @@ async def test_a_bug_is_raised_at_once_as_it_is() -> None:
     assert len(attempt.asked_at) == 1
 
 
-async def test_the_caller_says_what_is_retryable() -> None:
+async def test_the_caller_decides_what_is_retryable() -> None:
     """Libraries without an adapter have errors of their own."""
     clock = JumpingClock()
     attempt = Failing(clock, ConnectionResetError("reset"), ConnectionResetError("reset"))
@@ -135,7 +135,7 @@ async def test_the_caller_says_what_is_retryable() -> None:
 
 
 async def test_a_hanging_attempt_ends_with_the_deadline() -> None:
-    """A server that accepts and never answers must not hold its caller for ever."""
+    """A server that accepts and never responds must not hold its caller for ever."""
     was_cancelled = asyncio.Event()
 
     async def hang() -> None:

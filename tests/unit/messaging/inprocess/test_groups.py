@@ -22,7 +22,7 @@ from strider.messaging.inprocess import (
     InProcessConsumer,
     simulate,
 )
-from strider.messaging.inprocess.assignment import hand_out
+from strider.messaging.inprocess.assignment import assign_evenly
 from strider.messaging.ports import GroupSpec, OutgoingMessage, TopicPartition
 
 SPEC = GroupSpec("readers", ("notes",), session_timeout_seconds=10, max_poll_interval_seconds=60)
@@ -36,7 +36,7 @@ def test_shares_are_even_and_moves_are_few(units: int, generations: list[set[str
     """In every generation all is given once, shares differ by one at most, and only what must move moves."""
     previous: dict[int, str] = {}
     for members in generations:
-        shares = hand_out(range(units), members=sorted(members), previous=previous)
+        shares = assign_evenly(range(units), members=sorted(members), previous=previous)
         owners = {unit: member for member, share in shares.items() for unit in share}
         sizes = [len(share) for share in shares.values()]
 
@@ -50,8 +50,8 @@ def test_shares_are_even_and_moves_are_few(units: int, generations: list[set[str
         previous = owners
 
 
-def test_units_go_only_to_those_who_may_take_them() -> None:
-    shares = hand_out(
+def test_units_go_only_to_members_that_can_own_them() -> None:
+    shares = assign_evenly(
         ["x1", "x2", "y1"],
         members=["a", "b"],
         previous={},
@@ -59,8 +59,8 @@ def test_units_go_only_to_those_who_may_take_them() -> None:
     )
 
     assert shares == {"a": ["x1"], "b": ["x2", "y1"]}
-    assert hand_out([1], members=[], previous={}) == {}
-    assert hand_out([1], members=["a"], previous={}, can_own=lambda _member, _unit: False) == {"a": []}
+    assert assign_evenly([1], members=[], previous={}) == {}
+    assert assign_evenly([1], members=["a"], previous={}, can_own=lambda _member, _unit: False) == {"a": []}
 
 
 class Listener:
@@ -201,7 +201,7 @@ def test_what_was_not_committed_comes_again() -> None:
 
 
 def test_records_that_were_found_are_not_lost_to_another_partitions_error() -> None:
-    """One partition has no offset: what was read of the other is handed out before that is said."""
+    """One partition has no offset: records of the other are returned before that is raised."""
 
     async def scenario() -> None:
         world = Members(2)

@@ -11,7 +11,7 @@ from strider.messaging.errors import InfrastructureError, ShardFenced, Unavailab
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
 from strider.messaging.inprocess.transactions import TRANSACTION_TIMEOUT_SECONDS
 from strider.messaging.ports import GroupSpec, OutgoingMessage, RawRecord, TopicPartition
-from strider.runtime.clocks import SeededRandomness
+from strider.runtime.clocks import SeededChance
 from tests.unit.runtime.consumer.loop_harness import a_topic
 
 NOTES = TopicPartition("notes", 0)
@@ -27,7 +27,7 @@ def _values(broker: InProcessBroker, *, read_committed: bool = True) -> list[byt
     return [r.value for r in broker.log(NOTES).read(0, 10_000, read_committed=read_committed)[0]]
 
 
-def test_messages_without_a_key_take_the_partitions_in_turn() -> None:
+def test_messages_without_a_key_go_round_robin() -> None:
     async def scenario() -> None:
         broker, bus = _world(partitions=3)
         producer = await bus.producer()
@@ -43,7 +43,7 @@ def test_messages_without_a_key_take_the_partitions_in_turn() -> None:
 def test_delays_keep_the_order_and_a_seed_repeats_them() -> None:
     async def scenario() -> list[float]:
         broker, _ = _world()
-        bus = InProcessBus(broker, chance=SeededRandomness(7), ack_seconds=(0.1, 3.0))
+        bus = InProcessBus(broker, chance=SeededChance(7), ack_seconds=(0.1, 3.0))
         producer = await bus.producer()
         moments = []
         acknowledgements = [await producer.send(OutgoingMessage("notes", None, b"%d" % n)) for n in range(20)]
@@ -61,11 +61,11 @@ def test_delays_keep_the_order_and_a_seed_repeats_them() -> None:
 
 
 def test_a_failing_broker_leaves_the_sender_in_doubt() -> None:
-    """Some messages were written, some were not, and their senders cannot tell: as on a real network."""
+    """Some messages were written, some were not, and their senders cannot know: as on a real network."""
 
     async def scenario() -> None:
         broker, _ = _world()
-        bus = InProcessBus(broker, chance=SeededRandomness(3), ack_seconds=(0.0, 4.0))
+        bus = InProcessBus(broker, chance=SeededChance(3), ack_seconds=(0.0, 4.0))
         producer = await bus.producer()
         acknowledgements = []
         for _ in range(40):
@@ -145,7 +145,7 @@ def test_a_closed_producer_sends_nothing() -> None:
     [pytest.param("missing", None, id="topic"), pytest.param("notes", 9, id="partition")],
 )
 def test_a_place_that_does_not_exist_is_an_outage(topic: str, partition: int | None) -> None:
-    """It may be on its way; whoever needs it waits, as on a real broker."""
+    """It may be on its way; its users wait, as on a real broker."""
 
     async def scenario() -> None:
         _, bus = _world()

@@ -159,7 +159,7 @@ def test_a_second_process_is_refused(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"not a database at all, but long enough to be looked at" * 20, None])
-def test_a_file_of_somebody_else_is_refused_and_left_alone(tmp_path, content) -> None:
+def test_a_foreign_file_is_refused_and_left_alone(tmp_path, content) -> None:
     """A slip on the command line must not cost a file."""
     path = tmp_path / "state"
     if content is None:

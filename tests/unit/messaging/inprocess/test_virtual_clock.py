@@ -49,9 +49,9 @@ def test_timeouts_follow_it() -> None:
     assert simulate(scenario()) == pytest.approx(900)
 
 
-def test_a_wait_that_nothing_can_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that hangs for ever tells nobody anything."""
-    monkeypatch.setattr(virtualtime, "SPARE_WAIT_SECONDS", 0.05)
+def test_a_wait_that_nothing_can_end_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that hangs for ever shows nothing."""
+    monkeypatch.setattr(virtualtime, "EXTERNAL_EVENT_WAIT_SECONDS", 0.05)
 
     async def scenario() -> None:
         await asyncio.Event().wait()
@@ -60,7 +60,7 @@ def test_a_wait_that_nothing_can_end_is_said(monkeypatch: pytest.MonkeyPatch) ->
         simulate(scenario())
 
 
-def test_a_thread_can_still_answer() -> None:
+def test_a_thread_can_still_end_a_wait() -> None:
     async def scenario() -> int:
         return await asyncio.to_thread(lambda: 7)
 

@@ -83,7 +83,7 @@ def test_every_shard_has_one_owner_and_shares_are_even(
 def test_the_same_facts_give_the_same_answer(
     present: set[str], shards: int, previous: dict[int, str]
 ) -> None:
-    """Whoever leads, and in whatever order the broker lists the members."""
+    """Whichever member leads, and in whatever order the broker lists the members."""
     first = assign_shards(sorted(present), shards, previous)
     second = assign_shards(sorted(present, reverse=True), shards, dict(reversed(previous.items())))
     assert first == second
@@ -124,7 +124,7 @@ def test_a_newcomer_takes_only_its_own_share(present: set[str], newcomer: str, s
     assert moved(before, after) <= set(after[newcomer])
 
 
-def test_nobody_gets_nothing() -> None:
+def test_no_members_get_no_shards() -> None:
     assert assign_shards([], 5, {0: "a"}) == {}
 
 
@@ -196,7 +196,7 @@ def test_members_of_two_versions_each_get_their_own_topics() -> None:
     assert owned["new"] == {(topic, shard) for topic in "abc" for shard in shards["new"]}
 
 
-def test_two_consumers_of_one_process_remember_apart() -> None:
+def test_two_consumers_of_one_process_have_separate_claims() -> None:
     first, second = ShardAssignor(), ShardAssignor()
     assignment = ConsumerProtocolMemberAssignment(0, [("t", [1, 2])], encode_claim(ShardClaim(3)))
     first.on_assignment(assignment)
@@ -213,7 +213,7 @@ def test_topics_of_different_partition_counts_are_refused_by_name() -> None:
     assert group.assignors["m"].pop_error() is None
 
 
-def test_a_topic_that_is_not_known_yet_shrinks_nobodys_share() -> None:
+def test_a_topic_that_is_not_known_yet_shrinks_no_share() -> None:
     """A broker that starts may not list a topic for a moment."""
     group = GroupOfAssignors(FixedCluster(a=4))
     group.join("m", "a", "b")

@@ -104,7 +104,7 @@ async def poll(consumer: KafkaConsumer) -> Any:
     return await consumer.poll(max_records=10, timeout_seconds=0.01)
 
 
-async def test_records_come_only_after_the_listener_heard_of_their_partition() -> None:
+async def test_records_come_only_after_the_listener_got_their_partition() -> None:
     """The library may deliver before its own callback has run; a loop would have no place for them."""
     found = {LibraryPartition("t", 0): [record(0)]}
     client = LibraryClient(lambda: found)
@@ -122,7 +122,7 @@ async def test_records_come_only_after_the_listener_heard_of_their_partition() -
 
 
 async def test_early_records_of_a_round_that_is_over_are_dropped() -> None:
-    """They are read again, from the committed offset, by whoever owns the partition then."""
+    """They are read again, from the committed offset, by the next owner of the partition."""
     client = LibraryClient(lambda: {LibraryPartition("t", 0): [record(0)]})
     consumer = KafkaConsumer(client, SETTINGS, spec=SPEC)
     assert await poll(consumer) == {}
@@ -132,7 +132,7 @@ async def test_early_records_of_a_round_that_is_over_are_dropped() -> None:
     assert await poll(consumer) == {}
 
 
-async def test_a_listener_is_told_once_of_what_it_had_and_then_nothing_is_ours() -> None:
+async def test_a_listener_gets_one_revocation_and_then_nothing_is_ours() -> None:
     client = LibraryClient()
     consumer, listener = owner(client), Listener()
     rebalances = RebalanceForwarder(listener, group="g")
@@ -210,7 +210,7 @@ async def test_a_commit_is_repeated_while_the_coordinator_moves() -> None:
         pytest.param(library.GroupAuthorizationFailedError("g"), Unavailable, id="permission"),
     ],
 )
-async def test_a_refused_commit_says_why(error: Exception, expected: type[Exception]) -> None:
+async def test_a_refused_commit_has_its_reason(error: Exception, expected: type[Exception]) -> None:
     client = LibraryClient()
     client.commit_errors = [error]
     with pytest.raises(expected):
@@ -230,7 +230,7 @@ async def test_nothing_is_committed_for_what_is_not_ours_or_for_nothing() -> Non
     "task", ["_fetcher._fetch_task", "_coordinator._coordination_task", "_client._sync_task"]
 )
 async def test_a_client_that_has_died_inside_ends_the_process(task: str) -> None:
-    """It would deliver nothing, for ever, and say nothing; a new process is the only cure."""
+    """It would deliver nothing, for ever and silently; a new process is the only cure."""
     client = LibraryClient()
     attrgetter(task)(client).set_exception(KeyError("a bug of the library"))
     with pytest.raises(InfrastructureError, match="has stopped") as raised:
@@ -246,8 +246,8 @@ async def test_a_partition_without_offset_is_named() -> None:
     assert (raised.value.group, raised.value.topic, raised.value.partition) == ("g", "t", 0)
 
 
-async def test_all_missing_offsets_are_asked_for_again_after_one_is_told() -> None:
-    """The library tells one a poll; a dozen partitions would wait a dozen times, longer each time."""
+async def test_all_missing_offsets_are_looked_up_again_after_one_is_reported() -> None:
+    """The library raises one a poll; a dozen partitions would wait a dozen times, longer each time."""
     missing = library.NoOffsetForPartitionError(LibraryPartition("t", 0))
     other = FetchError(error=library.TopicAuthorizationFailedError("t"), backoff=0)
     client = LibraryClient(raising(missing))
@@ -279,7 +279,7 @@ async def test_offsets_that_are_not_loaded_yet_are_not_absent() -> None:
 
 
 async def test_a_record_that_the_library_steps_over_stops_us() -> None:
-    """It has moved its position past a record that nobody has seen."""
+    """It has moved its position past a record that was never delivered."""
     client = LibraryClient(raising(library.RecordTooLargeError("too large")))
     with pytest.raises(InfrastructureError) as raised:
         await poll(owner(client))
@@ -317,7 +317,7 @@ async def test_nothing_more_is_read_while_records_wait_for_their_hand_out() -> N
 
 
 @pytest.mark.parametrize("failure", [library.CorruptRecordException("crc"), ValueError("no such frame")])
-async def test_what_cannot_be_unpacked_is_raised_in_our_words_and_loses_nothing(failure: Exception) -> None:
+async def test_undecodable_records_raise_our_error_and_lose_nothing(failure: Exception) -> None:
     """The records that came with it are delivered first: their positions have moved on."""
     found = {LibraryPartition("t", 0): [record(0)]}
     answers: list[Any] = [found, {}]

@@ -52,7 +52,7 @@ def test_each_error_of_the_library_has_one_meaning(error: Exception, expected: t
 
 @pytest.mark.parametrize("error", [library.ProducerFenced(), library.InvalidProducerEpoch()])
 def test_fencing_is_about_a_shard_or_else_an_outage(error: Exception) -> None:
-    """A plain idempotent producer owns no shard that somebody could take."""
+    """A plain idempotent producer owns no shard that could be taken."""
     fenced = map_error(error, shard=7)
     assert isinstance(fenced, ShardFenced)
     assert fenced.shard == 7
@@ -97,7 +97,7 @@ def test_cancellation_and_bugs_pass_untouched(error: BaseException) -> None:
         pytest.param([("me:s3'c\"ret@b.test", 9, AF_UNSPEC)], "b.test:9", id="with-quotes"),
     ],
 )
-def test_where_nobody_answers_is_said_in_one_sentence(tried: list[object], address: str) -> None:
+def test_an_unreachable_broker_is_described_in_one_sentence(tried: list[object], address: str) -> None:
     """The library lists what it has tried as a program would, and with whatever stands before the host."""
     error = map_error(library.KafkaConnectionError(f"Unable to bootstrap from {tried}"))
     assert (
@@ -121,7 +121,7 @@ def test_the_systems_errors_get_the_address_that_they_lack(error: Exception, sai
     assert raised.value.detail == said
 
 
-def test_the_name_of_an_error_is_said_once() -> None:
+def test_the_name_of_an_error_is_not_repeated() -> None:
     error = library.KafkaConnectionError("Connection at a.test:9092 closed")
     assert describe_error(error) == "KafkaConnectionError: Connection at a.test:9092 closed"
 
@@ -131,7 +131,7 @@ def test_no_description_is_empty() -> None:
     assert describe_error(OSError("no route")) == "OSError: no route"
 
 
-def test_an_error_code_is_said_in_words() -> None:
+def test_an_error_code_is_described() -> None:
     raise_for_code(0, doing="nothing")
     with pytest.raises(Unavailable, match="asking: code 3, UnknownTopicOrPartitionError"):
         raise_for_code(3, doing="asking")
@@ -140,7 +140,7 @@ def test_an_error_code_is_said_in_words() -> None:
 
 
 def test_everything_that_comes_out_is_in_our_trees() -> None:
-    """Whatever class the library has: nobody above the adapter ever meets one of them."""
+    """Whatever class the library has: no code above the adapter ever meets one of them."""
     classes = [c for c in vars(library).values() if isinstance(c, type) and issubclass(c, Exception)]
     raised = [c.__new__(c) for c in classes if c is not library.BrokerResponseError]  # the root is abstract
     assert len(raised) > 90

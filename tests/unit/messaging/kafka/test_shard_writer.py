@@ -102,7 +102,7 @@ async def test_what_comes_during_a_commit_is_the_next_group(
 
 
 async def test_memory_does_not_follow_an_outage(writer: KafkaShardWriter, producer: LibraryProducer) -> None:
-    """Whoever appends on while a commit hangs is told so before the process is out of memory."""
+    """Appends while a commit hangs are refused before the process is out of memory."""
     writer.append("t", 0, RawRecord(b"k", b"v"))
     flushing = asyncio.create_task(writer.flush())
     await asyncio.sleep(0.01)
@@ -139,10 +139,10 @@ class Opening:
         return answer
 
 
-async def test_a_writer_that_cannot_begin_anew_says_why_and_tries_again(
+async def test_a_writer_that_cannot_renew_its_session_reports_why_and_retries(
     writer: KafkaShardWriter, producer: LibraryProducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where nobody foresaw the reason: a writer that dies unseen would be waited for without one."""
+    """Also for an unforeseen error: a writer that dies unseen would be waited for without a reason."""
     fresh = LibraryProducer()
     fresh.may_commit.set()
 
@@ -154,7 +154,7 @@ async def test_a_writer_that_cannot_begin_anew_says_why_and_tries_again(
 
     producer.commit_transaction = lose_the_outcome  # type: ignore[method-assign]
     monkeypatch.setattr(shards.insides, "close_producer", close)
-    monkeypatch.setattr(shards, "_RENEW_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(shards, "_RENEW_RETRY_SECONDS", 0.05)
     writer._new_session = Opening(
         KeyError("bug"), Unavailable("kafka", "gone"), (fresh, ProducerSession(1, 1))
     )  # type: ignore[assignment, method-assign]
@@ -191,8 +191,8 @@ async def _said(writer: KafkaShardWriter, key: bytes) -> None:
     await asyncio.wait_for(asyncio.gather(appended, writer.flush()), 5)
 
 
-async def test_a_group_that_nobody_asks_about_may_fail_in_silence() -> None:
-    """And whoever asks later hears it all the same, as often as they ask."""
+async def test_a_group_without_waiters_may_fail_silently() -> None:
+    """Later callers get it all the same, as often as they ask."""
     group = CommitGroup()
     group.fail(Unavailable("kafka", "gone"))
     group.succeed()

@@ -1,4 +1,4 @@
-"""What a broker answers, as the administrator takes it: the library is real, its connection is not."""
+"""Responses of a broker as the administrator handles them: the library is real, its connection is not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def answer(error_code: int, topics: Sequence[Any] = ()) -> Any:
 
 
 class WiredAdmin(AIOKafkaAdminClient):
-    """The library's administrator, on a wire that gives these answers in turn."""
+    """The library's administrator, on a connection with scripted responses."""
 
     def __init__(self, answers: list[Any], **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -30,10 +30,10 @@ class WiredAdmin(AIOKafkaAdminClient):
         self.answers = answers
 
     async def start(self) -> None:
-        """Connect to nobody."""
+        """Do not connect."""
 
     async def close(self) -> None:
-        """Leave nobody."""
+        """Do nothing."""
 
     async def find_coordinator(self, *_: Any) -> int:
         """Have one."""
@@ -53,7 +53,7 @@ async def test_offsets_that_are_not_loaded_yet_are_waited_for(
     """Taken for absent, they would be written anew: every group would read its topics from the beginning."""
     answers = [*(answer(code) for code in first), answer(FINE, OFFSETS)]
     monkeypatch.setattr(subject, "_new_admin", lambda **arguments: WiredAdmin(answers, **arguments))
-    monkeypatch.setattr(subject, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(subject, "_RETRY_SECONDS", 0)
 
     async with subject.TopicAdmin.open(KafkaConnection(("127.0.0.1:1",))) as opened:
         committed = await opened.committed("link-ingestion-seeds")

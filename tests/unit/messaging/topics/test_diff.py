@@ -95,11 +95,11 @@ def test_a_partition_count_is_never_changed(partitions: int) -> None:
         pytest.param(TopicPlan(refused=(RefusedTopicChange("echoes", ""),)), True, id="refused"),
     ],
 )
-def test_drift_is_what_somebody_must_act_on(plan: TopicPlan, answer: bool) -> None:
+def test_drift_is_what_needs_an_action(plan: TopicPlan, answer: bool) -> None:
     assert plan.has_drift is answer
 
 
-def test_a_topic_has_as_many_partitions_as_there_are_shards_unless_it_says_so() -> None:
+def test_a_topic_has_as_many_partitions_as_shards_unless_declared() -> None:
     free, own = declared_topics([ECHOES, replace(ECHOES, name="other", partitions=1)], shards=96)
 
     assert (free.partitions, own.partitions) == (96, 1)

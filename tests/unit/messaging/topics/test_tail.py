@@ -151,7 +151,7 @@ async def test_a_schema_that_is_nowhere_is_the_reason() -> None:
     assert [line.reason for line in await world.lines()] == ["unknown_schema"]
 
 
-async def test_a_topic_that_nobody_declared_is_shown_as_it_is() -> None:
+async def test_an_undeclared_topic_is_shown_raw() -> None:
     world = World()
     world.put(b"anything")
 
@@ -187,7 +187,7 @@ async def test_a_follower_shows_what_comes_from_now_on() -> None:
         pytest.param(ECHOES.name, TailOptions(partitions=(7,)), "0 to 2, not 7", id="no such partition"),
     ],
 )
-async def test_what_is_not_there_is_said(name: str, wish: TailOptions, why: str) -> None:
+async def test_a_missing_topic_or_partition_is_refused(name: str, wish: TailOptions, why: str) -> None:
     world = World(partitions=3)
     tail = TopicTail(world.bus, world.codec, SchemaFinder(world.bus, codec=world.codec))
 

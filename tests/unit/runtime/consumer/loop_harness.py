@@ -17,7 +17,7 @@ from strider.contracts.generated.events import DeadLetter
 from strider.messaging.effects import Publish, Subscription
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, InProcessConsumer
 from strider.messaging.ports import Bus, GroupSpec, OutgoingMessage, RebalanceListener, TopicPartition
-from strider.runtime.clocks import SeededRandomness
+from strider.runtime.clocks import SeededChance
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts, ConsumerSettings
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
@@ -116,7 +116,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.clock = EventLoopClock()
-        self.chance = SeededRandomness(1)
+        self.chance = SeededChance(1)
         self.codec = TextCodec()
         self.broker = InProcessBroker(clock=self.clock)
         for topic in self.topics:
@@ -168,7 +168,7 @@ class World:
             self.broker.append(OutgoingMessage(topic.name, key, value, partition))
 
     def read(self, topic: Topic[Any]) -> list[Note]:
-        """Everything that was said on a topic, partition by partition."""
+        """Return every event on a topic, partition by partition."""
         return [
             self.codec.decode(topic, record.value, record.headers)
             for log in self.broker.topic(topic.name).partitions
@@ -192,7 +192,7 @@ class World:
     async def until(
         self, condition: Callable[[], object], *, seconds: float = 600.0, every: float = 0.01
     ) -> None:
-        """Let (virtual) time pass until a condition holds; a loop that crashed is said at once."""
+        """Let (virtual) time pass until a condition holds; fail at once when the loop crashed."""
         ends_at = self.clock.monotonic() + seconds
         while not condition():
             for task in self.running:

@@ -1,4 +1,4 @@
-"""Batch handlers: what one poll brought is one unit, and a bad message in it is found."""
+"""Batch handlers: the records of one poll are handled as a whole, and a bad one among them is found."""
 
 from __future__ import annotations
 

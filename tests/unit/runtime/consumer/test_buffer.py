@@ -139,7 +139,7 @@ def test_a_window_of_one_message_moves() -> None:
     simulate(scenario())
 
 
-def test_a_member_of_a_full_loop_hears_of_a_rebalance() -> None:
+def test_a_member_with_a_full_buffer_takes_part_in_a_rebalance() -> None:
     async def scenario() -> None:
         world = World(
             settings=ConsumerSettings(

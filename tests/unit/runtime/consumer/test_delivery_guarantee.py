@@ -1,9 +1,8 @@
-"""The delivery promise, under everything that can happen: what is committed is done, and nothing is lost.
+"""The delivery guarantee, under everything that can happen: what is committed is done, nothing is lost.
 
-Hypothesis draws what messages are like, when processes start, stop, freeze and die (also in the
-middle of saying, closing, remembering and committing, just before or just after it took effect),
-and when the broker is away. All of it runs on the bus in memory in virtual time, so an example
-that fails does so again.
+Hypothesis draws what messages are like, when processes start, stop, freeze and die (also in the middle of
+publishing, writing state and committing, just before or just after it took effect), and when the broker is
+away. All of it runs on the bus in memory in virtual time, so an example that fails does so again.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from strider.messaging.ports import (
     RecordMetadata,
     TopicPartition,
 )
-from strider.runtime.clocks import SeededRandomness
+from strider.runtime.clocks import SeededChance
 from strider.runtime.consumer.spec import ConsumerSettings
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreakerLimits
 
@@ -94,13 +93,13 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.world = World(partitions=2, settings=SETTINGS)
-        self.world.chance = SeededRandomness(self.plan.seed)
+        self.world.chance = SeededChance(self.plan.seed)
 
     def text(self, record: Record) -> str:
         return (record.value or b"").decode().rpartition("=")[2]
 
     def check_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Everything below a committed offset must be done: said, closed and remembered, or given up."""
+        """Everything below a committed offset must be published with its state written, or dead-lettered."""
         said, closed = set(self.world.texts(ANSWERS)), set(self.world.texts(CLOSINGS))
         given_up = {(letter.partition, letter.offset) for letter in self.world.letters()}
         for name, offset in offsets.items():
@@ -135,7 +134,7 @@ class Process:
         self.is_dead = False
 
     async def step(self, name: str) -> bool:
-        """Take a step; says whether it is the last one, and still takes effect. Or dies here."""
+        """Take a step; return whether it is the last one, and still takes effect. Or die here."""
         number = self.stage.steps[name]
         self.stage.steps[name] += 1
         if (name, number, False) in self.stage.plan.deaths:

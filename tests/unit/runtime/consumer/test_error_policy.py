@@ -59,7 +59,7 @@ def test_an_undecodable_message_becomes_a_dead_letter_with_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("value", [pytest.param(None, id="tombstone"), pytest.param(b"bad", id="bytes")])
-def test_a_bad_message_holds_up_nobody(value: bytes | None) -> None:
+def test_a_bad_message_does_not_delay_others(value: bytes | None) -> None:
     async def scenario() -> None:
         world = World(partitions=1)
         await world.write(*notes(5))
@@ -100,8 +100,8 @@ def test_a_crashing_handler_sends_its_message_to_the_dead_letters() -> None:
     simulate(scenario())
 
 
-def test_the_service_speaks_for_what_it_gives_up() -> None:
-    """A page that is given up must be settled all the same; its words come before the offset."""
+def test_the_service_adds_effects_to_a_dead_letter() -> None:
+    """A dead-lettered page must be settled all the same; its events come before the offset."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -131,7 +131,7 @@ def test_the_service_speaks_for_what_it_gives_up() -> None:
         pytest.param(None, id="whose hook crashes"),
     ],
 )
-def test_last_words_cost_no_dead_letter(words: Effects | None) -> None:
+def test_failing_given_up_effects_cost_no_dead_letter(words: Effects | None) -> None:
     async def scenario() -> None:
         world = World(partitions=1)
 
@@ -155,8 +155,8 @@ def test_last_words_cost_no_dead_letter(words: Effects | None) -> None:
     simulate(scenario())
 
 
-def test_an_answer_that_cannot_be_written_is_our_own_fault() -> None:
-    """Nothing of such an answer is said: half an answer could close what was never opened."""
+def test_a_result_that_cannot_be_encoded_is_dead_lettered() -> None:
+    """Nothing of such a result is published: half of it could close what was never opened."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -178,7 +178,7 @@ def test_an_answer_that_cannot_be_written_is_our_own_fault() -> None:
     simulate(scenario())
 
 
-def test_a_crash_while_remembering_is_a_crash_of_the_handler() -> None:
+def test_a_crash_in_after_ack_is_a_crash_of_the_handler() -> None:
     async def scenario() -> None:
         world = World(partitions=1)
 
@@ -258,8 +258,8 @@ def test_a_handler_at_its_deadline(on_cancel: str, reasons: list[str], answers: 
     simulate(scenario())
 
 
-def test_a_handler_that_ends_as_cancelled_by_nobody_has_crashed() -> None:
-    """Else its worker would be gone without a word, and the message would stay open for ever."""
+def test_a_handler_that_ends_as_cancelled_without_cause_has_crashed() -> None:
+    """Else its worker would be gone silently, and the message would stay open for ever."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -293,7 +293,7 @@ def test_a_flood_of_bad_messages_stops_the_loop_and_loses_none() -> None:
         why = loop.paused_reasons["flood"]
 
         world.codec.decode = _anything  # type: ignore[method-assign]  # the fault is repaired …
-        loop.reset_breaker()  # … and somebody says so
+        loop.reset_breaker()  # … until the breaker is reset
         await world.drained()
         reasons = loop.paused_reasons
         await world.stop(loop, task)
@@ -307,7 +307,7 @@ def test_a_flood_of_bad_messages_stops_the_loop_and_loses_none() -> None:
     simulate(scenario())
 
 
-def test_what_strangers_send_stops_nobody_at_a_door() -> None:
+def test_undecodable_messages_of_a_public_topic_do_not_trip_the_breaker() -> None:
     """Else a hundred bad seeds of one client would shut out everybody's, until a person has looked."""
 
     async def scenario() -> None:
@@ -348,7 +348,7 @@ def _anything(_topic: object, value: bytes, _headers: object, **_only: object) -
     return Note("k", value.decode())
 
 
-def test_a_tripped_loop_stops_when_told() -> None:
+def test_a_tripped_loop_stops_on_request() -> None:
     async def scenario() -> None:
         world = World(partitions=1, settings=ConsumerSettings(breaker=DeadLetterBreakerLimits(consecutive=2)))
         await world.write(*[b"bad"] * 10)
@@ -363,7 +363,7 @@ def test_a_tripped_loop_stops_when_told() -> None:
 
 
 class _Part:
-    """A dependency that can be down, and notes when it was asked."""
+    """A dependency that can be down, and records when it was called."""
 
     def __init__(self, world: World, *, is_down: bool = False) -> None:
         self.is_down = is_down
@@ -378,7 +378,7 @@ class _Part:
 
 @pytest.mark.req("S3.19.8")
 def test_a_good_message_waits_out_a_long_outage() -> None:
-    """An hour without Redis: nothing given up, nothing committed, asked ever more rarely, resumed alone."""
+    """An hour without Redis: no dead letter, no commit, ever rarer attempts, resumed by itself."""
 
     async def scenario() -> None:
         world = World(partitions=2)
@@ -476,7 +476,7 @@ def test_one_part_down_does_not_end_the_wait_for_another() -> None:
 
 
 def test_a_broker_that_goes_away_is_waited_for() -> None:
-    """Polls, sends and commits fail; afterwards everything was said, and nothing given up."""
+    """Polls, sends and commits fail; afterwards everything was published, and nothing dead-lettered."""
 
     async def scenario() -> None:
         world = World(partitions=2)
@@ -502,7 +502,7 @@ def test_a_broker_that_goes_away_is_waited_for() -> None:
     simulate(scenario())
 
 
-def test_a_closing_word_that_was_not_acknowledged_is_said_again_before_it_is_remembered() -> None:
+def test_an_unacknowledged_last_event_is_published_again_before_after_ack() -> None:
     async def scenario() -> None:
         world = World(partitions=1)
         world.bus._chance, world.bus._ack_seconds = world.chance, (2.0, 2.0)
@@ -518,7 +518,7 @@ def test_a_closing_word_that_was_not_acknowledged_is_said_again_before_it_is_rem
         task = world.start(loop)
         await world.write(*notes(1))
         await world.until(lambda: world.texts(ANSWERS))
-        await asyncio.sleep(1.5)  # acknowledged; the closing word is on its way
+        await asyncio.sleep(1.5)  # acknowledged; the last event is on its way
         world.broker.set_unavailable("connection reset")
         await asyncio.sleep(60)
         said_in_vain = (world.texts(ANSWERS), world.texts(CLOSINGS), list(remembered))
@@ -578,7 +578,7 @@ class _Objects:
         return reference
 
 
-def test_what_is_too_large_for_a_letter_goes_to_the_object_store() -> None:
+def test_what_is_too_large_for_a_dead_letter_goes_to_the_object_store() -> None:
     async def scenario() -> None:
         world = World(partitions=1)
         objects = _Objects()
@@ -627,7 +627,7 @@ def test_without_an_object_store_a_large_message_is_cut_and_the_loop_goes_on() -
 
 
 def test_what_is_no_messages_fault_ends_the_loop() -> None:
-    """A process that must not run like this says so and commits nothing."""
+    """A process that must not run like this ends with the reason and commits nothing."""
 
     async def scenario() -> None:
         world = World(partitions=1)

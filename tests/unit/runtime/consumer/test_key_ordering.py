@@ -5,7 +5,7 @@ from __future__ import annotations
 from strider.runtime.consumer.key_ordering import KeyOrdering
 
 
-def test_a_lane_has_one_holder_and_a_queue_in_order() -> None:
+def test_a_key_has_one_holder_and_a_queue_in_order() -> None:
     lanes: KeyOrdering[str] = KeyOrdering()
     entered = [lanes.acquire(b"k", item) for item in ("a", "b", "c")]
     followers = [lanes.release(b"k") for _ in range(3)]
@@ -15,14 +15,14 @@ def test_a_lane_has_one_holder_and_a_queue_in_order() -> None:
     assert len(lanes) == 0
 
 
-def test_lanes_do_not_know_of_each_other() -> None:
+def test_keys_are_independent() -> None:
     lanes: KeyOrdering[str] = KeyOrdering()
 
     assert [lanes.acquire(key, "x") for key in (b"k", b"l", b"")] == [True, True, True]
     assert len(lanes) == 3
 
 
-def test_no_key_is_no_lane() -> None:
+def test_messages_without_a_key_never_queue() -> None:
     lanes: KeyOrdering[str] = KeyOrdering()
 
     assert [lanes.acquire(None, "a"), lanes.acquire(None, "b")] == [True, True]
@@ -30,7 +30,7 @@ def test_no_key_is_no_lane() -> None:
     assert len(lanes) == 0
 
 
-def test_a_lane_can_be_taken_again_when_its_queue_has_run_out() -> None:
+def test_a_key_can_be_acquired_again_when_its_queue_is_empty() -> None:
     lanes: KeyOrdering[str] = KeyOrdering()
     lanes.acquire(b"k", "a")
     lanes.acquire(b"k", "b")

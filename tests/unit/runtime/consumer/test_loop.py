@@ -16,7 +16,7 @@ from strider.runtime.consumer.spec import ConsumerSettings
 from .loop_harness import ANSWERS, CLOSINGS, GROUP, NOTES, Note, World, answer, closing, notes
 
 
-def test_every_message_is_handled_spoken_and_committed() -> None:
+def test_every_message_is_handled_published_and_committed() -> None:
     async def scenario() -> None:
         world = World()
         await world.write(*notes(50))
@@ -45,7 +45,7 @@ def test_of_a_message_those_fields_are_read_that_its_input_names(is_batch: bool)
         async def handle(*_: object) -> Effects:
             return NO_EFFECTS
 
-        handler = {"batch": handle} if is_batch else {"handler": handle}
+        handler = {"batch_handler": handle} if is_batch else {"handler": handle}
         loop = world.loop(Subscription(NOTES, fields=("key",), **handler))  # type: ignore[arg-type]  # either of them
         task = world.start(loop)
         await world.drained()
@@ -56,8 +56,8 @@ def test_of_a_message_those_fields_are_read_that_its_input_names(is_batch: bool)
     simulate(scenario())
 
 
-def test_words_come_in_their_order() -> None:
-    """Say, acknowledged, close, acknowledged, remember, offset: a crash between any two repeats only."""
+def test_effects_are_carried_out_in_order() -> None:
+    """Publish, publish last, after_ack, offset: a crash between two of them only repeats."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -122,7 +122,7 @@ def test_order_is_kept_for_each_key_and_keys_run_side_by_side() -> None:
     simulate(scenario())
 
 
-def test_messages_without_a_key_wait_for_nobody() -> None:
+def test_messages_without_a_key_do_not_wait() -> None:
     async def scenario() -> None:
         world = World(partitions=1)
         most = running = 0
@@ -174,7 +174,7 @@ def test_only_the_contiguous_prefix_is_committed() -> None:
     simulate(scenario())
 
 
-def test_a_lane_is_held_until_acknowledged_but_its_worker_is_free() -> None:
+def test_a_key_is_held_until_acknowledged_but_its_worker_is_free() -> None:
     """Acknowledgements take three seconds here; one worker all the same begins every key's first message."""
 
     async def scenario() -> None:
@@ -197,7 +197,7 @@ def test_a_lane_is_held_until_acknowledged_but_its_worker_is_free() -> None:
     simulate(scenario())
 
 
-def test_remembering_holds_the_lane_and_no_worker() -> None:
+def test_after_ack_holds_the_key_and_no_worker() -> None:
     """A shard's truth is committed for many at a time: one worker must be able to fill such a group."""
 
     async def scenario() -> None:
@@ -223,7 +223,7 @@ def test_remembering_holds_the_lane_and_no_worker() -> None:
     simulate(scenario())
 
 
-def test_what_is_being_remembered_ends_with_its_partition() -> None:
+def test_after_ack_ends_with_its_partition() -> None:
     async def scenario() -> None:
         world = World(partitions=1, settings=ConsumerSettings(stop_timeout_seconds=2))
         ended: list[str] = []

@@ -13,7 +13,7 @@ def test_nothing_done_is_nothing_to_commit() -> None:
     done = OffsetTracker()
     done.add(5)
 
-    assert (done.position, done.first_open, done.span) == (None, 5, 1)
+    assert (done.position, done.first_incomplete, done.redelivery_span) == (None, 5, 1)
 
 
 def test_what_is_done_out_of_order_waits_for_the_first() -> None:
@@ -22,11 +22,11 @@ def test_what_is_done_out_of_order_waits_for_the_first() -> None:
         done.add(offset)
     done.complete(9)
     done.complete(6)
-    before = (done.position, done.first_open, done.span)
+    before = (done.position, done.first_incomplete, done.redelivery_span)
     done.complete(5)
 
     assert before == (None, 5, 3)
-    assert (done.position, done.first_open, done.span) == (10, None, 0)
+    assert (done.position, done.first_incomplete, done.redelivery_span) == (10, None, 0)
 
 
 def test_an_offset_that_does_not_rise_is_refused() -> None:
@@ -67,4 +67,4 @@ def test_the_position_is_that_of_a_plain_model(gaps: list[int], random: object) 
         before_first = [each for each in offsets if not still_open or each < min(still_open)]
 
         assert done.position == (before_first[-1] + 1 if before_first else None)
-        assert done.first_open == min(still_open, default=None)
+        assert done.first_incomplete == min(still_open, default=None)

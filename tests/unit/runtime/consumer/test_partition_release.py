@@ -20,7 +20,7 @@ ONE_LANE_BUSY = (Note("a", "slow"), Note("a", "behind"), Note("b", "ahead"), Not
 
 
 class Handler:
-    """Answers every note, the slow one after two seconds; knows in which order they were begun."""
+    """Handles every note, the slow one in two seconds; records in which order they were started."""
 
     def __init__(self, slow_seconds: float = 2.0) -> None:
         self.begun: list[str] = []
@@ -74,7 +74,7 @@ def test_a_rebalance_leaves_no_gap_before_what_is_done() -> None:
 
 
 def test_a_gap_that_takes_too_long_is_left() -> None:
-    """The grace bounds the whole of it; what was ahead of the gap comes again then."""
+    """The timeout bounds the whole of it; what was ahead of the gap comes again then."""
 
     async def scenario() -> None:
         world = World(
@@ -95,7 +95,7 @@ def test_a_gap_that_takes_too_long_is_left() -> None:
 
 
 def test_a_gap_that_waits_for_infrastructure_holds_up_no_stop() -> None:
-    """It would not be closed within any grace: whoever comes next waits for it as well."""
+    """It would not be closed within any timeout: the next owner waits for it as well."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -152,7 +152,7 @@ def test_a_batch_in_hand_is_finished_and_the_next_is_not_begun(later: list[Note]
 
 
 def test_a_fenced_shard_begins_nothing_even_before_what_was_done() -> None:
-    """A gap of a shard that somebody newer writes is that owner's to close."""
+    """A gap of a shard that a newer owner writes is that owner's to close."""
 
     async def scenario() -> None:
         world = World(partitions=1)

@@ -1,4 +1,4 @@
-"""Who asks hears up to which moment everything in a partition is done."""
+"""on_caught_up: up to which moment everything in a partition is done."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_what_is_not_done_is_not_caught_up_with() -> None:
 
 
 def test_what_was_there_when_a_shard_opened_is_caught_up_with_soon() -> None:
-    """Whoever took a shard over waits for that: not for an interval, and not by an end of before."""
+    """A new owner of a shard waits for that: not for an interval, and not by an earlier end."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -80,7 +80,7 @@ def test_what_was_there_when_a_shard_opened_is_caught_up_with_soon() -> None:
 
 
 def test_where_nothing_is_unread_that_is_known_at_once() -> None:
-    """A new crawl would else begin with a wait for messages that nobody has sent."""
+    """A new crawl would else begin with a wait for messages that do not exist."""
 
     async def scenario() -> None:
         world = World(partitions=1)

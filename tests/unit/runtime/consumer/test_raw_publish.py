@@ -23,7 +23,7 @@ def _append(world: World, *values: bytes | None) -> None:
 
 
 def test_a_handler_gets_the_bytes_that_its_event_was_decoded_from() -> None:
-    """Whoever passes a message on must not write it anew; and a schema that is late is waited for first."""
+    """A service passes a message on without encoding it anew; a late schema is waited for first."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -104,8 +104,8 @@ def test_a_tombstone_is_a_bad_message_to_everybody_else() -> None:
     simulate(scenario())
 
 
-def test_a_tombstone_is_said_before_what_closes() -> None:
-    """The order of words holds for whatever can be said."""
+def test_a_tombstone_is_published_before_the_last_events() -> None:
+    """The order of delivery holds for raw bytes and tombstones too."""
 
     async def scenario() -> None:
         forgotten = a_topic("forgotten", cleanup="compact")

@@ -17,7 +17,7 @@ from .loop_harness import NOTES, Note, WatchedBus, World, answer, notes
 
 
 def test_what_is_in_hand_is_finished_and_committed_before_partitions_go() -> None:
-    """A second member joins while messages are being handled: within the grace nothing is done twice."""
+    """A second member joins while messages are being handled: within the timeout nothing is done twice."""
 
     async def scenario() -> None:
         world = World(partitions=4)
@@ -45,8 +45,8 @@ def test_what_is_in_hand_is_finished_and_committed_before_partitions_go() -> Non
     simulate(scenario())
 
 
-def test_what_does_not_end_within_the_grace_is_abandoned() -> None:
-    """Its answer is not said by the old owner, its offset not committed; the new owner handles it."""
+def test_work_that_exceeds_the_revoke_timeout_is_abandoned() -> None:
+    """Its result is not published by the old owner, its offset not committed; the new owner handles it."""
 
     async def scenario() -> None:
         world = World(partitions=1, settings=ConsumerSettings(revoke_timeout_seconds=5))
@@ -182,7 +182,7 @@ def test_a_loop_under_load_stops_in_order() -> None:
     simulate(scenario())
 
 
-def test_stopping_takes_no_longer_than_its_grace() -> None:
+def test_stopping_takes_no_longer_than_its_timeout() -> None:
     async def scenario() -> None:
         world = World(
             partitions=1, settings=ConsumerSettings(stop_timeout_seconds=7, handler_timeout_seconds=1000)
@@ -237,7 +237,7 @@ def test_long_handlers_do_not_cost_the_membership() -> None:
 
 
 class Shards:
-    """Hooks that note what they hear, and open a shard when they are let."""
+    """Hooks that record their calls, and open a shard when they are allowed to."""
 
     def __init__(self, world: World) -> None:
         self.heard: list[str] = []
@@ -430,7 +430,7 @@ def test_a_fenced_shard_stands_still_until_the_group_takes_it_away() -> None:
 
 
 def test_a_shard_that_stays_fenced_ends_the_loop() -> None:
-    """Somebody took it outside of the group: only a new start can put that right."""
+    """Another process took it outside of the group: only a new start can put that right."""
 
     async def scenario() -> None:
         world = World(partitions=1)

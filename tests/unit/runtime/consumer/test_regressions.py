@@ -1,4 +1,4 @@
-"""Paths that end badly: pauses that outlive their reason, letters that cannot be written, shared batches."""
+"""Regressions: pauses that outlive their reason, dead letters that cannot be written, shared batches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LateClock(EventLoopClock):
 
 
 class Shards:
-    """Hooks of a topology whose take-overs fail for as long as they are told to."""
+    """Hooks of a service whose takeovers fail while `is_failing`."""
 
     def __init__(self) -> None:
         self.is_failing = True
@@ -46,9 +46,9 @@ class Shards:
 
 
 class RefusedLetters(DeadLetterWriter):
-    """Letters that something unforeseen keeps from being written."""
+    """Dead letters that an unforeseen error keeps from being written."""
 
-    async def letter(self, *_args: Any, **_options: Any) -> Publish:
+    async def dead_letter(self, *_args: Any, **_options: Any) -> Publish:
         raise ValueError("the object was refused")
 
 
@@ -65,7 +65,7 @@ def _letters(world: World, kind: type[DeadLetterWriter] = DeadLetterWriter) -> D
         pytest.param(0.0, 1.0, [], id="a quick handler"),
     ],
 )
-def test_time_in_which_nobody_ran_is_nobodys_delay(
+def test_time_in_which_the_process_was_stopped_counts_for_no_deadline(
     stopped_seconds: float, handler_seconds: float, reasons: list[str]
 ) -> None:
     """A stopped process must not give up good messages when it goes on; a slow handler still ends."""
@@ -91,8 +91,8 @@ def test_time_in_which_nobody_ran_is_nobodys_delay(
     simulate(scenario())
 
 
-def test_a_letter_that_cannot_be_written_ends_the_loop_and_not_the_message() -> None:
-    """What the handler had said is not the letter: a commit without a letter would lose the message."""
+def test_a_dead_letter_that_cannot_be_written_ends_the_loop_and_not_the_message() -> None:
+    """Effects of the handler are not the dead letter: a commit without it would lose the message."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -115,7 +115,7 @@ def test_a_letter_that_cannot_be_written_ends_the_loop_and_not_the_message() -> 
 
 
 class MuteError(Exception):
-    """A failure that fails to say what it is."""
+    """A failure whose repr fails."""
 
     def __str__(self) -> str:
         raise TypeError("no words")
@@ -123,7 +123,7 @@ class MuteError(Exception):
     __repr__ = __str__
 
 
-def test_a_failure_that_cannot_be_described_still_has_its_letter() -> None:
+def test_a_failure_that_cannot_be_described_still_has_its_dead_letter() -> None:
     """An exception's own code is the handler's code: it must not end the loop either."""
 
     async def scenario() -> None:
@@ -149,8 +149,8 @@ def test_a_failure_that_cannot_be_described_still_has_its_letter() -> None:
     simulate(scenario())
 
 
-def test_a_rebalance_ends_the_pause_of_a_take_over_that_fails() -> None:
-    """A pause that nobody lifts keeps the process not ready, and the watchdog blind, for ever."""
+def test_a_rebalance_ends_the_pause_of_a_failing_takeover() -> None:
+    """A pause that never ends keeps the process not ready, and the watchdog blind, for ever."""
 
     async def scenario() -> None:
         world = World(partitions=2)
@@ -174,7 +174,7 @@ def test_a_rebalance_ends_the_pause_of_a_take_over_that_fails() -> None:
     simulate(scenario())
 
 
-def test_a_take_over_that_fails_does_not_open_the_gate_of_an_outage() -> None:
+def test_a_failing_takeover_does_not_end_the_pause_of_an_outage() -> None:
     """Messages of an open shard that wait for the same part are probed one by one, not all at once."""
 
     async def scenario() -> None:
@@ -206,7 +206,7 @@ def test_a_take_over_that_fails_does_not_open_the_gate_of_an_outage() -> None:
 
 
 def test_a_commit_that_is_not_needed_any_more_is_no_pause() -> None:
-    """The broker did it and its answer was lost; then the partition went, and there is nothing to repeat."""
+    """The commit took effect and its response was lost; then the partition went: nothing to repeat."""
 
     async def scenario() -> None:
         world = World(partitions=2)
@@ -275,7 +275,7 @@ def test_a_fenced_shard_leaves_its_batch_and_the_others_go_on() -> None:
 
 
 def test_a_batch_that_is_fenced_by_a_shard_it_has_nothing_of_is_not_tried_again() -> None:
-    """It would be fenced again at once, and for ever; the loop ends when nobody takes the shard away."""
+    """It would be fenced again for ever; the loop ends when the group does not revoke the shard."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -297,7 +297,9 @@ def test_a_batch_that_is_fenced_by_a_shard_it_has_nothing_of_is_not_tried_again(
 
 
 def test_a_loss_is_reported_once() -> None:
-    """A member that goes right after its report has said where to read on, so the next does not repeat it."""
+    """A member that leaves right after its report has committed where to read on, so the next does not repeat
+    it.
+    """
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -354,7 +356,7 @@ def test_a_probe_that_hangs_excuses_nothing_and_is_not_ready() -> None:
 
 
 def test_a_slow_probe_that_fails_is_an_excuse_again() -> None:
-    """A part that answers late that it is away is an outage after all."""
+    """A dependency that reports late that it is unavailable is an outage after all."""
 
     async def scenario() -> None:
         world = World(partitions=1)

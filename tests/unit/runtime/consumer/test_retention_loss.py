@@ -1,4 +1,4 @@
-"""Retention that was faster than the reader, and offsets that nobody wrote: said, never guessed."""
+"""Retention that deleted unread messages, and missing offsets: reported, never guessed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_loss_names_its_range_and_reading_goes_on_where_the_log_starts() -> No
     simulate(scenario())
 
 
-def test_a_loss_is_said_before_it_is_passed_over() -> None:
+def test_a_loss_is_reported_before_it_is_skipped() -> None:
     """While the loss event cannot be written nothing of the partition is read; others go on."""
 
     async def scenario() -> None:
@@ -73,7 +73,7 @@ def test_a_loss_is_said_before_it_is_passed_over() -> None:
 
 
 def test_pauses_of_one_kind_are_one_series() -> None:
-    """Two partitions lose messages: the metric says `loss` until the last of the two is done."""
+    """Two partitions lose messages: the metric has `loss` until the last of the two is done."""
 
     async def scenario() -> None:
         world = World()
@@ -143,7 +143,7 @@ def test_a_partition_that_ends_in_a_marker_has_no_lag_for_ever() -> None:
     simulate(scenario())
 
 
-def test_a_marker_that_nobody_has_passed_yet_is_passed_by_the_next_reader() -> None:
+def test_a_marker_that_was_not_skipped_yet_is_skipped_by_the_next_reader() -> None:
     """The one before died between its last commit and the marker's turn."""
 
     async def scenario() -> None:

@@ -70,7 +70,7 @@ def test_a_schema_that_is_found_is_used_and_nothing_is_given_up() -> None:
     simulate(scenario())
 
 
-def test_a_schema_that_nobody_has_makes_a_dead_letter() -> None:
+def test_a_schema_that_does_not_exist_makes_a_dead_letter() -> None:
     async def scenario() -> None:
         world = World(partitions=1)
         source = Source(world)

@@ -12,6 +12,7 @@ from strider.messaging.errors import PartitionNotOwned, Unavailable
 from strider.messaging.inprocess import InProcessBus, simulate
 from strider.messaging.ports import Record
 from strider.runtime.consumer.spec import ConsumerSettings
+from strider.runtime.observability import log_events
 
 from .loop_harness import NOTES, Note, WatchedBus, World, notes
 
@@ -23,7 +24,7 @@ async def _nothing(_note: Note, _record: Record) -> Effects:
 
 
 class Shards:
-    """Hooks of a topology that takes shards as it is told."""
+    """Hooks of a service that takes shards when the test allows it."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class Shards:
 
 
 def test_a_member_is_joining_until_it_was_given_its_share() -> None:
-    """A dead member's session holds the hand-out up; who waits for it does no work, and says so."""
+    """A dead member's session delays the assignment; a member that waits for it is not ready."""
 
     async def scenario() -> None:
         world = World(partitions=2)
@@ -68,7 +69,7 @@ def test_a_member_is_joining_until_it_was_given_its_share() -> None:
 
 
 def test_a_share_of_nothing_is_a_share() -> None:
-    """With more members than partitions somebody has none, and is as ready as it can be."""
+    """With more members than partitions one has none, and is as ready as it can be."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -85,7 +86,7 @@ def test_a_share_of_nothing_is_a_share() -> None:
 
 
 def test_a_member_that_gave_back_is_joining_again() -> None:
-    """Its twin is stopped in the middle of the rebalance: nobody has anything until its session ends."""
+    """Its twin is stopped in the middle of the rebalance: no member has partitions until its session ends."""
 
     async def scenario() -> None:
         world = World(partitions=2)
@@ -108,7 +109,7 @@ def test_a_member_that_gave_back_is_joining_again() -> None:
     simulate(scenario())
 
 
-def test_joining_is_told_without_a_warning() -> None:
+def test_joining_is_logged_without_a_warning() -> None:
     """Every start and every rebalance goes through it."""
 
     async def scenario() -> list[tuple[str, str]]:
@@ -120,10 +121,13 @@ def test_joining_is_told_without_a_warning() -> None:
             await world.stop(loop, task)
         return [(line["event"], line["log_level"]) for line in lines if line.get("reason") == "joining"]
 
-    assert simulate(scenario()) == [("Paused", "info"), ("Resumed", "info")]
+    assert simulate(scenario()) == [
+        (log_events.CONSUMPTION_PAUSED_ROUTINELY.text, "info"),
+        (log_events.CONSUMPTION_RESUMED.text, "info"),
+    ]
 
 
-def test_a_take_over_is_not_ready_and_excuses_nothing() -> None:
+def test_a_takeover_is_not_ready_and_not_exempt() -> None:
     """So a hook that hangs is seen as what it is, while one that gets on shows it by signs of life."""
 
     async def scenario() -> None:
@@ -152,7 +156,7 @@ def test_a_take_over_is_not_ready_and_excuses_nothing() -> None:
     simulate(scenario())
 
 
-def test_a_take_over_is_excused_while_it_waits_for_its_next_try() -> None:
+def test_a_takeover_is_exempt_while_it_waits_for_its_next_attempt() -> None:
     """What is away may stay away for hours; each refusal is a sign of life besides."""
 
     async def scenario() -> None:
@@ -204,14 +208,14 @@ def test_shards_that_do_not_let_go_hold_up_the_group_for_a_bounded_time() -> Non
             await world.stop(loop, task)
 
         assert world.clock.monotonic() - began < 31
-        (line,) = (line for line in lines if line["event"] == "Shards not closed")
+        (line,) = (line for line in lines if line["event"] == log_events.SHARDS_NOT_CLOSED.text)
         assert (line["shards"], line["why"]) == ([0], "still busy after 30 s")
 
     simulate(scenario())
 
 
 def test_partitions_that_move_in_the_middle_of_a_poll_end_nothing() -> None:
-    """A client may say so from any call; the next poll is in the new generation."""
+    """A client may raise it from any call; the next poll is in the new generation."""
 
     async def scenario() -> None:
         world = World(partitions=1, settings=ConsumerSettings())

@@ -75,7 +75,7 @@ def test_ids_of_the_work_in_hand_stand_in_every_line_below() -> None:
     assert not {"url", "host", "job_id", "execution_id", "trace_id"} & outside.keys()
 
 
-def test_what_libraries_say_takes_the_same_road() -> None:
+def test_lines_of_libraries_take_the_same_path() -> None:
     """A broker's warning must be found where everything else is, and its chatter must not."""
     stream = configured()
 
@@ -88,7 +88,7 @@ def test_what_libraries_say_takes_the_same_road() -> None:
     assert line["service"] == "echo"
 
 
-def test_a_library_that_repeats_itself_is_heard_once_in_a_while() -> None:
+def test_repeated_lines_of_a_library_are_suppressed() -> None:
     """An outage of an hour must not hide in its own noise what else happens in it."""
     stream = configured()
     library = logging.getLogger("aiokafka")
@@ -161,7 +161,7 @@ def test_secrets_are_left_out(event: dict[str, Any], expected: dict[str, Any]) -
 
 
 def test_long_texts_and_deep_nests_are_cut() -> None:
-    """Somebody's page may end up in a log line; it must not fill the disk."""
+    """A page may end up in a log line; it must not fill the disk."""
     deep: Any = "bottom"
     for _ in range(50):
         deep = [deep]

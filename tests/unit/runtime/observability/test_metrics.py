@@ -12,7 +12,7 @@ from strider.runtime.observability.consumer_metrics import ConsumerMetrics
 from strider.runtime.observability.metrics import OTHER, RUNTIME_METRICS, Metric, Metrics, metric_table
 from strider.runtime.process.heartbeat import Heartbeat
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.mark.req("S1.2.28")
@@ -30,7 +30,7 @@ def test_a_count_is_rendered_in_prometheus_format() -> None:
     assert 'strider_handler_seconds_bucket{le="0.0025",topic="echoes"} 1.0' in text
 
 
-def test_what_is_counted_between_two_looks_is_shown_once() -> None:
+def test_what_is_counted_between_two_renderings_is_shown_once() -> None:
     metrics = Metrics()
 
     for _ in range(3):

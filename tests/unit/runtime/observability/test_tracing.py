@@ -1,4 +1,4 @@
-"""Traces: carried on as they came, recorded where they are sampled, harmless when nobody listens."""
+"""Traces: carried on as they came, recorded where they are sampled, harmless without a collector."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from structlog.testing import capture_logs
 
 from strider.messaging.ports import Header
+from strider.runtime.observability import log_events
 from strider.runtime.observability.span_export import LossReportingExporter, SpanRecorder
 from strider.runtime.observability.tracing import MessageTracer, current_trace_id, is_sampled, traceparent_of
 
@@ -151,18 +152,18 @@ def test_about_as_many_traces_are_sampled_as_was_set() -> None:
     traces = MessageTracer(sample=0.2, recorder=SpanRecorder("echo", InMemorySpanExporter()))
     traces._random = random.Random(4)
 
-    sampled = sum(is_sampled(traces._begin()) for _ in range(2000))
+    sampled = sum(is_sampled(traces._new_traceparent()) for _ in range(2000))
     traces.close()
 
     assert 340 < sampled < 460
 
 
-def test_nothing_is_sampled_where_nobody_would_take_it() -> None:
-    assert not is_sampled(MessageTracer(sample=1.0)._begin())
+def test_nothing_is_sampled_without_a_collector() -> None:
+    assert not is_sampled(MessageTracer(sample=1.0)._new_traceparent())
 
 
-def test_a_collector_that_is_down_is_told_once_and_counted() -> None:
-    """Telemetry must not fill the log that somebody reads to find the real trouble."""
+def test_a_collector_that_is_down_is_logged_once_and_counted() -> None:
+    """Telemetry must not fill the log in which a person looks for the real fault."""
     structlog.reset_defaults()
     lost: list[int] = []
     inner = Failing()
@@ -175,7 +176,10 @@ def test_a_collector_that_is_down_is_told_once_and_counted() -> None:
 
     assert [result.name for result in results] == ["FAILURE", "FAILURE", "FAILURE", "SUCCESS"]
     assert sum(lost) == 6
-    assert [line["event"] for line in lines] == ["Traces lost", "Trace export recovered"]
+    assert [line["event"] for line in lines] == [
+        log_events.TRACES_LOST.text,
+        log_events.TRACE_EXPORT_RECOVERED.text,
+    ]
 
 
 def test_more_spans_than_the_queue_holds_are_dropped_without_waiting() -> None:

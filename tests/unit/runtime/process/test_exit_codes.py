@@ -1,4 +1,4 @@
-"""Exit codes: documented, and meant for whoever restarts processes."""
+"""Exit codes: documented, for supervisors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from strider.runtime.process.exit_codes import EXIT_MEANINGS, ExitCode, exit_table
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.mark.req("S2.1.14")

@@ -38,7 +38,7 @@ async def ready_answer(readiness: Readiness) -> tuple[int, dict[str, Any]]:
     return answer.status, json.loads(answer.body)
 
 
-async def test_a_process_is_not_ready_before_it_runs_and_says_what_it_waits_for() -> None:
+async def test_a_process_is_not_ready_before_it_runs_and_reports_what_it_waits_for() -> None:
     readiness = Readiness(StillClock())
     readiness.step = "waiting for kafka"
     readiness.register("kafka")
@@ -57,8 +57,8 @@ async def test_a_process_is_not_ready_before_it_runs_and_says_what_it_waits_for(
     }
 
 
-async def test_what_is_only_shown_makes_nobody_unready() -> None:
-    """Whoever asks how the crawler is wants to know of it; nothing here needs it."""
+async def test_a_dependency_that_is_not_vital_does_not_affect_readiness() -> None:
+    """It is shown for information; nothing here needs it."""
     readiness = Readiness(StillClock())
     readiness.register("redis", is_vital=False)
     readiness.record("redis", ok=False, detail="connection refused")
@@ -104,7 +104,7 @@ async def test_whatever_keeps_it_from_working_turns_it_red(change: str, reason: 
 
 
 async def test_a_pause_that_excuses_nothing_is_not_ready_all_the_same() -> None:
-    """Whoever looks for stalls must not be put off by it; whoever asks for readiness must."""
+    """The watchdog must not be put off by it; readiness must."""
     readiness = Readiness(StillClock())
     readiness.phase = RUNNING
     readiness.watch_pauses(lambda: ["shards: not ready yet", "redis: gone"], exempt=lambda: ["redis: gone"])
@@ -119,7 +119,7 @@ async def test_a_pause_that_excuses_nothing_is_not_ready_all_the_same() -> None:
     assert readiness.exempt_reasons() == ["paused: redis: gone", "paused: a release that waits"]
 
 
-async def test_alive_is_said_even_while_nothing_is_ready() -> None:
+async def test_livez_responds_even_while_nothing_is_ready() -> None:
     """A process that waits for its broker must not be restarted for it."""
     server = a_server(Readiness(StillClock()))
 
@@ -144,12 +144,12 @@ async def test_metrics_are_answered_in_their_own_type() -> None:
         pytest.param("HEAD", "/livez", 200, id="head"),
     ],
 )
-def test_what_is_not_asked_here_is_refused_as_http_does(method: str, path: str, status: int) -> None:
+def test_unknown_paths_and_methods_are_refused(method: str, path: str, status: int) -> None:
     assert a_server(Readiness(StillClock())).respond(method, path).status == status
 
 
 def test_a_report_that_cannot_be_made_is_answered_with_its_reason() -> None:
-    """A probe that is cut off says nothing to the person who looks."""
+    """A probe that is cut off gives no reason."""
 
     def broken() -> bytes:
         raise RuntimeError("no counters")
@@ -181,7 +181,7 @@ async def test_a_question_is_its_first_line_without_its_query() -> None:
         pytest.param(b"GET / HTTP/1.1\r\nA: " + b"a" * 40_000, 431, id="endless-head"),
     ],
 )
-async def test_what_is_no_question_is_told_so(sent: bytes, status: int) -> None:
+async def test_a_malformed_request_is_refused(sent: bytes, status: int) -> None:
     with pytest.raises(BadHealthRequest) as refused:
         await question(sent)
 
@@ -193,7 +193,7 @@ async def test_who_leaves_before_asking_is_no_question_at_all() -> None:
         await question(b"GET /livez HT")
 
 
-def test_an_answer_ends_its_connection_and_a_head_has_no_body() -> None:
+def test_a_response_ends_its_connection_and_a_head_has_no_body() -> None:
     answer = HealthResponse(503, "text/plain", b"no\n", (("Allow", "GET"),))
     head = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n"
     rest = b"Allow: GET\r\nConnection: close\r\n\r\n"
@@ -215,7 +215,7 @@ def test_a_change_is_news_once_and_its_time_is_kept() -> None:
     assert simulate(scenario()) == ([True, False, True], 30.0)
 
 
-def test_a_dependency_that_hangs_is_one_that_does_not_answer() -> None:
+def test_a_dependency_that_hangs_counts_as_unavailable() -> None:
     async def silent() -> None:
         await asyncio.sleep(3600)
 
@@ -228,4 +228,4 @@ def test_a_dependency_that_hangs_is_one_that_does_not_answer() -> None:
     async def scenario() -> list[str]:
         return [await probe_dependency(Dependency("redis", ping)) for ping in (silent, refusing, fine)]
 
-    assert simulate(scenario()) == ["no answer within 5 s", "connection refused", ""]
+    assert simulate(scenario()) == ["no response within 5 s", "connection refused", ""]

@@ -1,4 +1,4 @@
-"""How a process ends: which of several wishes decides the exit code."""
+"""Lifecycle: which of several exit requests decides the exit code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strider.runtime.process.lifecycle import ServiceLifecycle
 
 
 class Ending(ServiceLifecycle):
-    """A life whose start is not needed for what is asked of it."""
+    """A lifecycle without a startup."""
 
     def __init__(self) -> None:
         self._code = None
@@ -27,7 +27,7 @@ class Ending(ServiceLifecycle):
         pytest.param([ExitCode.STALLED, ExitCode.FAILED], ExitCode.STALLED, id="the-first-fault-counts"),
     ],
 )
-async def test_the_first_wish_counts_and_a_fault_outweighs_an_orderly_one(
+async def test_the_first_request_counts_and_a_fault_outweighs_an_orderly_one(
     wishes: list[ExitCode], code: ExitCode
 ) -> None:
     life = Ending()

@@ -12,7 +12,8 @@ from strider.echo.settings import EchoSettings
 from strider.messaging.effects import Subscription
 from strider.messaging.errors import StartRefused, Unavailable
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
-from strider.runtime.clocks import SeededRandomness
+from strider.runtime.clocks import SeededChance
+from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.runtime.process.readiness import Readiness
@@ -88,7 +89,7 @@ def test_a_consumption_follows_the_declaration() -> None:
 
 
 def test_a_group_reads_only_what_declares_it() -> None:
-    with pytest.raises(ValueError, match="declares echo as a group"):
+    with pytest.raises(ValueError, match="declares echo as a consumer group"):
         consume("echo", Subscription(TALLIES))
 
 
@@ -116,13 +117,13 @@ async def test_a_topic_that_is_not_there_yet_is_waited_for() -> None:
         await check_partition_counts(InProcessBus(a_broker()), [ECHOES], shards=12)
 
 
-def test_patience_waits_says_for_what_and_goes_on() -> None:
+def test_the_startup_waits_for_a_dependency_and_continues() -> None:
     async def scenario() -> tuple[list[list[str]], list[str]]:
         clock = EventLoopClock()
         readiness = Readiness(clock)
         broker = a_broker()
         broker.set_unavailable("connection refused")
-        patience = StartupRetry(readiness, clock=clock, chance=SeededRandomness(1))
+        patience = StartupRetry(readiness, clock=clock, chance=SeededChance(1))
         with capture_logs() as lines:
             waiting = asyncio.create_task(patience.run(InProcessBus(broker).ping))
             await asyncio.sleep(3600)
@@ -136,7 +137,7 @@ def test_patience_waits_says_for_what_and_goes_on() -> None:
 
     assert seen[0] == ["starting: waiting for kafka", "kafka: connection refused"]
     assert seen[1] == ["starting"]
-    assert lines == ["Waiting"]  # an hour of it is one line
+    assert lines == [log_events.DEPENDENCY_AWAITED.text]  # an hour of it is one line
 
 
 async def died(work: object) -> tuple[int, list[dict[str, object]]]:
@@ -156,7 +157,11 @@ async def test_a_task_that_raises_is_a_fault() -> None:
     counted, (line,) = await died(crash())
 
     assert counted == 1
-    assert (line["event"], line["log_level"], line["task"]) == ("Task died", "critical", "worker")
+    assert (line["event"], line["log_level"], line["task"]) == (
+        log_events.TASK_DIED.text,
+        "critical",
+        "worker",
+    )
 
 
 async def test_a_task_that_just_ends_is_a_fault_too() -> None:
@@ -164,7 +169,7 @@ async def test_a_task_that_just_ends_is_a_fault_too() -> None:
     counted, (line,) = await died(asyncio.sleep(0))
 
     assert counted == 1
-    assert line["event"] == "Task died"
+    assert line["event"] == log_events.TASK_DIED.text
 
 
 @pytest.mark.parametrize(
@@ -176,7 +181,7 @@ async def test_a_task_that_just_ends_is_a_fault_too() -> None:
     ],
 )
 def test_a_consumer_that_refuses_its_group_is_not_restarted(error: Exception | None, code: ExitCode) -> None:
-    """Restarting would meet the same fact again; the code says that a person is needed."""
+    """Restarting would meet the same fact again; the code means that a person is needed."""
     assert exit_code_for(error) == code
 
 
@@ -209,7 +214,7 @@ async def test_a_task_that_ignores_its_cancellation_does_not_hold_up_the_end() -
         await tasks.cancel_all(0.05)
     release.set()
 
-    assert [line["event"] for line in lines] == ["Task not cancelled"]
+    assert [line["event"] for line in lines] == [log_events.TASK_NOT_CANCELLED.text]
 
 
 def test_everything_is_closed_the_latest_first_whatever_fails() -> None:
@@ -234,4 +239,4 @@ def test_everything_is_closed_the_latest_first_whatever_fails() -> None:
     closed, lines = simulate(scenario())
 
     assert closed == ["speaker", "hanging", "failing", "bus"]
-    assert lines == ["Close timed out", "Close failed"]
+    assert lines == [log_events.CLOSE_TIMED_OUT.text, log_events.CLOSE_FAILED.text]

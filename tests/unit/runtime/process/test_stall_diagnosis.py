@@ -1,4 +1,4 @@
-"""The diagnosis: what is asked of a process in which nothing moves."""
+"""Diagnosis of a process in which nothing moves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def refused() -> None:
 
 
 @pytest.mark.req("S2.1.9")
-async def test_every_dependency_is_asked_with_its_own_question() -> None:
+async def test_every_dependency_is_probed_in_its_own_way() -> None:
     asked: list[str] = []
 
     async def select_1() -> None:
@@ -86,7 +86,7 @@ def test_stacks_show_what_another_thread_does() -> None:
     assert any("stands_here" in line for line in stacks["stander"])
 
 
-def test_a_loop_answers_questions_of_another_thread() -> None:
+def test_a_loop_runs_work_of_another_thread() -> None:
     """And one that is blocked does not, which is noticed within the time set for it."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)

@@ -10,6 +10,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.process.heartbeat import MAX_DOMAINS, Heartbeat
 from strider.runtime.process.stall_diagnosis import LOOP_TIMEOUT_SECONDS
@@ -26,7 +27,7 @@ THRESHOLD = 300.0
 
 
 @dataclass
-class HandClock:
+class ManualClock:
     """A clock moved by hand."""
 
     seconds: float = 1000.0
@@ -42,10 +43,10 @@ class HandClock:
 
 
 @dataclass
-class Process:
+class FakeTarget:
     """A process whose state a test sets."""
 
-    clock: HandClock
+    clock: ManualClock
     waiting: int | None = 5
     stated: tuple[str, ...] = ()
     turn: float | None = None
@@ -53,7 +54,7 @@ class Process:
     calls: list[str] = field(default_factory=list)
     ended: list[ExitCode] = field(default_factory=list)
     patience: list[float] = field(default_factory=list)
-    """How long the event loop was given for each answer."""
+    """How long the event loop was given for each response."""
 
     def lag(self) -> int | None:
         return self.waiting
@@ -73,7 +74,7 @@ class Process:
         self.calls.append("reconnect")
         return self.reconnects
 
-    def end(self, code: ExitCode, *, timeout_seconds: float) -> None:
+    def exit(self, code: ExitCode, *, timeout_seconds: float) -> None:
         self.ended.append(code)
         self.patience.append(timeout_seconds)
 
@@ -82,13 +83,13 @@ class Process:
 class WatchdogScenario:
     """A watchdog with everything around it."""
 
-    clock: HandClock = field(default_factory=HandClock)
+    clock: ManualClock = field(default_factory=ManualClock)
     resident: int = 0
     stalls: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         structlog.reset_defaults()
-        self.process = Process(self.clock)
+        self.process = FakeTarget(self.clock)
         self.heartbeat = Heartbeat(self.clock)
         self.watchdog = Watchdog(
             self.process,
@@ -101,7 +102,7 @@ class WatchdogScenario:
         )
 
     def watch(self, seconds: float) -> tuple[list[WatchdogVerdict], list[str]]:
-        """Let time pass, looking as often as the watchdog would; verdicts without repeats, and log lines."""
+        """Let time pass, checking as often as the watchdog would; verdicts without repeats, and log lines."""
         verdicts: list[WatchdogVerdict] = []
         with capture_logs() as lines:
             passed = 0.0
@@ -127,15 +128,15 @@ def kennel() -> WatchdogScenario:
         pytest.param({"lag": 0}, WatchdogVerdict.IDLE, id="nothing-waits"),
         pytest.param({"lag": None}, WatchdogVerdict.STALLED, id="a-broker-that-answers-but-does-not-say"),
         pytest.param({"pauses": ("redis",)}, WatchdogVerdict.PAUSED, id="a-stated-pause"),
-        pytest.param({"last_turn": 700.0}, WatchdogVerdict.BLOCKED, id="the-loop-does-not-turn"),
+        pytest.param({"last_loop_tick": 700.0}, WatchdogVerdict.BLOCKED, id="the-loop-does-not-turn"),
         pytest.param(
-            {"last_turn": 700.0, "pauses": ("x",)}, WatchdogVerdict.BLOCKED, id="blocked-while-paused"
+            {"last_loop_tick": 700.0, "pauses": ("x",)}, WatchdogVerdict.BLOCKED, id="blocked-while-paused"
         ),
-        pytest.param({"last_turn": 700.0, "lag": 0}, WatchdogVerdict.BLOCKED, id="blocked-while-idle"),
+        pytest.param({"last_loop_tick": 700.0, "lag": 0}, WatchdogVerdict.BLOCKED, id="blocked-while-idle"),
     ],
 )
-def test_a_look_is_judged(changes: dict[str, Any], verdict: WatchdogVerdict) -> None:
-    seen = {"now": 1000.0, "last_activity": 0.0, "last_turn": 1000.0, "lag": 5, **changes}
+def test_an_observation_is_assessed(changes: dict[str, Any], verdict: WatchdogVerdict) -> None:
+    seen = {"now": 1000.0, "last_activity": 0.0, "last_loop_tick": 1000.0, "lag": 5, **changes}
 
     assert assess(ProcessObservation(**seen), last_justified_idle=0.0, threshold_seconds=THRESHOLD) == verdict
 
@@ -148,16 +149,16 @@ def test_a_good_reason_to_be_still_ends_slowly() -> None:
 
 
 @pytest.mark.req("S2.1.4", "S2.1.5", "S2.1.10")
-def test_a_stall_is_told_diagnosed_treated_and_ends_the_process(kennel: WatchdogScenario) -> None:
-    """In that order, each once; the exit code tells the supervisor to start again."""
+def test_a_stall_is_logged_diagnosed_reconnected_and_ends_the_process(kennel: WatchdogScenario) -> None:
+    """In that order, each once; the exit code makes the supervisor start again."""
     verdicts, lines = kennel.watch(THRESHOLD + 60)
 
     assert verdicts == [WatchdogVerdict.MOVING, WatchdogVerdict.STALLED]
     assert lines == [
-        "Stall detected",
-        "Stall diagnosed",
-        "Stalled connections reopened",
-        "Stalled process ended",
+        log_events.STALL_DETECTED.text,
+        log_events.STALL_DIAGNOSED.text,
+        log_events.STALL_RECONNECTED.text,
+        log_events.STALLED_PROCESS_ENDED.text,
     ]
     assert kennel.process.calls == ["diagnose", "reconnect"]
     assert kennel.process.ended == [ExitCode.STALLED]
@@ -167,13 +168,13 @@ def test_a_stall_is_told_diagnosed_treated_and_ends_the_process(kennel: Watchdog
 
 @pytest.mark.req("S2.1.1", "S2.1.10")
 def test_new_connections_that_help_save_the_process(kennel: WatchdogScenario) -> None:
-    """Basic recovery needs nobody from outside."""
+    """Basic recovery needs nothing from outside."""
     kennel.watch(THRESHOLD)
     kennel.heartbeat.beat()
 
     _, lines = kennel.watch(60)
 
-    assert lines == ["Stall resolved"]
+    assert lines == [log_events.STALL_RESOLVED.text]
     assert kennel.process.ended == []
 
 
@@ -187,8 +188,8 @@ def test_a_stall_may_come_again_after_a_recovery(kennel: WatchdogScenario) -> No
     assert kennel.process.ended == [ExitCode.STALLED]
 
 
-def test_a_loop_that_is_silent_when_the_stall_is_due_is_told_as_blocked(kennel: WatchdogScenario) -> None:
-    """It was still a little longer than it was silent; to ask it or reconnect it would only cost time."""
+def test_a_loop_that_is_silent_when_the_stall_is_due_is_reported_as_blocked(kennel: WatchdogScenario) -> None:
+    """It was idle a little longer than it was silent; a call or reconnect would only cost time."""
     kennel.watch(20)
     kennel.process.turn = kennel.clock.seconds
     kennel.watch(THRESHOLD + 10)
@@ -209,14 +210,18 @@ def test_a_silent_loop_that_turns_again_is_treated_as_stalled(kennel: WatchdogSc
     assert (kennel.stalls, kennel.process.calls) == (["stalled"], ["diagnose", "reconnect"])
 
 
-def test_a_process_without_a_loop_that_answers_ends_at_once(kennel: WatchdogScenario) -> None:
+def test_a_process_whose_loop_does_not_respond_ends_at_once(kennel: WatchdogScenario) -> None:
     """What cannot be reached cannot be treated, and is not waited for again."""
     kennel.process.turn = kennel.clock.seconds
 
     verdicts, lines = kennel.watch(THRESHOLD)
 
     assert verdicts == [WatchdogVerdict.MOVING, WatchdogVerdict.BLOCKED]
-    assert lines == ["Stall detected", "Stall diagnosed", "Stalled process ended"]
+    assert lines == [
+        log_events.STALL_DETECTED.text,
+        log_events.STALL_DIAGNOSED.text,
+        log_events.STALLED_PROCESS_ENDED.text,
+    ]
     assert kennel.process.calls == ["diagnose"]
     assert kennel.process.ended == [ExitCode.STALLED]
     assert sum(kennel.process.patience) < 1.0
@@ -249,7 +254,7 @@ def test_the_clock_starts_when_the_reason_ends(kennel: WatchdogScenario) -> None
     _, after = kennel.watch(40)
 
     assert before == []
-    assert after[:1] == ["Stall detected"]
+    assert after[:1] == [log_events.STALL_DETECTED.text]
 
 
 @pytest.mark.req("S2.1.3", "S2.5.2")
@@ -281,7 +286,7 @@ def test_memory_over_its_limit_is_unrecoverable(kennel: WatchdogScenario) -> Non
 
     _, lines = kennel.watch(kennel.watchdog.interval_seconds * CHECKS_OVER_MEMORY)
 
-    assert lines == ["Memory limit exceeded"]
+    assert lines == [log_events.MEMORY_LIMIT_EXCEEDED.text]
     assert kennel.process.ended == [ExitCode.FAILED]
 
 
@@ -296,13 +301,13 @@ def test_a_peak_of_memory_is_no_leak(kennel: WatchdogScenario) -> None:
     assert kennel.process.ended == []
 
 
-def test_resident_memory_is_told_where_the_system_tells_it() -> None:
+def test_resident_memory_is_known_where_the_system_reports_it() -> None:
     assert resident_bytes() == 0 or resident_bytes() > 1_000_000
 
 
 @pytest.mark.req("S2.1.2")
 def test_the_heartbeat_keeps_the_health_state() -> None:
-    clock = HandClock()
+    clock = ManualClock()
     heartbeat = Heartbeat(clock)
 
     heartbeat.record_success()
@@ -325,7 +330,7 @@ def test_the_heartbeat_keeps_the_health_state() -> None:
 
 def test_domains_with_errors_are_bounded() -> None:
     """A wildcard domain has endless hosts."""
-    heartbeat = Heartbeat(HandClock())
+    heartbeat = Heartbeat(ManualClock())
     heartbeat.record_failure("old.test")
     for number in range(MAX_DOMAINS):
         heartbeat.record_failure(f"{number}.test")

@@ -1,4 +1,4 @@
-"""What the watchdog sees of a process, and how it ends one whose event loop answers, or does not."""
+"""What the watchdog observes of a process, and how it ends one whose event loop responds, or does not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StillLoop:
 
 @dataclass
 class Ends:
-    """What became of a process: asked to stop, ended at once."""
+    """What happened to a process: asked to stop, ended at once."""
 
     asked: list[ExitCode] = field(default_factory=list)
     at_once: list[int] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Patient:
             readiness=self.readiness,
             metrics=metrics,
             dependencies=(),
-            wards=(WatchedLoop(self.loop, self.meter),),
+            consumers=(WatchedLoop(self.loop, self.meter),),
             stop=self.ends.asked.append,
             shutdown_seconds=self.grace_seconds,
             exit_now=self.ends.at_once.append,
@@ -103,7 +103,7 @@ async def test_a_pause_that_excuses_nothing_is_no_pause_to_the_watchdog() -> Non
     assert assess(sight, last_justified_idle=0.0, threshold_seconds=300.0) == WatchdogVerdict.STALLED
 
 
-async def test_a_loop_that_hears_of_the_end_gets_its_grace() -> None:
+async def test_a_loop_that_begins_the_exit_gets_its_shutdown_time() -> None:
     patient = Patient()
 
     took = await seconds_of(lambda: patient.vitals.exit(ExitCode.STALLED, timeout_seconds=30.0))
@@ -113,10 +113,10 @@ async def test_a_loop_that_hears_of_the_end_gets_its_grace() -> None:
     assert took < 10
 
 
-async def test_a_loop_that_hears_of_the_end_and_does_not_get_there_is_ended(
+async def test_a_loop_that_begins_the_exit_and_hangs_is_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("strider.runtime.process.watchdog_target.LAST_WORDS_SECONDS", 0.05)
+    monkeypatch.setattr("strider.runtime.process.watchdog_target.FORCED_EXIT_DELAY_SECONDS", 0.05)
     patient = Patient(grace_seconds=0.05)
 
     await seconds_of(lambda: patient.vitals.exit(ExitCode.STALLED, timeout_seconds=30.0))
@@ -129,7 +129,7 @@ async def test_a_loop_that_hears_of_the_end_and_does_not_get_there_is_ended(
 
 @pytest.mark.req("S2.1.5")
 async def test_a_blocked_loop_is_diagnosed_and_ended_within_a_second() -> None:
-    """Nothing can answer: a grace of a minute would be a minute in which nothing is done."""
+    """Nothing can respond: a shutdown time of a minute would be a minute in which nothing is done."""
     patient = Patient()
     diagnosed: dict[str, object] = {}
     ended = threading.Event()

@@ -12,7 +12,7 @@ LIMITS = DeadLetterBreakerLimits(consecutive=5, failure_share=0.5, min_messages=
 def _feed(
     breaker: DeadLetterBreaker, messages: str, *, every_seconds: float = 0.1, start: float = 0.0
 ) -> int | None:
-    """Feed `.` (good) and `x` (bad); says at which one it tripped."""
+    """Feed `.` (good) and `x` (bad); return at which one it tripped."""
     for number, message in enumerate(messages):
         now = start + number * every_seconds
         if message == ".":
@@ -56,7 +56,7 @@ def test_it_stays_tripped_until_it_is_reset() -> None:
     assert breaker.record_failure(3.0) is True
 
 
-def test_the_share_is_said_with_its_figures() -> None:
+def test_the_share_is_reported_with_its_figures() -> None:
     breaker = DeadLetterBreaker(LIMITS)
     _feed(breaker, "x.x.x.x.x.x.x.x.x.xx")
 

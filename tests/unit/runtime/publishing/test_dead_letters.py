@@ -57,14 +57,14 @@ def _letters(objects: Objects | None = None, **changes: Any) -> DeadLetterWriter
     ],
 )
 async def test_a_reason_is_a_word_of_the_list(failure: Exception, reason: str) -> None:
-    """The codec refuses other words, and then no dead letter could be written."""
+    """The codec refuses other reasons, and then no dead letter could be written."""
     say = await _letters().dead_letter(_record(), failure)
 
     assert dead_letter_reason(failure) == say.event.reason == reason
     assert reason in set(DeadLetterReason)
 
 
-async def test_a_letter_passes_the_real_codec() -> None:
+async def test_a_dead_letter_passes_the_real_codec() -> None:
     codec = Codec(SchemaStore.bundled())
     say = await _letters().dead_letter(_record(value=b"\x00\xff" * 100), KeyError("x"), attempts=3)
     loss = _letters().loss_event(OffsetLost("notes", 3, wanted=5, available=9))
@@ -94,7 +94,7 @@ async def test_everything_of_the_message_is_kept() -> None:
     assert (event.lost_from, event.lost_to) == (-1, -1)
 
 
-async def test_a_tombstone_is_told_from_an_empty_value() -> None:
+async def test_a_tombstone_differs_from_an_empty_value() -> None:
     letters = _letters()
     tombstone = (await letters.dead_letter(_record(value=None), ValueError())).event
     empty = (await letters.dead_letter(_record(value=b""), ValueError())).event
@@ -105,7 +105,7 @@ async def test_a_tombstone_is_told_from_an_empty_value() -> None:
 
 ROOM_BYTES = TOPIC.max_bytes * 3 // 4
 SMALL_BYTES = 5 + len(b"k") + 5 + len("h") + 5 + len(b"1") + 5
-"""What key, headers and the value's length take of the room in a letter of `_record`."""
+"""Bytes of a dead letter of `_record` that key, headers and the value's length take."""
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ async def test_huge_headers_and_keys_go_there_too_and_come_back_whole() -> None:
     assert [(name, base64.b64decode(content)) for name, content in kept["headers"]] == list(headers)
 
 
-async def test_without_a_store_the_head_of_a_large_value_is_kept_and_the_cut_is_said() -> None:
+async def test_without_a_store_a_large_value_is_truncated_and_marked() -> None:
     """To stop the service for it would let everything wait; the message itself stands where it was read."""
     value = bytes(range(256)) * 2_000
     event = (await _letters().dead_letter(_record(value=value), ValueError("no"))).event
@@ -202,7 +202,7 @@ async def test_without_a_store_huge_keys_and_headers_are_cut_as_well() -> None:
 
 
 class VerboseError(Exception):
-    """Has as much to say as is kept, in characters that take the most bytes."""
+    """An error with as much text as is kept, in characters that take the most bytes."""
 
     def __str__(self) -> str:
         return "\U0001f577" * 100_000
@@ -221,7 +221,7 @@ class VerboseError(Exception):
         pytest.param({"headers": tuple(("", b"") for _ in range(90_000))}, id="many headers"),
     ],
 )
-async def test_every_letter_fits_its_topic(objects: Objects | None, changes: dict[str, Any]) -> None:
+async def test_every_dead_letter_fits_its_topic(objects: Objects | None, changes: dict[str, Any]) -> None:
     """One that did not fit could never be written, and its message would come again for ever."""
     codec = Codec(SchemaStore.bundled())
     trail = tuple((name, "\U0001f577".encode() * 2_048) for name in ("entry", "execution"))
@@ -240,7 +240,7 @@ def _refuse(why: str) -> None:
     raise ValueError(why)
 
 
-async def test_secrets_are_taken_out_of_what_we_say_ourselves() -> None:
+async def test_secrets_are_removed_from_error_texts() -> None:
     letters = _letters(scrub=lambda text: text.replace("hunter2", "***"))
     try:
         _refuse("password hunter2 refused")
@@ -249,7 +249,7 @@ async def test_secrets_are_taken_out_of_what_we_say_ourselves() -> None:
 
     assert event.error_message == "password *** refused"
     assert "hunter2" not in event.stack_trace
-    assert "test_secrets_are_taken_out" in event.stack_trace
+    assert "test_secrets_are_removed" in event.stack_trace
 
 
 async def test_a_deep_traceback_is_clipped_to_its_inner_end() -> None:

@@ -77,7 +77,7 @@ def test_a_repeat_has_the_same_identity_and_nothing_else_has() -> None:
 
 
 def test_an_event_with_a_cause_of_its_own_is_named_by_it() -> None:
-    """What is said together may be said again in other company; and no bytes are made for a name."""
+    """Events may be published again in other batches; and no bytes are made for an id."""
 
     async def scenario() -> None:
         world = World(partitions=1)
@@ -167,7 +167,7 @@ def _composed(say: PublishRequest) -> OutgoingMessage:
     return simulate(scenario())
 
 
-def test_what_is_encoded_already_goes_where_its_event_says() -> None:
+def test_encoded_bytes_go_to_the_partition_of_their_event() -> None:
     """All but the bytes and their schema is as if the event had been encoded here."""
     topic = a_topic(
         "answers",
@@ -275,7 +275,7 @@ class CountingProducer(InProcessProducer):
 
 
 class CountingBus(InProcessBus):
-    """Counts the producers that were asked for."""
+    """Counts the producers that were opened."""
 
     def __init__(self, broker: InProcessBroker) -> None:
         super().__init__(broker)
@@ -290,7 +290,7 @@ class CountingBus(InProcessBus):
 
 
 def test_there_is_one_producer_for_what_is_compressed_and_what_is_not() -> None:
-    """Also when many begin at once: each is a connection, and asks the broker for itself."""
+    """Also when many calls are concurrent: each producer is a connection to the broker."""
 
     async def scenario() -> None:
         world = World()

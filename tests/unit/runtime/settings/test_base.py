@@ -1,4 +1,4 @@
-"""Settings: what is built when nothing is said, and what is hidden."""
+"""Settings: defaults, and hidden secrets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strider.runtime.settings.types import SecretUrl, hide_password, hide_secret
 
 @pytest.mark.req("S1.2.2")
 def test_there_is_one_frozen_structure_per_area() -> None:
-    """A service takes the areas that it needs, and nobody changes them on the way."""
+    """A service takes the areas that it needs, and nothing changes them on the way."""
     settings = ServiceSettings()
 
     assert settings.kafka == KafkaSettings(bootstrap_servers=("localhost:9092",))

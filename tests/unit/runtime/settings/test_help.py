@@ -10,7 +10,7 @@ from strider.echo.settings import EchoSettings
 from strider.runtime.settings.help import render_config, render_environment, render_help, settings_classes
 from strider.runtime.settings.loader import load_settings, setting_fields
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.mark.req("S1.3.1")

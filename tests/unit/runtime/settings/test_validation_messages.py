@@ -1,4 +1,4 @@
-"""What pydantic says of a value, in words for whoever has set it."""
+"""pydantic's messages, reworded for the person who set the value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strider.runtime.settings.validation_messages import validation_message
     ],
 )
 def test_a_sentence_begins_with_what_is_wrong(wrong: dict[str, object], text: str) -> None:
-    """By which means it was found out is of no use to anybody."""
+    """How a check refused it is of no use to a person."""
     with pytest.raises(ValidationError) as caught:
         CrawlSettings(**wrong)  # type: ignore[arg-type]
 
@@ -46,8 +46,10 @@ def test_a_sentence_begins_with_what_is_wrong(wrong: dict[str, object], text: st
         ),
     ],
 )
-def test_what_is_no_number_is_not_said_to_be_beyond_a_bound(bounded: Any, said: object, text: str) -> None:
-    """NaN fails every bound; the first of them would tell whoever reads it nothing."""
+def test_a_text_that_is_no_number_is_not_reported_as_out_of_bounds(
+    bounded: Any, said: object, text: str
+) -> None:
+    """NaN fails every bound; the message of the first one would be misleading."""
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(bounded).validate_python(said)
 

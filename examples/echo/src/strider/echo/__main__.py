@@ -1,4 +1,4 @@
-"""settings -> rules -> topology -> run."""
+"""Entry point: settings -> rules -> topology -> run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .topology import DEAD_LETTERS, PRODUCES, Echo
 
 
 def build(process: ServiceContext[EchoSettings]) -> ServiceDefinition:
-    """Put the service together."""
+    """Return the definition of the service."""
     settings = process.settings
     echo = Echo(Rules(settings.answer_prefix, settings.max_text_chars))
     consumption = consume("echo", *echo.subscriptions())
@@ -22,7 +22,7 @@ def build(process: ServiceContext[EchoSettings]) -> ServiceDefinition:
 
 
 def main() -> int:
-    """Run until told to stop."""
+    """Run until stopped; return the exit code."""
     return run_service("echo", EchoSettings, build)
 
 

@@ -1,4 +1,4 @@
-"""Nothing stands here: an echo keeps no state and asks nobody.
+"""Adapters: none, since an echo keeps no state and calls no other system.
 
-The bus is the runtime's. A service that stores something has its adapters in this file; `tally` does.
+The bus belongs to the runtime. A service that stores something has its adapters in this file; `tally` does.
 """

@@ -1,7 +1,6 @@
-"""What is answered to a request?
+"""Decide the response to a request.
 
-Takes one request and the rules, returns the echo or its refusal. Knows nothing of topics, time or
-settings.
+Takes one request and the rules, returns the echo or its refusal. Knows nothing of topics, time or settings.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from strider.contracts.generated.events import Echoed, EchoRequested
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How answers look, and where they end."""
+    """Form and limits of an echo."""
 
     prefix: str = ""
     max_text_chars: int = 10_000
 
 
 def answer(request: EchoRequested, rules: Rules) -> Echoed:
-    """Echo a request, or refuse it: blank texts have no echo, and very long ones get none."""
+    """Return the echo of a request, or its refusal: blank and very long texts have no echo."""
     text = request.text.strip()
     if not text:
         outcome, text = EchoOutcome.REFUSED_EMPTY, ""

@@ -1,4 +1,4 @@
-"""What can be set about the answers."""
+"""Settings of the echo service."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from strider.runtime.settings.base import ServiceSettings
 
 
 class EchoSettings(ServiceSettings):
-    """echo: how it answers."""
+    """echo: form of its responses."""
 
     PREFIX: ClassVar[str] = "ECHO_"
 
     answer_prefix: str = ""
-    """What stands before each answer."""
+    """Text before each response."""
     max_text_chars: Annotated[int, Field(ge=1)] = 10_000
-    """Longest text that is answered; longer ones are refused."""
+    """Longest text that is echoed; longer ones are refused."""

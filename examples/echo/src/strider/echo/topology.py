@@ -17,16 +17,16 @@ DEAD_LETTERS: Final = ECHO_DLQ
 
 
 class Echo:
-    """Decides and speaks; there is nothing to load and nothing to remember."""
+    """Decides and publishes; there is no state to load or to write."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
 
     def subscriptions(self) -> tuple[Subscription, ...]:
-        """Say which topic goes to which method."""
+        """Return which topic goes to which method."""
         return (Subscription(ECHO_REQUESTS, handler=self.on_echo_requested),)
 
     async def on_echo_requested(self, request: EchoRequested, _record: Record) -> Effects:
-        """Answer one request."""
+        """Echo one request."""
         echoed = answer(request, self._rules)
         return Effects(publish=(Publish(ECHOES, echoed),), outcome=echoed.outcome)

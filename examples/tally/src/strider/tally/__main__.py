@@ -1,4 +1,4 @@
-"""settings -> ledger -> topology -> run."""
+"""Entry point: settings -> ledger -> topology -> run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .topology import DEAD_LETTERS, PRODUCES, Tally
 
 
 def build(process: ServiceContext[TallySettings]) -> ServiceDefinition:
-    """Put the service together."""
+    """Return the definition of the service."""
     settings, interval = process.settings, process.settings.commit_interval_seconds
     ledger = TopicLedger(
         process.bus,
@@ -28,7 +28,7 @@ def build(process: ServiceContext[TallySettings]) -> ServiceDefinition:
 
 
 def main() -> int:
-    """Run until told to stop."""
+    """Run until stopped; return the exit code."""
     return run_service("tally", TallySettings, build)
 
 

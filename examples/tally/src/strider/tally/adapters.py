@@ -1,7 +1,7 @@
-"""The ledger as a compacted topic: written in the shard's transactions, read whole at a take-over.
+"""The ledger as a compacted topic: written in the shard's transactions, read whole at a takeover.
 
-Decides when a shard's tallies are in hand: after the writer before was fenced, and the topic was
-read to the end that it then had. Knows nothing of how echoes are counted.
+Decides when a shard's tallies are available: after the writer before was fenced, and the topic was read to
+the end that it then had. Knows nothing of how echoes are counted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAMESPACE = "tally"
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A shard in hand."""
+    """A shard that this process owns."""
 
     writer: ShardWriter
     tallies: dict[str, TallyKept]
@@ -43,7 +43,7 @@ class TopicLedger:
         commit_interval_seconds: float,
         on_progress: Callable[[], None] = lambda: None,
     ) -> None:
-        """Make a ledger that calls `on_progress` while it reads: a long take-over is not a hanging one."""
+        """Make a ledger that calls `on_progress` while it reads: a long takeover is no stall."""
         self._bus = bus
         self._codec = codec
         self._table = CompactedTableReader(bus, clock=clock, on_progress=lambda _progress: on_progress())
@@ -51,7 +51,7 @@ class TopicLedger:
         self._shards: dict[int, Shard] = {}
 
     async def on_shards_taken(self, shards: frozenset[int]) -> None:
-        """Fence who had the shards, then read what they have left."""
+        """Fence the former owners of the shards, then read their tallies."""
         for shard in shards:
             writer = await self._bus.take_shard(
                 NAMESPACE, shard, commit_interval_seconds=self._commit_interval_seconds
@@ -66,17 +66,17 @@ class TopicLedger:
             self._shards[shard] = Shard(writer, tallies)
 
     async def on_shards_lost(self, shards: frozenset[int]) -> None:
-        """Forget the shards, side by side: whoever has them next reads them anew."""
+        """Close the shards concurrently; their next owner reads them anew."""
         writers = [self._shards.pop(shard).writer for shard in shards & self._shards.keys()]
         await asyncio.gather(*(writer.close() for writer in writers))
 
     def tally(self, place: Place) -> TallyKept | None:
-        """Give the tally as it was committed last."""
+        """Return the tally as it was committed last."""
         shard, host = place
         return self._held(shard).tallies.get(host)
 
     async def keep(self, tallies: Mapping[Place, TallyKept]) -> None:
-        """Write the tallies; done when their transactions are committed, and only then known here."""
+        """Write the tallies; update them here once their transactions are committed."""
         waiting = {
             self._held(shard).writer.append(TALLIES.name, shard, self._record(tally)): None
             for (shard, _), tally in tallies.items()

@@ -1,8 +1,8 @@
-"""How many echoes has a host had, when some of them are seen twice?
+"""Count the echoes of a host exactly, although some are delivered twice.
 
-Takes the tally so far, one echo and where in its log the echo stands; returns the new tally, or
-none where the echo is a repeat. A tally carries the offset up to which it counts, and both are one
-record: whoever reads the record knows exactly what is in it. Knows nothing of topics or stores.
+Takes the tally so far, one echo and its offset; returns the new tally, or none where the echo is a repeat. A
+tally carries the offset up to which it counts, and both are one record, so that they are never inconsistent.
+Knows nothing of topics or stores.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from strider.contracts.generated.events import Echoed, TallyKept
 
 
 def count(before: TallyKept | None, echoed: Echoed, *, offset: int, timestamp_ms: int) -> TallyKept | None:
-    """Count one echo; None where it was counted before."""
+    """Return the tally with one more echo; None where it was counted before."""
     if before is not None and offset <= before.counted_offset:
         return None
     tally = before or TallyKept(host=echoed.host, count=0, counted_offset=-1)

@@ -1,4 +1,4 @@
-"""What can be set about the counting."""
+"""Settings of the tally service."""
 
 from __future__ import annotations
 

@@ -22,27 +22,27 @@ Place = tuple[int, str]
 
 
 class Ledger(Protocol):
-    """Where tallies are."""
+    """Store of the tallies."""
 
     def tally(self, place: Place) -> TallyKept | None:
-        """Give the tally as it was kept last."""
+        """Return the tally as it was stored last."""
 
     async def keep(self, tallies: Mapping[Place, TallyKept]) -> None:
-        """Keep tallies for good; raises Unavailable or Fenced where that was not done."""
+        """Store tallies durably; raises Unavailable or ShardFenced where that was not done."""
 
 
 class Tally:
-    """Load, decide, remember; the memory is the topic, so speaking and remembering are one."""
+    """Load, decide, write state; the state is the topic, so publishing and writing state are one."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
     def subscriptions(self) -> tuple[Subscription, ...]:
-        """Say which topic goes to which method."""
+        """Return which topic goes to which method."""
         return (Subscription(ECHOES, batch_handler=self.on_echoes),)
 
     async def on_echoes(self, echoes: Sequence[tuple[Echoed, Record]]) -> Effects:
-        """Count what one poll has brought, with one record for each host in it."""
+        """Count the echoes of one poll, with one record for each host among them."""
         changed: dict[Place, TallyKept] = {}
         for echoed, record in echoes:
             place = (record.partition, echoed.host)

@@ -1,11 +1,11 @@
-"""What a ring service says for a page that it gives up.
+"""Rejection of a page whose message goes to the dead letters.
 
-A page that ends among the dead letters would leave its entry open for ever, so whoever gives it up
-rejects it. All that is needed stands in the headers of every page event, for the value may be
-unreadable. Messages without these headers are no pages of the ring, and nothing is said for them.
+Such a page would leave its frontier entry open for ever, so the service that dead-letters it rejects it. All
+that is needed stands in the headers of every page event, since the value may be unreadable. Messages without
+these headers are no pages, and are not rejected.
 
-Where parts of its document may have gone before, the rejection does not close the entry: a topic of its own
-has no order with them. An event on their topic does, which says nothing else.
+Where parts of the document may have been published before, the rejection does not close the entry: a topic of
+its own has no order with them. An event on their topic does, which carries nothing else.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _REASONS: Final = {
     RESULT_REFUSED: RejectionReason.HANDLER_CRASHED,
     HANDLER_TIMEOUT: RejectionReason.HANDLER_TIMEOUT,
 }
-"""All other words of the dead letters say that the message could not be read."""
+"""All other reasons of dead letters mean that the message could not be read."""
 
 
 def page_rejection(record: Record, reason: str, *, service: str, now_ms: int) -> PageRejected | None:
-    """Reject the page of a message that is given up; None where its headers name no page."""
+    """Return the rejection for a dead-lettered message; None where its headers name no page."""
     try:
         said = {name: value.decode() for name, value in record.headers if value is not None}
         job_id, slash, url_key = said["entry"].rpartition("/")
@@ -52,7 +52,7 @@ def page_rejection(record: Record, reason: str, *, service: str, now_ms: int) ->
 
 
 def closing_event(rejected: PageRejected) -> PageParsed:
-    """Make what closes the entry of a rejected page on a topic of pages, whose order it then keeps."""
+    """Return the event that closes the entry of a rejected page, on a topic of pages and in its order."""
     return PageParsed(
         url=rejected.url,
         url_key=rejected.url_key,

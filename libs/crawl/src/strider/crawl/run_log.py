@@ -1,7 +1,7 @@
-"""What happens to runs, gathered into few lines: the log of a job must not grow with its pages.
+"""Run log: what happens to runs, aggregated so that the log of a job does not grow with its pages.
 
-What is noted costs an addition; a line for each run and kind of event is written every few seconds,
-with what it was by kind. The lines bear the job's id, so they go to the job's log (`logs_jobs`).
+Recording costs an addition; a line for each run and event is written every few seconds, with its counts by
+kind. The lines have the job's id, so they go to the job's log (`job_logs`).
 """
 
 from __future__ import annotations
@@ -9,58 +9,61 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from typing import Any, Final
 
+from strider.messaging.log_events import LogEvent
 from strider.messaging.ports import Clock
+from strider.runtime.observability import log_events
 
 FLUSH_SECONDS: Final = 5.0
-"""How often lines are written: somebody who follows a run waits no longer."""
+"""How often lines are written: a reader who follows a run waits no longer."""
 MAX_PENDING_EVENTS: Final = 2_000
-"""Events of runs that are gathered at a time; what comes beyond is counted as left out."""
+"""Pairs of run and event that are gathered at a time; further ones are counted as dropped."""
 MAX_KINDS: Final = 20
 """Of one line; the rarer ones are `other`."""
 MAX_KNOWN_RUNS: Final = 10_000
 
 
 class RunLog:
-    """Gathers notes, and tells them."""
+    """Counts events of runs, and writes them as lines."""
 
     def __init__(self, log: Any, *, clock: Clock) -> None:
         self._log = log
         self._clock = clock
-        self._noted: dict[tuple[str, str, str], Counter[str]] = {}
-        self._known: OrderedDict[str, None] = OrderedDict()
-        self._left_out = 0
+        self._pending: dict[tuple[LogEvent | str, str, str], Counter[str]] = {}
+        self._known_runs: OrderedDict[str, None] = OrderedDict()
+        self._dropped = 0
 
-    def record(self, event: str, job_id: str, execution_id: str, kind: str = "", count: int = 1) -> None:
-        """Note that something happened to a run, so many times, of this kind."""
+    def record(
+        self, event: LogEvent | str, job_id: str, execution_id: str, kind: str = "", count: int = 1
+    ) -> None:
+        """Count that something happened to a run, so many times, of this kind."""
         if not job_id or not count:
             return
         name = (event, job_id, execution_id)
-        kinds = self._noted.get(name)
+        kinds = self._pending.get(name)
         if kinds is None:
-            if len(self._noted) >= MAX_PENDING_EVENTS:
-                self._left_out += count
+            if len(self._pending) >= MAX_PENDING_EVENTS:
+                self._dropped += count
                 return
-            kinds = self._noted[name] = Counter()
+            kinds = self._pending[name] = Counter()
         if kind not in kinds and len(kinds) >= MAX_KINDS:
             kind = "other"
         kinds[kind] += count
 
     def flush(self) -> list[tuple[str, str]]:
-        """Write a line for each; gives the runs that there was something of, as (job, run)."""
-        noted, self._noted = self._noted, {}
+        """Write a line for each run and event; return the runs, as (job, run)."""
+        noted, self._pending = self._pending, {}
         for (event, job_id, execution_id), kinds in noted.items():
             by_kind = {"by_kind": dict(kinds.most_common())} if any(kinds) else {}
             first = {"first_here": True} if self._is_new(execution_id) else {}
-            self._log.info(
-                event, job_id=job_id, execution_id=execution_id, count=kinds.total(), **by_kind, **first
-            )
-        if self._left_out:
-            self._log.warning("Run events dropped", count=self._left_out, most=MAX_PENDING_EVENTS)
-            self._left_out = 0
+            write = self._log.info if isinstance(event, str) else self._log.emit
+            write(event, job_id=job_id, execution_id=execution_id, count=kinds.total(), **by_kind, **first)
+        if self._dropped:
+            self._log.emit(log_events.RUN_EVENTS_DROPPED, count=self._dropped, most=MAX_PENDING_EVENTS)
+            self._dropped = 0
         return list(dict.fromkeys(name[1:] for name in noted))
 
     async def run(self) -> None:
-        """Tell again and again, until cancelled; what is left then is told at once."""
+        """Flush again and again, until cancelled; then flush the rest at once."""
         try:
             while True:
                 await self._clock.sleep(FLUSH_SECONDS)
@@ -69,10 +72,10 @@ class RunLog:
             self.flush()
 
     def _is_new(self, execution_id: str) -> bool:
-        if execution_id in self._known:
-            self._known.move_to_end(execution_id)
+        if execution_id in self._known_runs:
+            self._known_runs.move_to_end(execution_id)
             return False
-        self._known[execution_id] = None
-        if len(self._known) > MAX_KNOWN_RUNS:
-            self._known.popitem(last=False)
+        self._known_runs[execution_id] = None
+        if len(self._known_runs) > MAX_KNOWN_RUNS:
+            self._known_runs.popitem(last=False)
         return True

@@ -1,7 +1,7 @@
-"""The settings of services that deal with sites: how Strider behaves towards them, and what it calls itself.
+"""Settings of services that deal with sites: politeness, private addresses, User-Agent.
 
-The variables are those of the area `crawl`, the same for every service; here they are read by name,
-and the User-Agent is put together. Which service heeds which of them is the services' matter.
+The variables are those of the area `crawl`, the same for every service; here they are read by name, and the
+User-Agent is composed. The services decide which of them they use.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from strider.runtime.settings.base import ServiceSettings
 from strider.runtime.version import strider_version
 
 PRODUCT: Final = "Strider"
-"""The name that robots.txt knows us by, and that begins the User-Agent."""
+"""The product name in robots.txt, and the beginning of the User-Agent."""
 
 
 class CrawlServiceSettings(ServiceSettings):
-    """What a service that deals with sites can be set to; its own settings derive from this."""
+    """Base class for the settings of a service that deals with sites."""
 
     @property
     def allow_private(self) -> bool:
@@ -26,12 +26,12 @@ class CrawlServiceSettings(ServiceSettings):
 
     @property
     def host_delay_seconds(self) -> float:
-        """Shortest time between two requests to one group."""
+        """Shortest time between two requests to one host group."""
         return self.crawl.host_delay_seconds
 
     @property
     def group_by(self) -> Literal["host", "domain"]:
-        """What politeness is about."""
+        """Scope of politeness: a host or a registrable domain."""
         return self.crawl.group_by
 
     @property
@@ -41,7 +41,7 @@ class CrawlServiceSettings(ServiceSettings):
 
 
 def user_agent(crawl: CrawlArea) -> str:
-    """Give the User-Agent that is set, or name, version and whom to write to."""
+    """Return the User-Agent that is set, or name, version and contact."""
     if crawl.user_agent:
         return crawl.user_agent
     product = f"{PRODUCT}/{strider_version(unknown='0')}"

@@ -1,8 +1,8 @@
-"""Reading a topic on to where it ends now, for whoever misses something that may be in it.
+"""Reader that catches up with the end of a topic, for what is missing and may be in it.
 
-One rule for schemas and crawl specs: only what is not there by the end is absent. Decides who joins
-which reading and where the end is; what a record means, and when silence has lasted too long, is
-the caller's to say.
+One rule for schemas and crawl specs: only what is not in the topic up to its end is absent. Decides which
+callers share a read and where the end is; the caller decodes the records and decides when the read is
+stalled.
 """
 
 from __future__ import annotations
@@ -14,43 +14,45 @@ from .errors import Unavailable
 from .ports import Bus, Consumer, TopicPartition
 
 PollOnce = Callable[[Consumer], Awaitable[bool]]
-"""Polls once and takes what came; says whether anything did."""
+"""Polls once and handles the records; returns whether there were any."""
 
 NewStallDetector = Callable[[], Callable[[bool], bool]]
-"""For one reading: takes whether anything came, and says whether nothing has come for too long."""
+"""Creates the stall detector of one read: takes whether a poll returned records, returns whether the read is
+stalled.
+"""
 
 
 class CatchUpReader:
-    """Readings of one topic, one at a time; each goes on where the one before has ended."""
+    """Reads of one topic, one at a time; each continues where the one before has ended."""
 
-    def __init__(self, bus: Bus, topic: str, *, poll: PollOnce, patience: NewStallDetector) -> None:
+    def __init__(self, bus: Bus, topic: str, *, poll: PollOnce, new_stall_detector: NewStallDetector) -> None:
         self._bus = bus
         self._topic = topic
-        self._step = poll
-        self._patience = patience
+        self._poll = poll
+        self._new_stall_detector = new_stall_detector
         self._reader: Consumer | None = None
-        self._one_at_a_time = asyncio.Lock()
-        self._begun = 0
+        self._lock = asyncio.Lock()
+        self._started = 0
         self._last_completed = 0
-        """Number of the last reading that reached the end: one that failed has looked for nobody."""
+        """Number of the last read that reached the end; one that failed does not count."""
 
     async def read_to_end(self) -> None:
-        """Read on to where the topic ends now. Who came while it was read joins the next reading."""
-        arrived = self._begun
-        async with self._one_at_a_time:
+        """Read up to where the topic ends now; calls that arrive during a read share the next one."""
+        arrived = self._started
+        async with self._lock:
             if self._last_completed > arrived:
                 return
-            self._begun += 1
-            number = self._begun
+            self._started += 1
+            number = self._started
             try:
                 await self._read_to_end()
                 self._last_completed = number
             except BaseException:
-                await self.close()  # where the reader stands is not known any more
+                await self.close()  # the position of the reader is unknown now
                 raise
 
     async def close(self) -> None:
-        """Stop reading; another reading begins at the beginning."""
+        """Close the reader; the next read begins at the beginning."""
         if self._reader is not None:
             reader, self._reader = self._reader, None
             await reader.close()
@@ -60,10 +62,10 @@ class CatchUpReader:
             self._reader = await self._bus.reader(await self._partitions())
         reader = self._reader
         ends = await reader.end_offsets(reader.assignment())
-        is_too_long = self._patience()
+        is_too_long = self._new_stall_detector()
         while await _is_behind(reader, ends):
-            if is_too_long(await self._step(reader)):
-                raise Unavailable("kafka", f"{self._topic} has an end that cannot be read up to")
+            if is_too_long(await self._poll(reader)):
+                raise Unavailable("kafka", f"{self._topic} cannot be read up to its end")
 
     async def _partitions(self) -> list[TopicPartition]:
         count = await self._bus.partition_count(self._topic)

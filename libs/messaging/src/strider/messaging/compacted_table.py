@@ -1,8 +1,8 @@
-"""Tables that are rebuilt by reading their compacted topic again.
+"""Tables rebuilt by reading their compacted topic from the beginning.
 
-Decides how far to read (the committed end at the start, so that writers cannot keep a reader busy
-for ever) and when that is reached: also where the log ends in markers of transactions, in aborted
-records or in offsets that compaction has emptied. Knows no client library and no schema.
+Decides how far to read (the committed end at the start, so that writers cannot keep a reader busy for ever)
+and when that is reached: also where the log ends in transaction markers, in aborted records or in offsets
+that compaction has emptied. Knows no client library and no schema.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ OnRecord = Callable[[bytes | None, bytes | None], None]
 """Takes key and value in the order of the log; a value of None deletes the key."""
 
 POLL_RECORDS: Final = 5_000
-"""Small enough that the event loop gets a turn every few dozen milliseconds."""
+"""Small enough that the event loop runs other tasks every few dozen milliseconds."""
 POLL_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class TableReadProgress:
-    """How far a rebuild is."""
+    """Progress of a rebuild."""
 
     records: int
-    """Records that were handed on."""
+    """Records that were passed on."""
     offset: int
-    """Offsets that are behind us, over all partitions; compaction leaves gaps, so more than records."""
+    """Offsets read, over all partitions; compaction leaves gaps, so more than records."""
     end: int
-    """What `offset` will be at the end."""
+    """Value of `offset` at the end."""
     records_per_second: float
 
 
@@ -56,7 +56,7 @@ class CompactedTableReader:
         self._stall_seconds = stall_seconds
 
     async def read(self, partitions: Iterable[TopicPartition], on_record: OnRecord) -> TableReadProgress:
-        """Hand every committed record up to the end to `on_record`: nothing is kept here."""
+        """Pass every committed record up to the end to `on_record`; keep nothing."""
         wanted = list(dict.fromkeys(partitions))
         reader = await self._bus.reader(wanted)
         try:
@@ -73,7 +73,7 @@ class CompactedTableReader:
         key: Callable[[bytes], K],
         value: Callable[[bytes], V],
     ) -> dict[K, V]:
-        """Gather the last value of each key, decoded; only what is still there at the end is decoded."""
+        """Return the last value of each key; only what is left at the end is decoded."""
         table: dict[bytes, bytes] = {}
 
         def keep(raw_key: bytes | None, raw_value: bytes | None) -> None:
@@ -91,19 +91,19 @@ class CompactedTableReader:
         started = moved = self._clock.monotonic()
         records = 0
         progress = TableReadProgress(0, 0, unread.end, 0.0)
-        while await unread.settle():
+        while await unread.update_positions():
             before = unread.offset
             found = await unread.poll()
             for batch in found:
                 for record in batch:
                     on_record(record.key, record.value)
                 records += len(batch)
-            await unread.settle()
+            await unread.update_positions()
             now = self._clock.monotonic()
             if found or unread.offset != before:
                 moved = now
             elif now - moved > self._stall_seconds:
-                raise Unavailable("kafka", f"a rebuild stands still at {unread.offset} of {unread.end}")
+                raise Unavailable("kafka", f"a rebuild has stalled at offset {unread.offset} of {unread.end}")
             progress = TableReadProgress(
                 records, unread.offset, unread.end, records / max(now - started, 1e-9)
             )
@@ -113,7 +113,7 @@ class CompactedTableReader:
 
 
 class _UnreadPartitions:
-    """What is left to be read: partitions whose position is not at their end yet."""
+    """Partitions whose position is not at their end yet."""
 
     def __init__(
         self,
@@ -125,26 +125,26 @@ class _UnreadPartitions:
         self._begins = begins
         self._ends = ends
         self._positions = dict(begins)
-        self._left = set(begins)
+        self._unfinished = set(begins)
         self.end = sum(max(0, ends[partition] - begins[partition]) for partition in begins)
 
     @property
     def offset(self) -> int:
-        """How many offsets are behind us."""
+        """Number of offsets that were read."""
         reached = ((min(position, self._ends[p]), self._begins[p]) for p, position in self._positions.items())
         return sum(max(0, position - begin) for position, begin in reached)
 
-    async def settle(self) -> bool:
-        """Look where each partition is, drop those that are done; tell whether any is left."""
-        for partition in list(self._left):
+    async def update_positions(self) -> bool:
+        """Look up positions and drop partitions that are done; return whether any is left."""
+        for partition in list(self._unfinished):
             position = self._positions[partition] = await self._reader.position(partition)
             if position >= self._ends[partition]:
-                self._left.discard(partition)
+                self._unfinished.discard(partition)
                 self._reader.pause([partition])
-        return bool(self._left)
+        return bool(self._unfinished)
 
     async def poll(self) -> list[Sequence[Record]]:
-        """Read on. What was cut off the log meanwhile is no part of the table any more."""
+        """Poll once. Records that retention deleted meanwhile are no part of the table any more."""
         try:
             found = await self._reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
         except OffsetLost as lost:

@@ -1,7 +1,7 @@
-"""What a handler answers: what to say, what closes, what to remember.
+"""Effects that a handler returns: events to publish, events to publish last, state to write.
 
-A handler decides and returns; the runtime speaks. That is how one piece of code holds the order of
-words for every service: `say` acknowledged → `close` acknowledged → `remember` → offset.
+A handler decides and returns; the consumer loop publishes. So one piece of code holds the order of delivery
+for every service: `publish` acknowledged → `publish_last` acknowledged → `after_ack` → offset.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ class Publish:
     partition: int | None = None
     """Only for topics that are partitioned explicitly."""
     encoded: EncodedMessage | None = None
-    """The event's bytes, where they are there already (spliced): they are sent as they are, and the
-    event only says key, partition and headers."""
+    """Bytes of the event where it is encoded already (spliced): they are sent as they are, and the event only
+    gives key, partition and headers.
+    """
     cause: str = ""
-    """What this event alone follows from, where it is said for itself: its id, so that none is computed."""
+    """Id of the event, where it does not follow from the handled message alone; empty: an id is derived."""
 
 
 @fast_dataclass(frozen=True, slots=True)
 class PublishRaw:
-    """Bytes for one topic as they are, or a tombstone: there is no event that key and place follow from."""
+    """Bytes for one topic as they are, or a tombstone: key and partition follow from no event."""
 
     topic: Topic[Any]
     key: bytes | None
@@ -43,11 +44,11 @@ class PublishRaw:
     headers: tuple[Header, ...] = ()
     """Those that a reader of the value needs (its schema's), and the topic's own."""
     partition: int | None = None
-    """Named for every topic that is not partitioned by its key's hash."""
+    """Required for every topic that is not partitioned by its key's hash."""
 
 
 PublishRequest = Publish | PublishRaw
-"""Whatever can be said."""
+"""What a handler can have published."""
 
 
 @fast_dataclass(frozen=True, slots=True)
@@ -56,40 +57,42 @@ class Effects:
 
     publish: Sequence[PublishRequest] = ()
     publish_last: Sequence[PublishRequest] = ()
-    """Spoken only after all of `say` was acknowledged: what closes something is spoken last."""
+    """Published only after all of `publish` was acknowledged: what closes an entry comes last."""
     after_ack: Callable[[], Awaitable[None]] | None = None
-    """State to write after everything was acknowledged. May raise Unavailable; it is then tried again."""
+    """Writes state after everything was acknowledged; may raise Unavailable, and is then called again."""
     outcome: str = "done"
     """A word from a closed list of the service: it becomes a metric label."""
 
 
 DEAD_LETTERED = "dead_lettered"
-"""The outcome of a message that was given up; the runtime alone says it."""
+"""Outcome of a message that was dead-lettered; set by the consumer loop only."""
 
 NO_EFFECTS = Effects()
-"""A message that changes nothing and says nothing."""
+"""Effects of a message that changes and publishes nothing."""
 
 Handler = Callable[[Any, Record], Awaitable[Effects]]
-"""Takes the event, and the record that it was decoded from: raw value and headers are the record's."""
+"""Takes the event, and the record that it was decoded from, with its raw value and headers."""
 
 BatchHandler = Callable[[Sequence[tuple[Any, Record]]], Awaitable[Effects]]
 
 
 @fast_dataclass(frozen=True, slots=True)
 class Subscription:
-    """One input of a topology: this topic goes to that method."""
+    """One input of a service: a topic and its handler."""
 
     topic: Topic[Any]
     handler: Handler | None = None
     batch_handler: BatchHandler | None = None
-    """Instead of `handler`: takes what one poll brought, as one unit of speaking and remembering."""
+    """Instead of `handler`: takes the records of one poll, published and committed as a whole."""
     accepts_tombstones: bool = False
     """Whether a tombstone reaches the handler, as the event None; else it is a bad message."""
     is_ordered_by_key: bool = True
-    """Whether messages of one key wait for each other, as they must wherever one builds on another."""
+    """Whether messages of one key wait for each other, as they must where one builds on another."""
     fields: tuple[str, ...] = ()
-    """What the handler mostly looks at, fields within a field by a dot: the others are read, and judged,
-    once it asks for one. Empty means that all are read at once."""
+    """Fields that the handler mostly uses, nested ones with dots: the others are decoded and validated on
+    first access. Empty means that all are decoded at once.
+    """
     is_public: bool = False
-    """Whether strangers write here: bytes that are no event then speak of whoever sent them, and of nothing
-    here, so that no number of them stops the others' messages."""
+    """Whether anyone may write to the topic: undecodable messages are then the fault of their sender and do
+    not trip the dead-letter breaker, so that no number of them stops the others.
+    """

@@ -1,27 +1,27 @@
-"""What can go wrong outside of a message.
+"""Errors that no message causes: infrastructure, ownership of shards, startup.
 
-    RuntimeFailure
-    ├── Unavailable        infrastructure does not answer: pause, retry for ever, readiness red
-    ├── Fenced             somebody else owns this shard now: stop writing, hand it back
-    ├── NotOwned           a commit for a partition that has moved away: harmless, counted
+    InfrastructureError
+    ├── Unavailable        a dependency does not respond: pause, retry for ever, not ready
+    ├── ShardFenced        another process owns this shard now: stop writing, release it
+    ├── PartitionNotOwned  a commit for a partition that was reassigned: harmless, counted
     ├── OffsetLost         the log starts past the committed offset: a loss event names the range
     ├── OffsetMissing      the group has no committed offset: `strider topics apply` was not run
     └── StartRefused       a fact that only a person can change (partition count, settings)
 
 A bad message is not here (`strider.contracts.errors`), and a site that times out is no error at
-all but an outcome. Adapters translate every library error of their kind into one of these, so
-that `except Exception` is needed in the loop alone.
+all but an outcome. Adapters map every library error of their kind to one of these, so that
+`except Exception` is needed in the consumer loop alone.
 """
 
 from __future__ import annotations
 
 
 class InfrastructureError(Exception):
-    """Root of the tree."""
+    """Root of the errors of infrastructure and startup."""
 
 
 class Unavailable(InfrastructureError):
-    """A dependency did not answer. `part` is its name as readiness shows it (kafka, redis, postgres …)."""
+    """A dependency did not respond; `dependency` is its name in readiness (kafka, redis, postgres …)."""
 
     def __init__(self, dependency: str, detail: str) -> None:
         super().__init__(f"{dependency} is unavailable: {detail}")
@@ -38,11 +38,11 @@ class ShardFenced(InfrastructureError):
 
 
 class PartitionNotOwned(InfrastructureError):
-    """A commit was refused: the group has given the partitions to somebody else."""
+    """A commit was refused: the group has assigned the partitions to another member."""
 
 
 class OffsetLost(InfrastructureError):
-    """Retention or a deleted topic took messages that were never read."""
+    """Retention or a deleted topic removed messages that were never read."""
 
     def __init__(self, topic: str, partition: int, *, wanted: int, available: int) -> None:
         super().__init__(f"{topic}[{partition}]: offsets {wanted} to {available - 1} are gone unread")

@@ -1,16 +1,17 @@
-"""What the runtime asks of the outside: a bus, a clock, a source of chance.
+"""Ports to the outside: bus, producer, consumer, shard writer, clock, randomness, schema source.
 
-Two families of adapters stand behind these ports: `kafka` (aiokafka, a real broker) and
-`inprocess` (the same partitions, keys, order and at-least-once delivery in one process).
-`tests/contract` runs one suite against both. Nothing here may import a client library.
+Two families of adapters implement them: `kafka` (aiokafka, a real broker) and `inprocess` (the same
+partitions, keys, order and at-least-once delivery in one process). `tests/contract` runs one suite against
+both. Nothing here may import a client library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from strider.contracts import UnknownSchema
 from strider.contracts.fast_dataclass import fast_dataclass
 
 Header = tuple[str, bytes]
@@ -24,7 +25,7 @@ class TopicPartition(NamedTuple):
 
 
 class Record(Protocol):
-    """A message as it was read. aiokafka's ConsumerRecord is one as it stands, so nothing is copied."""
+    """A message as it was read. aiokafka's ConsumerRecord already is one, so nothing is copied."""
 
     @property
     def topic(self) -> str: ...
@@ -44,7 +45,7 @@ class Record(Protocol):
 
 @fast_dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """A message to be sent. `partition` is None where the key's hash may choose."""
+    """A message to be sent. `partition` is None where the key's hash decides."""
 
     topic: str
     key: bytes | None
@@ -63,7 +64,7 @@ class RawRecord(NamedTuple):
 
 
 class RecordMetadata(NamedTuple):
-    """Where the broker put a message."""
+    """Position at which the broker has stored a message."""
 
     topic: str
     partition: int
@@ -78,7 +79,7 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
 
-class Randomness(Protocol):
+class Chance(Protocol):
     """Randomness as an argument, for jitter and nothing that must be repeatable."""
 
     def uniform(self, low: float, high: float) -> float: ...
@@ -104,8 +105,8 @@ class Producer(Protocol):
 class ShardWriter(Protocol):
     """The transactional producer of one shard: what it commits, no fenced owner can have written.
 
-    `epoch` is the producer epoch that the broker issued when the shard was taken; taking it fences
-    every earlier owner for good.
+    `epoch` is the producer epoch that the broker issued when the shard was taken; taking it fences every
+    earlier owner for good.
     """
 
     @property
@@ -114,7 +115,7 @@ class ShardWriter(Protocol):
     def epoch(self) -> int: ...
 
     def append(self, topic: str, partition: int, record: RawRecord) -> Awaitable[None]:
-        """Add to the open group; the awaitable ends when its transaction is committed, or raises Fenced."""
+        """Add to the open group; the awaitable ends with its commit, or raises ShardFenced."""
 
     async def flush(self) -> None:
         """Commit what is open now, without waiting for the group's interval."""
@@ -123,7 +124,7 @@ class ShardWriter(Protocol):
 
 
 class RebalanceListener(Protocol):
-    """Told before partitions go (time to finish and commit) and after they came."""
+    """Called before partitions are revoked (time to finish and commit) and after they were assigned."""
 
     async def on_revoked(self, partitions: frozenset[TopicPartition]) -> None: ...
     async def on_assigned(self, partitions: frozenset[TopicPartition]) -> None: ...
@@ -132,17 +133,17 @@ class RebalanceListener(Protocol):
 class Consumer(Protocol):
     """A member of a group, or (without a group) a reader of partitions that it names itself.
 
-    Offset reset is `none`: a position that the log no longer has raises OffsetLost from `poll`, a
-    partition without a committed offset raises OffsetMissing. Nobody is silently moved.
+    Offset reset is `none`: a position that the log no longer has raises OffsetLost from `poll`, a partition
+    without a committed offset raises OffsetMissing. No consumer is moved silently.
     """
 
     async def poll(
         self, *, max_records: int, timeout_seconds: float
     ) -> Mapping[TopicPartition, Sequence[Record]]:
-        """Next records of the partitions that are not paused; also what keeps the membership alive."""
+        """Return the next records of the partitions that are not paused; also keeps the membership alive."""
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Remember the next offset to read. Raises NotOwned for a partition that has moved away."""
+        """Commit the next offset to read. Raises PartitionNotOwned for a partition that was reassigned."""
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None: ...
     def resume(self, partitions: Iterable[TopicPartition]) -> None: ...
@@ -152,22 +153,22 @@ class Consumer(Protocol):
     async def committed(self, partition: TopicPartition) -> int | None: ...
     async def begin_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]: ...
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Where the log ends now (committed data only, where the consumer reads committed)."""
+        """Return where the log ends now (committed data only, where the consumer reads committed)."""
 
     async def offsets_at(self, moments_ms: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """First offset at or after a moment; the end offset where there is none."""
+        """Return the first offset at or after a moment; the end offset where there is none."""
 
     async def close(self) -> None: ...
 
 
 @fast_dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """How a group reads its topics."""
+    """A consumer group and how it reads its topics."""
 
     group: str
     topics: tuple[str, ...]
     sharded: bool = False
-    """Sharded: all topics are co-partitioned and handed out by shard number (the own assignor)."""
+    """Sharded: all topics are co-partitioned and assigned by shard number (our own assignor)."""
     session_timeout_seconds: float = 45.0
     max_poll_interval_seconds: float = 300.0
     read_committed: bool = True
@@ -181,18 +182,18 @@ class Bus(Protocol):
     async def consumer(self, spec: GroupSpec, listener: RebalanceListener) -> Consumer: ...
 
     async def reader(self, partitions: Iterable[TopicPartition]) -> Consumer:
-        """A groupless, read-committed reader positioned at the beginning of the given partitions."""
+        """Open a groupless, read-committed reader at the beginning of the given partitions."""
 
     async def take_shard(
         self, namespace: str, shard: int, *, commit_interval_seconds: float = 0.25
     ) -> ShardWriter:
-        """Become the one writer of a shard's truth topics; fences the writer before."""
+        """Become the one writer of a shard's topics; fence the writer before."""
 
     async def partition_count(self, topic: str) -> int | None:
-        """How many partitions the topic has; None where it does not exist."""
+        """Return how many partitions the topic has; None where it does not exist."""
 
     async def committed(self, group: str) -> Mapping[TopicPartition, int]:
-        """Offsets that a group has committed, whoever its members are; raises Unavailable."""
+        """Return the offsets that a group has committed, whichever its members are; raises Unavailable."""
 
     async def ping(self) -> None:
         """Raise Unavailable when the broker cannot be reached."""
@@ -200,4 +201,11 @@ class Bus(Protocol):
     async def close(self) -> None: ...
 
 
-Listener = Callable[[frozenset[TopicPartition]], Awaitable[None]]
+class SchemaSource(Protocol):
+    """Source of other writers' schemas: the `schemas` topic, or a registry."""
+
+    async def find(self, unknown: UnknownSchema) -> bool:
+        """Read what there is *now*, to its end, and add it to the codec; True where the schema was there.
+
+        Raises Unavailable where that could not be read: only what was looked for can be absent.
+        """

@@ -1,8 +1,8 @@
-"""One rule for schemas: declared before first use, looked for before a message is called bad.
+"""Schemas on their topic: declared before first use, looked up before a message is called bad.
 
-A writer has every schema that it writes with acknowledged by the `schemas` topic (and by the
-registry, where there is one) before it says its first event. A reader that meets a schema unknown
-to it reads that topic to where it ends *now*, and only then is the schema known to be absent.
+A writer has every schema that it writes with acknowledged by the `schemas` topic (and by the registry, where
+there is one) before it publishes its first event. A reader that meets an unknown schema reads that topic to
+where it ends *now*, and only then is the schema known to be absent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import SchemaDeclared
 from strider.contracts.generated.topics import SCHEMAS
-from strider.runtime.observability.logging import logger
+from strider.messaging import log_events
+from strider.messaging.log_events import logger
 
 from .catch_up_reader import CatchUpReader
 from .errors import StartRefused, Unavailable
@@ -29,39 +30,41 @@ MAX_EMPTY_POLLS: Final = 20
 _log = logger("schemas")
 
 
-class Registry(Protocol):
-    """A registry's part in both directions."""
+class SchemaRegistry(Protocol):
+    """Both directions of a schema registry."""
 
     async def id_of(self, topic: str, definition: str) -> int:
-        """Find or register the id of what a topic is written with."""
+        """Return the id of the schema that a topic is written with, registering it where it is new."""
 
     async def definition_of(self, registry_id: int) -> str | None:
-        """Find what an id stands for."""
+        """Return the schema of an id."""
 
 
 class SchemaPublisher:
     """Declares the schemas that this process writes with."""
 
-    def __init__(self, service: str, *, codec: Codec, clock: Clock, registry: Registry | None = None) -> None:
+    def __init__(
+        self, service: str, *, codec: Codec, clock: Clock, registry: SchemaRegistry | None = None
+    ) -> None:
         self._service = service
         self._codec = codec
         self._clock = clock
         self._registry = registry
 
     async def publish(self, producer: Producer, topics: Iterable[Topic[Any]]) -> None:
-        """Have the schema of each topic acknowledged; raises Unavailable where that cannot be had now."""
+        """Have the schema of each topic acknowledged; raises Unavailable where that fails for now."""
         book = self._codec.schema_store
         written = {topic.name: topic for topic in (*topics, SCHEMAS)}
         names = sorted({topic.schema_name for topic in written.values()})
-        waiting = [await producer.send(self._message(book, name)) for name in names]
+        waiting = [await producer.send(self._declaration(book, name)) for name in names]
         await asyncio.gather(*waiting)
         if self._registry is not None:
             for topic in written.values():
                 registry_id = await self._registry.id_of(topic.name, book.definition(topic.schema_name))
                 book.use_registry_id(topic.name, topic.schema_name, registry_id)
-        _log.debug("Schemas declared", schemas=names)
+        _log.emit(log_events.SCHEMAS_DECLARED, schemas=names)
 
-    def _message(self, book: SchemaStore, name: str) -> OutgoingMessage:
+    def _declaration(self, book: SchemaStore, name: str) -> OutgoingMessage:
         fingerprint = book.current(name).fingerprint.hex()
         event = SchemaDeclared(
             fingerprint=fingerprint,
@@ -75,15 +78,17 @@ class SchemaPublisher:
 
 
 class SchemaFinder:
-    """Finds the schemas of other writers, and teaches them to the book."""
+    """Finds the schemas of other writers, and adds them to the schema store."""
 
-    def __init__(self, bus: Bus, *, codec: Codec, registry: Registry | None = None) -> None:
+    def __init__(self, bus: Bus, *, codec: Codec, registry: SchemaRegistry | None = None) -> None:
         self._codec = codec
         self._registry = registry
-        self._readings = CatchUpReader(bus, SCHEMAS.name, poll=self._poll, patience=_patience)
+        self._reader = CatchUpReader(
+            bus, SCHEMAS.name, poll=self._poll, new_stall_detector=_new_stall_detector
+        )
 
     async def find(self, unknown: UnknownSchema) -> bool:
-        """Look for a schema wherever it may be by now; True where the message is worth another look."""
+        """Look up a schema in registry and topic; return whether decoding is worth another attempt."""
         if unknown.registry_id is not None and self._registry is not None:
             definition = await self._definition_of(unknown.registry_id)
             if definition is not None:
@@ -92,12 +97,12 @@ class SchemaFinder:
         if unknown.fingerprint is None:
             return False
         if self._codec.schema_store.find(unknown.fingerprint) is None:
-            await self._readings.read_to_end()
+            await self._reader.read_to_end()
         return self._codec.schema_store.find(unknown.fingerprint) is not None
 
     async def close(self) -> None:
         """Stop reading."""
-        await self._readings.close()
+        await self._reader.close()
 
     async def _definition_of(self, registry_id: int) -> str | None:
         assert self._registry is not None
@@ -110,17 +115,17 @@ class SchemaFinder:
         found = await reader.poll(max_records=500, timeout_seconds=POLL_SECONDS)
         for records in found.values():
             for record in records:
-                self._take(record)
+                self._learn_record(record)
         return bool(found)
 
-    def _take(self, record: Record) -> None:
+    def _learn_record(self, record: Record) -> None:
         if record.value is None:
             return
         try:
             declared = self._codec.decode(SCHEMAS, record.value, record.headers)
             claimed = bytes.fromhex(declared.fingerprint)
         except (DecodeError, ValueError) as error:
-            _log.warning("Schema declaration unreadable", offset=record.offset, why=str(error))
+            _log.emit(log_events.SCHEMA_DECLARATION_UNREADABLE, offset=record.offset, why=str(error))
             return
         self._learn(declared.schema, claimed=claimed)
 
@@ -133,11 +138,11 @@ class SchemaFinder:
             )
         except (
             DecodeError
-        ) as error:  # the book remembers the refusal, and the message gets its reason from it
-            _log.warning("Schema refused", why=str(error), registry_id=registry_id)
+        ) as error:  # the schema store keeps the refusal, which becomes the reason of the message
+            _log.emit(log_events.SCHEMA_REFUSED, why=str(error), registry_id=registry_id)
 
 
-def _patience() -> Callable[[bool], bool]:
+def _new_stall_detector() -> Callable[[bool], bool]:
     silent = 0
 
     def is_too_long(has_come: bool) -> bool:

@@ -1,1 +1,1 @@
-"""How a process starts, consumes, speaks, fails and stops."""
+"""Runtime of a service: process, consumer loops, publishing, settings, observability."""

@@ -1,7 +1,8 @@
-"""Where time and chance come from.
+"""Sources of time and randomness.
 
-The system's own for processes, and a seeded source so that a run can be repeated; virtual time is
-`inprocess.virtualtime`'s. Nothing else in the house may call `time` or `random` for decisions.
+The system's own for processes, and a seeded source so that a run can be repeated; virtual time is in
+`strider.messaging.inprocess.virtual_clock`. Nothing else in the tree may use `time` or `random` for
+decisions.
 """
 
 from __future__ import annotations
@@ -16,31 +17,31 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> datetime:
-        """Wall-clock time, for records and logs only."""
+        """Return wall-clock time, for records and logs only."""
         return datetime.now(UTC)
 
     monotonic = staticmethod(time.monotonic)
-    """Seconds that never run backwards, for intervals; asked for some twenty times a page, so not wrapped."""
+    """Seconds that never run backwards, for intervals; read some twenty times a page, so not wrapped."""
 
     async def sleep(self, seconds: float) -> None:
         """Sleep on the running loop."""
         await asyncio.sleep(seconds)
 
 
-class SystemRandomness:
+class SystemChance:
     """The machine's randomness, good enough for jitter."""
 
     def uniform(self, low: float, high: float) -> float:
-        """Any number between the two."""
+        """Return a random number between the two."""
         return random.uniform(low, high)  # noqa: S311  # jitter, no secret hangs on it
 
 
-class SeededRandomness:
-    """Chance that a seed repeats."""
+class SeededChance:
+    """Randomness that a seed repeats."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311  # repeatable on purpose
 
     def uniform(self, low: float, high: float) -> float:
-        """Draw the seed's next number between the two."""
+        """Return the seed's next number between the two."""
         return self._random.uniform(low, high)

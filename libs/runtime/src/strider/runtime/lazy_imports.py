@@ -1,7 +1,7 @@
-"""How libraries are loaded without what they would only like to have.
+"""Import of libraries without their optional extras.
 
-Some libraries load another one where it is installed, to do nicely what is never asked of them here.
-Knows of no library itself.
+Some libraries load another one where it is installed, for features that are not used here. Knows of no
+library itself.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, cast
 
 @contextmanager
 def hidden_modules(*names: str) -> Iterator[None]:
-    """Have these libraries seem not to be installed, for what is imported meanwhile.
+    """Hide these modules from what is imported meanwhile, as if they were not installed.
 
-    One that is loaded already is there to be used, and stays.
+    A module that is loaded already stays available.
     """
     modules = cast("dict[str, Any]", sys.modules)
     absent = [name for name in names if name not in modules]

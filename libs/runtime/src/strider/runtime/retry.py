@@ -1,8 +1,8 @@
-"""Try again, up a ladder, until it works, the ladder ends, or its deadline has passed.
+"""Retry by a policy until an attempt works, the attempts are used up, or the deadline has passed.
 
-Which errors deserve another try is the caller's to say (by default: Unavailable, which adapters
-make of every library error of that kind). Cancelling is never mistaken for a failure, and no
-attempt outlives the deadline.
+Used for calls to stores; messages are retried by `consumer.error_policy`. The caller says which errors are
+retried (by default: Unavailable). Cancellation is never mistaken for a failure, and no attempt outlives the
+deadline.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from math import isinf
 from typing import Protocol, TypeVar
 
 from strider.messaging.errors import Unavailable
-from strider.messaging.ports import Clock, Randomness
+from strider.messaging.ports import Chance, Clock
 
 T = TypeVar("T")
 
 
 class RetryPolicy(Protocol):
-    """What is climbed; `strider.politeness` has the ladders of this house."""
+    """Waits between attempts; `strider.politeness` has the policies."""
 
     @property
     def deadline_seconds(self) -> float:
-        """Seconds from the first attempt to the last answer."""
+        """Seconds from the first attempt to the last result."""
 
-    def wait_seconds(self, attempt: int, chance: Randomness) -> float | None:
-        """Seconds to wait after this attempt (1 is the first) failed; None after the last."""
+    def wait_seconds(self, attempt: int, chance: Chance) -> float | None:
+        """Return the seconds to wait after this attempt (1 is the first) failed; None after the last."""
 
 
 def is_unavailable(failure: Exception) -> bool:
-    """Say whether a failure is one that time may heal."""
+    """Whether a failure may pass with time."""
     return isinstance(failure, Unavailable)
 
 
@@ -39,13 +39,13 @@ async def retry(
     attempt: Callable[[], Awaitable[T]],
     *,
     clock: Clock,
-    chance: Randomness,
+    chance: Chance,
     dependency: str = "dependency",
     retryable: Callable[[Exception], bool] = is_unavailable,
 ) -> T:
-    """Give the first answer; raise Unavailable when the ladder or its time is used up.
+    """Return the first result; raise Unavailable when the policy or its deadline is exhausted.
 
-    A failure that is not retryable passes at once, as it is. `part` names the dependency where the
+    A failure that is not retryable is raised at once, as it is. `dependency` names the dependency where the
     last failure was not an Unavailable of its own.
     """
     end = clock.monotonic() + policy.deadline_seconds
@@ -53,10 +53,10 @@ async def retry(
     while True:
         number += 1
         try:
-            async with asyncio.timeout(_left(end, clock)) as limit:
+            async with asyncio.timeout(_time_left(end, clock)) as limit:
                 return await attempt()
         except Exception as failure:  # what is not retryable is raised again unchanged
-            # Only our own limit is the deadline: a TimeoutError of the attempt is the caller's to judge.
+            # Only our own limit is the deadline: a TimeoutError of the attempt is judged by the caller.
             is_late = limit.expired() and isinstance(failure, TimeoutError)
             if not is_late and not retryable(failure):
                 raise
@@ -66,7 +66,7 @@ async def retry(
         await clock.sleep(wait)
 
 
-def _left(end: float, clock: Clock) -> float | None:
+def _time_left(end: float, clock: Clock) -> float | None:
     return None if isinf(end) else max(0.0, end - clock.monotonic())
 
 

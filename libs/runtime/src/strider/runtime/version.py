@@ -1,4 +1,4 @@
-"""Which Strider this is, as its package says."""
+"""Version of Strider, from its package metadata."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def strider_version(*, unknown: str = "unknown") -> str:
-    """Version of what runs; the other word where it runs from sources that were never installed."""
+    """Return the version; `unknown` where it runs from sources that were never installed."""
     try:
         return version("strider-runtime")
     except PackageNotFoundError:

@@ -126,7 +126,7 @@ class Accumulator:
 
 
 async def test_what_comes_during_a_rest_is_sent_after_it() -> None:
-    """Whoever sends must be woken when the rest is over: nothing else may ever come."""
+    """The sender must be woken after the pause: no other event may ever come."""
     pace, accumulator = BatchingPace(0.02), Accumulator()
     pace_sends(SimpleNamespace(_message_accumulator=accumulator), pace)
     accumulator.batches[1] = {"t": SimpleNamespace(record_count=3)}

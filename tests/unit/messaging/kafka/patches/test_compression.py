@@ -20,7 +20,7 @@ BATCH_HEAD_BYTES = 61
 
 
 def written(value: bytes) -> bytes:
-    KafkaBus(KafkaConnection(("nowhere:9",)))  # as every process that speaks to a broker has one
+    KafkaBus(KafkaConnection(("nowhere:9",)))  # as in every process with a bus
     builder = BatchBuilder(1_000_000, CODEC_ZSTD, is_transactional=False)
     builder.append(timestamp=1, key=None, value=value)
     builder.close()

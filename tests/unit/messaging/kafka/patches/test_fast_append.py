@@ -1,4 +1,4 @@
-"""What the client library says of a message, as those hear it who wait for it."""
+"""Results of the client library for a message, as its appender gets them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_each_message_of_a_batch_learns_its_own_place() -> None:
     wire = Wire()
     answers = [await wire.add() for _ in range(3)]
     (batch,) = wire.accumulator._batches[PLACE]
-    answers[1].cancel()  # nobody waits for it any more: the others must hear all the same
+    answers[1].cancel()  # cancelled: the others must get theirs all the same
     batch.done(base_offset=40)
 
     assert await answers[0] == RecordMetadata("pages", 3, 40)
@@ -52,7 +52,7 @@ REFUSALS = [(NotLeaderForPartitionError(), Unavailable), (MessageSizeTooLargeErr
 
 
 @pytest.mark.parametrize(("error", "ours"), REFUSALS)
-async def test_a_refused_batch_is_told_in_our_words_and_noted(
+async def test_a_refused_batch_raises_our_error_and_breaks_the_producer(
     error: Exception, ours: type[Exception]
 ) -> None:
     wire = Wire()

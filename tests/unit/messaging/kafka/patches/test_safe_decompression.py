@@ -1,4 +1,4 @@
-"""What may stand in a batch that somebody else has written, and what is delivered of it."""
+"""Malformed batches, and what of them is delivered."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def sealed(raw: bytes) -> bytes:
 
 
 class Fetched:
-    """One partition's answer, read as the library's consumer does it."""
+    """One partition's response, read as the library's consumer does it."""
 
     def __init__(self, content: bytes, *, at: int = 0, aborted: tuple[tuple[int, int], ...] = ()) -> None:
         self.state = SimpleNamespace(paused=False, position=at)
@@ -135,7 +135,7 @@ def _cut_after_a_bad_name() -> bytes:
         pytest.param(_cut_after_a_bad_name(), id="length, with a bad name"),
     ],
 )
-def test_what_cannot_be_unpacked_is_told_after_what_could(broken: bytes) -> None:
+def test_undecodable_records_fail_after_the_others_were_delivered(broken: bytes) -> None:
     """Raised at once, it would take along the records of every partition that was read with it."""
     fetched = Fetched(batch(0, GOOD, BAD) + broken)
 

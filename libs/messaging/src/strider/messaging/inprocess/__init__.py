@@ -8,18 +8,18 @@ from .snapshots import BrokerSnapshot, SnapshotError, SnapshotFile, SnapshotTake
 from .virtual_clock import DeadlockError, EventLoopClock, VirtualTimeLoop, simulate
 
 __all__ = [
-    "BadCut",
-    "Cut",
-    "CutFile",
-    "CutTaker",
+    "BrokerSnapshot",
     "DeadlockError",
+    "EventLoopClock",
     "InProcessBroker",
     "InProcessBus",
     "InProcessConsumer",
     "InProcessProducer",
     "InProcessReader",
     "InProcessShardWriter",
-    "LoopClock",
+    "SnapshotError",
+    "SnapshotFile",
+    "SnapshotTaker",
     "VirtualTimeLoop",
     "simulate",
 ]

@@ -1,6 +1,6 @@
-"""Which member of a group gets what: sticky, balanced to one, the same answer for the same input.
+"""Assignment of partitions or shards to members: sticky, balanced to one, deterministic.
 
-Knows neither topics nor time. A unit is whatever the group deals in: a partition, or a shard number.
+Knows neither topics nor time. A unit is what the group assigns: a partition, or a shard number.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import TypeVar
 U = TypeVar("U", bound=Hashable)
 
 
-def hand_out(
+def assign_evenly(
     units: Sequence[U],
     *,
     members: Sequence[str],
     previous: Mapping[U, str],
     can_own: Callable[[str, U], bool] = lambda _member, _unit: True,
 ) -> dict[str, list[U]]:
-    """Give every unit to one member; who had it keeps it while that leaves the shares even."""
+    """Assign every unit to one member; previous owners keep theirs while the shares stay even."""
     shares: dict[str, list[U]] = {member: [] for member in sorted(members)}
     if not shares:
         return shares
-    loose = _keep(units, shares=shares, previous=previous, can_own=can_own)
+    loose = _keep_previous_owners(units, shares=shares, previous=previous, can_own=can_own)
     for unit in loose:
         takers = [member for member in shares if can_own(member, unit)]
         if takers:
@@ -30,14 +30,14 @@ def hand_out(
     return shares
 
 
-def _keep(
+def _keep_previous_owners(
     units: Sequence[U],
     *,
     shares: dict[str, list[U]],
     previous: Mapping[U, str],
     can_own: Callable[[str, U], bool],
 ) -> list[U]:
-    """Leave with its owner what fits an even share; the rest is returned to be dealt again."""
+    """Leave with its owner what fits an even share; return the rest."""
     base, larger_shares = divmod(len(units), len(shares))
     loose = []
     for unit in units:

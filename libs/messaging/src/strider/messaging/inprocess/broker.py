@@ -1,7 +1,7 @@
-"""A broker in memory: topics, groups, transactions. What a process shares instead of a cluster.
+"""A broker in memory: topics, groups and transactions, shared by the buses of a process.
 
-Keeps and answers; it starts no task and waits for nothing itself. Time comes from a clock, so the
-same program under virtual time takes the same steps. Nothing here survives the process.
+It starts no task and waits for nothing itself. Time comes from a clock, so the same program under virtual
+time takes the same steps. Nothing here survives the process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
 """How long tombstones outlive compaction, as on the real topics."""
 
 MESSAGE_BYTES = 1024 * 1024 - 1024
-"""Largest message, headers included, of a topic that says nothing else: what is sent to a real broker."""
+"""Default size limit of a message with its headers, as for a real broker."""
 
 WIRE_OVERHEAD_BYTES = 96
 """What a record would need on a real broker beside key, value and headers."""
@@ -34,21 +34,21 @@ WIRE_OVERHEAD_BYTES = 96
 
 @dataclass(slots=True, eq=False)
 class InProcessTopic:
-    """One topic: its partitions and who waits for something to happen to it."""
+    """One topic: its partitions, and the futures of those that wait for a change of it."""
 
     name: str
     partitions: list[PartitionLog]
     max_bytes: int | None = None
-    """Bound on what is kept. What every group has read goes first; then senders wait."""
+    """Bound on what is kept. What every group has read is dropped first; then senders wait."""
     message_bytes: int = MESSAGE_BYTES
     """Bound on one message."""
     readers: set[asyncio.Future[None]] = field(default_factory=set)
     senders: set[asyncio.Future[None]] = field(default_factory=set)
     keyless_count: int = 0
-    """Messages without a key take the partitions in turn."""
+    """Messages without a key take the partitions round-robin."""
 
     def size_bytes(self) -> int:
-        """Sum up what the topic holds now."""
+        """Return the size of what the topic holds now."""
         return sum(log.size_bytes for log in self.partitions)
 
 
@@ -81,7 +81,7 @@ class InProcessBroker:
         max_bytes: int | None = None,
         message_bytes: int = MESSAGE_BYTES,
     ) -> None:
-        """Create a topic; one that exists already must be the same."""
+        """Create a topic; one that exists already must have the same partitions."""
         existing = self.topics.get(name)
         if existing is not None and len(existing.partitions) != partitions:
             raise StartRefused(f"{name} has {len(existing.partitions)} partitions, not {partitions}")
@@ -99,7 +99,7 @@ class InProcessBroker:
                 committed.setdefault(TopicPartition(topic, log.partition), log.start)
 
     def set_unavailable(self, detail: str) -> None:
-        """Become unreachable: every call raises Unavailable until `recover`."""
+        """Become unreachable: every call raises Unavailable until `set_available`."""
         self._outage = detail
 
     def set_available(self) -> None:
@@ -112,37 +112,37 @@ class InProcessBroker:
             raise Unavailable("kafka", self._outage)
 
     def topic(self, name: str) -> InProcessTopic:
-        """Look a topic up; one that is missing is an outage to whoever needs it, as on a real broker."""
+        """Return a topic; raise Unavailable for one that is missing, as a real broker's client does."""
         found = self.topics.get(name)
         if found is None:
             raise Unavailable("kafka", f"topic {name} does not exist")
         return found
 
     def log(self, partition: TopicPartition) -> PartitionLog:
-        """Look a partition up."""
+        """Return the log of a partition."""
         logs = self.topic(partition.topic).partitions
         if not 0 <= partition.partition < len(logs):
             raise Unavailable("kafka", f"{partition.topic} has no partition {partition.partition}")
         return logs[partition.partition]
 
     def group(self, name: str) -> InProcessGroup:
-        """Look a group up, or begin it."""
+        """Return a group; create it where it is new."""
         if name not in self.groups:
             self.groups[name] = InProcessGroup(name, self.partition_count)
         return self.groups[name]
 
     def partition_count(self, topic: str) -> int | None:
-        """How many partitions a topic has; None where it does not exist."""
+        """Return how many partitions a topic has; None where it does not exist."""
         found = self.topics.get(topic)
         return None if found is None else len(found.partitions)
 
     def now_ms(self) -> int:
-        """Wall-clock time as records carry it; rises with the offsets, whatever the machine's clock does."""
+        """Return wall-clock time for records; it rises with the offsets, whatever the clock does."""
         self._last_ms = max(self._last_ms, round(self.clock.now().timestamp() * 1000))
         return self._last_ms
 
     def append(self, message: OutgoingMessage) -> RecordMetadata:
-        """Write one message where its partition or key says."""
+        """Write one message to its partition."""
         topic = self.topic(message.topic)
         number = self._partition_of(topic, message)
         if not 0 <= number < len(topic.partitions):
@@ -162,7 +162,7 @@ class InProcessBroker:
         *,
         transaction: str | None = None,
     ) -> RecordMetadata:
-        """Write records as one batch, inside of a transaction or not; says where the first one is."""
+        """Write records as one batch, within a transaction or not; return the position of the first."""
         log = self.log(partition)
         first, timestamp = log.end, self.now_ms()
         for key, value in records:
@@ -181,21 +181,21 @@ class InProcessBroker:
         return held == 0 or held + size_bytes <= topic.max_bytes
 
     def compact(self, topic: str, *, delete_retention_ms: int = DELETE_RETENTION_MS) -> None:
-        """Keep the last committed record of each key, as the cleaner would do some day."""
+        """Keep the last committed record of each key, as a real broker's cleaner does."""
         for log in self.topic(topic).partitions:
             log.compact(now_ms=self.now_ms(), delete_retention_ms=delete_retention_ms)
 
     def trim(self, partition: TopicPartition, before: int) -> None:
-        """Let retention take everything below an offset."""
+        """Delete everything below an offset, as retention does."""
         self.log(partition).trim(before)
         wake(self.topic(partition.topic).senders)
 
     def trim_read(
         self, *, keep: Collection[str] = (), ends: Mapping[TopicPartition, tuple[int, int]] | None = None
     ) -> None:
-        """Let go of what no group has still to read, up to these ends where there are some.
+        """Drop what no group has still to read, up to these ends where they are given.
 
-        A topic that nobody reads as a group goes whole; name those that somebody reads as a table.
+        A topic that no group reads is dropped whole; name in `keep` those that are read as tables.
         """
         for topic in self.topics.values():
             if topic.name in keep:
@@ -213,7 +213,7 @@ class InProcessBroker:
             wake(self.topic(topic).senders)
 
     def lag(self, group: str) -> Mapping[TopicPartition, int]:
-        """How far a group's committed offsets are behind the committed ends."""
+        """Return the lag of a group's committed offsets behind the committed ends."""
         return {
             tp: max(0, self.log(tp).stable_end() - offset)
             for tp, offset in self.group(group).committed.items()
@@ -228,25 +228,25 @@ class InProcessBroker:
         return (topic.keyless_count - 1) % len(topic.partitions)
 
     def min_committed_offset(self, log: PartitionLog) -> int:
-        """Say below which offset every group that reads a partition has committed."""
+        """Return the offset below which every group that reads a partition has committed."""
         partition = TopicPartition(log.topic, log.partition)
         offsets = [g.committed[partition] for g in self.groups.values() if partition in g.committed]
         return min(offsets, default=log.stable_end())
 
 
 _partition_of_key = lru_cache(maxsize=8192)(key_partition)
-"""Keys come again and again, and the hash is the dearest part of sending."""
+"""Keys repeat, and the hash is the most expensive part of sending."""
 
 
 def stored_bytes(message: OutgoingMessage) -> int:
-    """Size a message as the log will count it against a topic's bound."""
+    """Return the size of a message that counts against a topic's bound."""
     return len(message.key or b"") + len(message.value or b"") + RECORD_OVERHEAD_BYTES
 
 
 def check_size(
     topic: InProcessTopic, key: bytes | None, value: bytes | None, headers: Sequence[Header] = ()
 ) -> None:
-    """Refuse a message that a real broker would refuse: before it is sent, so that no neighbour suffers."""
+    """Refuse a message that a real broker would refuse, before it is sent."""
     size = len(key or b"") + len(value or b"")
     for name, content in headers:
         size += len(name) + len(content)

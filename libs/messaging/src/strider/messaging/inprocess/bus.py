@@ -1,10 +1,10 @@
-"""The bus in one process: every port of `strider.messaging.ports` on a broker in memory."""
+"""The in-process bus: every port of `strider.messaging.ports` on a broker in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from strider.messaging.ports import GroupSpec, Randomness, RebalanceListener, TopicPartition
+from strider.messaging.ports import Chance, GroupSpec, RebalanceListener, TopicPartition
 
 from .broker import InProcessBroker
 from .consumer import InProcessConsumer, InProcessReader
@@ -12,16 +12,16 @@ from .producer import InProcessProducer, InProcessShardWriter
 
 
 class InProcessBus:
-    """A connection to a broker in memory: what one process has of it."""
+    """The connection of one process to a broker in memory."""
 
     def __init__(
         self,
         broker: InProcessBroker,
         *,
-        chance: Randomness | None = None,
+        chance: Chance | None = None,
         ack_seconds: tuple[float, float] | None = None,
     ) -> None:
-        """With `chance` and `ack_seconds` (least, most), acknowledgements take their time, by the clock."""
+        """With `chance` and `ack_seconds` (min, max), acknowledgements are delayed by the clock."""
         self._broker = broker
         self._chance = chance
         self._ack_seconds = ack_seconds
@@ -46,25 +46,25 @@ class InProcessBus:
     async def take_shard(
         self, namespace: str, shard: int, *, commit_interval_seconds: float = 0.25
     ) -> InProcessShardWriter:
-        """Become the one writer of a shard; fences the writer before."""
+        """Become the one writer of a shard; fence the writer before."""
         self._broker.check_available()
         return InProcessShardWriter(
             self._broker, namespace, shard, commit_interval_seconds=commit_interval_seconds
         )
 
     async def partition_count(self, topic: str) -> int | None:
-        """How many partitions the topic has; None where it does not exist."""
+        """Return how many partitions the topic has; None where it does not exist."""
         self._broker.check_available()
         return self._broker.partition_count(topic)
 
     async def committed(self, group: str) -> Mapping[TopicPartition, int]:
-        """Offsets that a group has committed."""
+        """Return the offsets that a group has committed."""
         self._broker.check_available()
         return dict(self._broker.group(group).committed)
 
     async def ping(self) -> None:
-        """Raise Unavailable while the broker is made to fail."""
+        """Raise Unavailable while the broker is set unavailable."""
         self._broker.check_available()
 
     async def close(self) -> None:
-        """Nothing is held that would have to be let go."""
+        """Do nothing: no connection is held."""

@@ -1,8 +1,8 @@
-"""A member of a group, or a reader without one, on the broker in memory.
+"""Consumers of the broker in memory: a member of a group, or a reader without one.
 
-Everything happens inside of `poll`: giving back, joining, being given. So a consumer that is not
-polled notices nothing, as a process that is stuck would not. `kill`, `freeze` and `thaw` are what
-SIGKILL, SIGSTOP and SIGCONT do to a member.
+Everything happens inside of `poll`: revoking, joining, assigning. So a consumer that is not polled notices
+nothing, like a process that is stuck. `kill`, `freeze` and `thaw` are what SIGKILL, SIGSTOP and SIGCONT do to
+a member.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .waiters import wait_on
 
 
 class InProcessReader:
-    """Reads partitions that it was given; knows no group."""
+    """Reads the partitions that it was assigned; knows no group."""
 
     def __init__(self, broker: InProcessBroker, *, read_committed: bool = True) -> None:
         self._broker = broker
@@ -42,7 +42,7 @@ class InProcessReader:
     async def poll(
         self, *, max_records: int, timeout_seconds: float
     ) -> Mapping[TopicPartition, Sequence[Record]]:
-        """Next records of what is not paused."""
+        """Return the next records of what is not paused."""
         ends_at = self._broker.clock.monotonic() + timeout_seconds
         while True:
             self._check_open()
@@ -52,7 +52,7 @@ class InProcessReader:
             left = ends_at - self._broker.clock.monotonic()
             if found or left <= 0:
                 if not found:
-                    await asyncio.sleep(0)  # who polls an empty topic in a loop must not starve the others
+                    await asyncio.sleep(0)  # a loop that polls an empty topic must not starve other tasks
                 return found
             await self._wait(left)
 
@@ -73,32 +73,32 @@ class InProcessReader:
         return self._assignment
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Read on from another offset."""
+        """Continue at another offset."""
         self._check_owned(partition)
         self._positions[partition] = offset
 
     async def position(self, partition: TopicPartition) -> int:
-        """Offset that the next poll reads from."""
+        """Return the offset that the next poll reads from."""
         self._check_owned(partition)
         return self._position(partition)
 
     async def committed(self, partition: TopicPartition) -> int | None:  # noqa: ARG002  # the port's shape
-        """Nothing: offsets belong to groups."""
+        """Return None: offsets belong to groups."""
         return None
 
     async def begin_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Where the logs start now."""
+        """Return where the logs start now."""
         self._broker.check_available()
         return {tp: self._broker.log(tp).start for tp in partitions}
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Where the logs end now, for this reader."""
+        """Return where the logs end now, for this reader."""
         self._broker.check_available()
         self._broker.transactions.expire()
         return {tp: self._end(tp) for tp in partitions}
 
     async def offsets_at(self, moments_ms: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """First offset at or after a moment; the end where there is none."""
+        """Return the first offset at or after a moment; the end where there is none."""
         self._broker.check_available()
         return {
             tp: self._broker.log(tp).offset_at(moment, end=self._end(tp)) for tp, moment in moments_ms.items()
@@ -128,7 +128,7 @@ class InProcessReader:
             except (OffsetLost, OffsetMissing):
                 if not found:
                     raise
-                break  # what was read is handed out first; the next poll begins here and raises
+                break  # what was read is returned first; the next poll begins here and raises
             if records:
                 found[partition] = records
                 max_records -= len(records)
@@ -178,7 +178,7 @@ class InProcessConsumer(InProcessReader):
         self._is_thawed.set()
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Remember the next offsets, if the group still sees their owner here."""
+        """Commit the next offsets, if the group still has this member as their owner."""
         await self._is_thawed.wait()
         self._broker.check_available()
         if self._is_closed:
@@ -187,12 +187,12 @@ class InProcessConsumer(InProcessReader):
         self._broker.commit(self._spec.group, self._member, offsets)
 
     async def committed(self, partition: TopicPartition) -> int | None:
-        """Return the group's offset, whoever committed it."""
+        """Return the group's offset, whichever member committed it."""
         self._broker.check_available()
         return self._group.committed.get(partition)
 
     async def close(self) -> None:
-        """Leave the group; what was not committed comes again to somebody else."""
+        """Leave the group; what was not committed is redelivered to another member."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -201,19 +201,19 @@ class InProcessConsumer(InProcessReader):
         self._assignment = frozenset()
 
     def kill(self) -> None:
-        """End as a killed process does: without a word; the group notices after a session."""
+        """End as a killed process does: the group notices only after a session timeout."""
         self.freeze()
         self._is_closed = True
         self._is_thawed.set()
 
     def freeze(self) -> None:
-        """Stand still as a stopped process does: no heartbeats, and no poll or commit returns."""
+        """Stop as a frozen process does: no heartbeats, and no poll or commit returns."""
         self._is_thawed.clear()
         self._member.is_silent = True
         self._member.last_heartbeat_at = self._broker.clock.monotonic()
 
     def thaw(self) -> None:
-        """Send heartbeats again; whether the group still knows this member is another question."""
+        """Send heartbeats again; the group may have removed this member by now."""
         self._group.expire(self._broker.clock.monotonic())
         self._is_thawed.set()
         self._member.is_silent = False
@@ -229,7 +229,7 @@ class InProcessConsumer(InProcessReader):
             group.expire(member.last_poll_at)
             is_member = group.members.get(member.name) is member
             if not is_member or (group.is_preparing and not member.has_joined):
-                await self._give_back()
+                await self._revoke_all()
                 group.join(member)
             elif not member.has_joined and self._generation != member.generation:
                 self._generation = member.generation
@@ -238,7 +238,7 @@ class InProcessConsumer(InProcessReader):
             else:
                 return
 
-    async def _give_back(self) -> None:
+    async def _revoke_all(self) -> None:
         if self._assignment:
             await self._listener.on_revoked(self._assignment)
         self.assign(())

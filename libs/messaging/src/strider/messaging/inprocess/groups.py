@@ -1,8 +1,8 @@
 """Consumer groups in memory: members, generations, committed offsets, sessions; eager rebalance.
 
-Decides who owns which partition and whose commit counts. A member that joins or leaves makes
-everybody give back what they have and join again; the next generation begins when all who are
-alive have done so. Knows no records and waits for nothing: consumers ask, and are woken.
+Decides which member owns which partition and whose commit counts. When a member joins or leaves, all members
+release what they have and join again; the next generation begins when all live members have done so. Knows no
+records and waits for nothing: consumers poll, and are woken.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from strider.messaging.errors import PartitionNotOwned, StartRefused
 from strider.messaging.ports import GroupSpec, TopicPartition
 
-from .assignment import hand_out
+from .assignment import assign_evenly
 from .waiters import wake
 
 CountPartitions = Callable[[str], int | None]
-"""How many partitions a topic has; None where it does not exist."""
+"""Returns how many partitions a topic has; None where it does not exist."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,12 +36,12 @@ class GroupMember:
     is_silent: bool = False
     """Killed or frozen: sends no heartbeats any more."""
     has_joined: bool = False
-    """Has given everything back and waits for the generation that is being prepared."""
+    """Has released everything and waits for the generation that is being prepared."""
     generation: int = 0
     assignment: frozenset[TopicPartition] = frozenset()
 
     def expires_at(self) -> float:
-        """When the group gives this member up, unless it is heard of before."""
+        """Return when the group removes this member, unless it polls or sends a heartbeat before."""
         if self.is_silent:
             return self.last_heartbeat_at + self.spec.session_timeout_seconds
         if self.is_waiting:
@@ -70,25 +70,25 @@ class InProcessGroup:
         )
 
     def join(self, member: GroupMember) -> None:
-        """Take a member in, or take it in again after it has given back what it had."""
+        """Add a member, or add it again after it has released what it had."""
         self.members[member.name] = member
         member.has_joined = True
         member.assignment = frozenset()
         self._prepare()
 
     def leave(self, member: GroupMember) -> None:
-        """Let a member go at once."""
+        """Remove a member at once."""
         if self.members.pop(member.name, None) is not None:
             member.has_joined = False
             self._prepare()
 
     def expire(self, now: float) -> None:
-        """Put out those of whom nothing was heard for a session, or who stopped polling."""
+        """Remove members without a heartbeat for a session timeout, and those that stopped polling."""
         for member in [m for m in self.members.values() if m.expires_at() <= now]:
             self.leave(member)
 
     def next_expiry(self) -> float:
-        """When the next silent member will be put out."""
+        """Return when the next silent member will be removed."""
         return min((m.expires_at() for m in self.members.values()), default=float("inf"))
 
     def owns(self, member: GroupMember) -> bool:
@@ -105,7 +105,7 @@ class InProcessGroup:
         self.committed.update(offsets)
 
     def topic_created(self, topic: str) -> None:
-        """Deal again where somebody reads a topic that is there now."""
+        """Rebalance where a member subscribes to a topic that was just created."""
         if any(topic in member.spec.topics for member in self.members.values()):
             self._prepare()
 
@@ -130,7 +130,7 @@ class InProcessGroup:
         readers = {name: frozenset(m.spec.topics) for name, m in self.members.items()}
         topics = sorted(frozenset().union(*readers.values()))
         units = [TopicPartition(t, p) for t in topics for p in range(self.count_partitions(t) or 0)]
-        shares = hand_out(
+        shares = assign_evenly(
             units,
             members=list(readers),
             previous={tp: o for tp, o in self._owners.items() if isinstance(tp, TopicPartition)},
@@ -141,7 +141,7 @@ class InProcessGroup:
 
     def _assign_shards(self) -> dict[str, frozenset[TopicPartition]]:
         shards = self.check_shards({t for m in self.members.values() for t in m.spec.topics})
-        shares = hand_out(
+        shares = assign_evenly(
             range(shards),
             members=list(self.members),
             previous={s: owner for s, owner in self._owners.items() if isinstance(s, int)},
@@ -158,7 +158,7 @@ class InProcessGroup:
         }
 
     def check_shards(self, topics: set[str]) -> int:
-        """Say how many shards there are, or refuse topics that are not co-partitioned."""
+        """Return how many shards there are; refuse topics that are not co-partitioned."""
         counts = {topic: self.count_partitions(topic) for topic in sorted(topics)}
         existing = {topic: count for topic, count in counts.items() if count}
         if len(set(existing.values())) > 1:

@@ -1,8 +1,8 @@
-"""One partition in memory: what was appended, in order, and what a reader may see of it.
+"""One partition in memory: its records in order, and which of them a reader may see.
 
-Offsets behave as on a broker: transaction markers use one up, compaction leaves holes, trimming
-moves the start, and a reader of committed data stops at the first open transaction. Knows nothing
-of groups, clocks or waiting.
+Offsets behave as on a broker: transaction markers use one up, compaction leaves holes, trimming moves the
+start, and a reader of committed data stops at the first open transaction. Knows nothing of groups, clocks or
+waiting.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StoredRecord(NamedTuple):
 
 
 def size_of(record: StoredRecord) -> int:
-    """Size a record as it counts against a memory bound."""
+    """Return the size of a record that counts against a memory bound."""
     return len(record.key or b"") + len(record.value or b"") + RECORD_OVERHEAD_BYTES
 
 
@@ -73,7 +73,7 @@ class PartitionLog:
         headers: Sequence[Header] = (),
         transaction: str | None = None,
     ) -> int:
-        """Write one record and say where it is."""
+        """Write one record and return its offset."""
         offset = self.end
         record = StoredRecord(self.topic, self.partition, offset, timestamp, key, value, headers)
         self.records.append(record)
@@ -94,13 +94,13 @@ class PartitionLog:
         self._is_dense = False
 
     def stable_end(self) -> int:
-        """Where committed data ends: before the first record of the oldest open transaction."""
+        """Return where committed data ends: before the first record of the oldest open transaction."""
         if not self._open:
             return self.end
         return min(offsets[0] for offsets in self._open.values())
 
     def read(self, offset: int, limit: int, *, read_committed: bool) -> tuple[Sequence[StoredRecord], int]:
-        """Up to `limit` visible records from `offset` on, and the position after them."""
+        """Return up to `limit` visible records from `offset` on, and the position after them."""
         end = self.stable_end() if read_committed else self.end
         if offset >= end:
             return (), offset
@@ -113,31 +113,31 @@ class PartitionLog:
         return found, position
 
     def committed_between(self, start: int, end: int) -> list[StoredRecord]:
-        """Give the records of a range that are not aborted; `end` is at most where committed data ends."""
+        """Return the records of a range that are not aborted; `end` is at most where committed data ends."""
         found = self.records[self._index(start) : self._index(end)]
         return [record for record in found if record.offset not in self._aborted] if self._aborted else found
 
     def restore(self, records: list[StoredRecord], *, start: int, end: int) -> None:
-        """Become a log that has these records, in the order of their offsets."""
+        """Restore the log from these records, in the order of their offsets."""
         self.records = records
         self.start, self.end = start, end
         self.size_bytes = sum(map(size_of, records))
         self._is_dense = False
 
     def offset_at(self, moment_ms: int, *, end: int) -> int:
-        """First offset at or after a moment; `end` where there is none."""
+        """Return the first offset at or after a moment; `end` where there is none."""
         # Producers share one clock here, so timestamps rise with offsets.
         index = bisect_left(self.records, moment_ms, key=_timestamp_of)
         return self.records[index].offset if index < len(self.records) else end
 
     def trim(self, before: int) -> None:
-        """Let retention take everything below an offset."""
+        """Delete everything below an offset, as retention does."""
         before = min(before, self.end)
         if before <= self.start:
             return
         index = self._index(before)
         gone, left = self.records[:index], self.records[index:]
-        # Sizing what is little: as a rule nearly everything goes.
+        # Measure the smaller side: as a rule nearly everything is deleted.
         if len(left) < len(gone):
             self.size_bytes = sum(map(size_of, left))
         else:

@@ -1,8 +1,8 @@
-"""Producers on the broker in memory: the plain one, and the one writer of a shard.
+"""Producers of the broker in memory: the plain one, and the one writer of a shard.
 
-With delays, a message is written some time after it was queued and acknowledged some time after
-that, in order; what a broker's failure catches in between is lost, or written without its sender
-ever knowing. So everything that a real network does to a sender can be had, repeatably.
+With delays, a message is written some time after it was queued and acknowledged some time after that, in
+order; what a broker's failure meets in between is lost, or written without an acknowledgement. So everything
+that a real network does to a sender can be simulated, repeatably.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 
 from strider.messaging.errors import InfrastructureError, ShardFenced
-from strider.messaging.ports import OutgoingMessage, Randomness, RawRecord, RecordMetadata, TopicPartition
+from strider.messaging.ports import Chance, OutgoingMessage, RawRecord, RecordMetadata, TopicPartition
 
 from .broker import InProcessBroker, InProcessTopic, check_size, stored_bytes
 from .log import RECORD_OVERHEAD_BYTES
@@ -21,13 +21,13 @@ Acknowledgement = asyncio.Future[RecordMetadata]
 
 
 class InProcessProducer:
-    """Appends at once and acknowledges at once; or both after delays drawn by chance."""
+    """Appends and acknowledges at once, or both after random delays."""
 
     def __init__(
         self,
         broker: InProcessBroker,
         *,
-        chance: Randomness | None = None,
+        chance: Chance | None = None,
         ack_seconds: tuple[float, float] | None = None,
     ) -> None:
         self._broker = broker
@@ -39,8 +39,8 @@ class InProcessProducer:
         self._is_closed = False
 
     async def send(self, message: OutgoingMessage) -> Awaitable[RecordMetadata]:
-        """Append a message; waits while its topic is full."""
-        self._check()
+        """Append a message; wait while its topic is full."""
+        self._check_open()
         topic = self._broker.topic(message.topic)
         check_size(topic, message.key, message.value, message.headers)
         if topic.max_bytes is not None:
@@ -53,7 +53,7 @@ class InProcessProducer:
         """Append records as one batch."""
         batch = tuple(records)
         size = sum(len(k or b"") + len(v or b"") + RECORD_OVERHEAD_BYTES for k, v in batch)
-        self._check()
+        self._check_open()
         logs = self._broker.topic(topic)
         for key, value in batch:
             check_size(logs, key, value)
@@ -63,23 +63,23 @@ class InProcessProducer:
         return (self._write(lambda: self._broker.append_raw(TopicPartition(topic, partition), batch)),)
 
     async def flush(self) -> None:
-        """Wait for the acknowledgements that are still out."""
+        """Wait for the acknowledgements that are outstanding."""
         if self._last is not None:
             await asyncio.wait((self._last,))
         if self._acknowledging:
             await asyncio.wait(set(self._acknowledging))
 
     async def close(self) -> None:
-        """Flush and refuse what comes after."""
+        """Flush and refuse later messages."""
         self._is_closed = True
         await self.flush()
 
     async def _make_room(self, topic: InProcessTopic, size_bytes: int) -> None:
         while not self._broker.has_room(topic, size_bytes):
             await wait_on((topic.senders,), clock=self._broker.clock)
-            self._check()
+            self._check_open()
 
-    def _check(self) -> None:
+    def _check_open(self) -> None:
         if self._is_closed:
             raise InfrastructureError("the producer was closed")
         self._broker.check_available()
@@ -102,11 +102,11 @@ class InProcessProducer:
         try:
             await self._delay()
             if after is not None:
-                await asyncio.wait((after,))  # on the way nothing overtakes
+                await asyncio.wait((after,))  # messages never overtake each other
             self._broker.check_available()
             where = append()
         except InfrastructureError as failure:
-            _end(answer, failure)
+            _resolve(answer, failure)
             return
         back = asyncio.create_task(self._acknowledge_later(answer, where))
         self._acknowledging.add(back)
@@ -117,9 +117,9 @@ class InProcessProducer:
             await self._delay()
             self._broker.check_available()
         except InfrastructureError as failure:
-            _end(answer, failure)
+            _resolve(answer, failure)
         else:
-            _end(answer, where)
+            _resolve(answer, where)
 
     async def _delay(self) -> None:
         assert self._chance is not None
@@ -127,7 +127,7 @@ class InProcessProducer:
         await self._broker.clock.sleep(self._chance.uniform(*self._ack_seconds) / 2)
 
 
-def _end(answer: Acknowledgement, how: RecordMetadata | InfrastructureError) -> None:
+def _resolve(answer: Acknowledgement, how: RecordMetadata | InfrastructureError) -> None:
     if answer.done():
         return
     if isinstance(how, InfrastructureError):
@@ -137,7 +137,7 @@ def _end(answer: Acknowledgement, how: RecordMetadata | InfrastructureError) -> 
 
 
 class _CommitAwaitable:
-    """The end of a group commit, for many who wait: one of them giving up does not end it."""
+    """Awaitable of a group commit for many appenders: cancelling one leaves the others waiting."""
 
     __slots__ = ("_future",)
 
@@ -149,16 +149,16 @@ class _CommitAwaitable:
 
 
 class InProcessShardWriter:
-    """Writes the truth topics of one shard in transactions, group-committed."""
+    """Writes the topics of one shard in transactions, group-committed."""
 
     def __init__(
         self, broker: InProcessBroker, namespace: str, shard: int, *, commit_interval_seconds: float
     ) -> None:
         self._broker = broker
-        self._id = f"{namespace}-{shard}"
+        self._transactional_id = f"{namespace}-{shard}"
         self._shard = shard
         self._interval_seconds = commit_interval_seconds
-        self._epoch = broker.transactions.initialise(self._id)
+        self._epoch = broker.transactions.initialise(self._transactional_id)
         self._group: asyncio.Future[None] | None = None
         self._timer: asyncio.Task[None] | None = None
         self._failure: InfrastructureError | None = None
@@ -167,12 +167,12 @@ class InProcessShardWriter:
 
     @property
     def shard(self) -> int:
-        """Its number."""
+        """Number of the shard."""
         return self._shard
 
     @property
     def epoch(self) -> int:
-        """The producer epoch that taking the shard was given."""
+        """Producer epoch that was issued when the shard was taken."""
         return self._epoch
 
     def append(self, topic: str, partition: int, record: RawRecord) -> Awaitable[None]:
@@ -183,10 +183,14 @@ class InProcessShardWriter:
             future = self._group = asyncio.get_running_loop().create_future()
             future.add_done_callback(_mark_retrieved)
         try:
-            self._check()
+            self._check_owner()
             self._drop_uncertain()
             self._broker.transactions.append(
-                self._id, TopicPartition(topic, partition), record, epoch=self._epoch, shard=self._shard
+                self._transactional_id,
+                TopicPartition(topic, partition),
+                record,
+                epoch=self._epoch,
+                shard=self._shard,
             )
         except InfrastructureError as failure:
             self._fail(failure)
@@ -197,7 +201,7 @@ class InProcessShardWriter:
 
     async def flush(self) -> None:
         """Commit the open group now."""
-        self._check()
+        self._check_owner()
         if self._timer is not None:
             self._timer.cancel()
         self._commit()
@@ -215,7 +219,7 @@ class InProcessShardWriter:
                 self._failure = self._failure or InfrastructureError("the shard writer was closed")
 
     def kill(self) -> None:
-        """End as a killed process does: what is open stays open until somebody takes over."""
+        """End as a killed process does: what is open stays open until a takeover."""
         if self._timer is not None:
             self._timer.cancel()
         self._failure = InfrastructureError("the shard writer was killed")
@@ -228,7 +232,7 @@ class InProcessShardWriter:
         self._timer = None
         future = self._group
         try:
-            self._broker.transactions.commit(self._id, epoch=self._epoch, shard=self._shard)
+            self._broker.transactions.commit(self._transactional_id, epoch=self._epoch, shard=self._shard)
         except InfrastructureError as failure:
             self._fail(failure)
         else:
@@ -244,15 +248,15 @@ class InProcessShardWriter:
 
     def _drop_uncertain(self) -> None:
         if self._is_uncertain:
-            self._broker.transactions.abort(self._id, epoch=self._epoch, shard=self._shard)
+            self._broker.transactions.abort(self._transactional_id, epoch=self._epoch, shard=self._shard)
             self._is_uncertain = False
 
-    def _check(self) -> None:
+    def _check_owner(self) -> None:
         if self._failure is not None:
             raise self._failure
 
 
 def _mark_retrieved(future: asyncio.Future[None]) -> None:
-    """Mark a failure as seen: not everybody who appends waits for the end."""
+    """Mark a failure as retrieved: not every appender waits for the commit."""
     if not future.cancelled():
         future.exception()

@@ -1,10 +1,10 @@
-"""Durable cuts: what a broker in memory holds at one instant, kept in one SQLite file.
+"""Durable snapshots of a broker in memory, in one SQLite file.
 
-A cut is taken within one turn of the event loop and is therefore consistent: every record, every
-committed offset and every fencing epoch as they stood together, and beside them what the caller
-wants kept with them (how long its output is). Of a compacted topic the last record of each key is
-kept, of the others only what some group has still to read. Restoring a cut is like starting
-every process again after a kill at that instant. Knows nothing of what the records mean.
+A snapshot is taken within one iteration of the event loop and is therefore consistent: every record, every
+committed offset and every fencing epoch as they stood together, and beside them the caller's own state (how
+long its output is). Of a compacted topic the last record of each key is kept, of the others only what some
+group has still to read. Restoring a snapshot is like restarting every process after a kill at that instant.
+Knows nothing of what the records mean.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .broker import InProcessBroker
 from .log import PartitionLog, StoredRecord
 
 SNAPSHOT_FORMAT: Final = 1
-"""Number of the file's layout; another one is refused."""
+"""Version of the file's layout; another one is refused."""
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS tables (
@@ -52,39 +52,41 @@ _DELETE_RECORDS: Final = 'DELETE FROM records WHERE topic = ? AND partition = ? 
 
 
 class SnapshotError(Exception):
-    """The file is none of ours, is of another layout, or does not fit the broker."""
+    """The file is not a snapshot, has another version, or does not fit the broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerSnapshot:
-    """References to what there was at one instant; immutable, so that another thread may write it."""
+    """The state at one instant; immutable, so that another thread may write it."""
 
     tables: Sequence[StoredRecord]
-    """Records of compacted topics that came since the last cut, oldest first."""
+    """Records of compacted topics since the last snapshot, oldest first."""
     records: Sequence[StoredRecord]
-    """Records of other topics that came since then and that somebody has still to read."""
+    """Records of other topics since then that some group has still to read."""
     ends: Mapping[TopicPartition, tuple[int, int]]
-    """From where on records are wanted, and where the log ended."""
+    """Offset from which records are needed, and end of the log."""
     offsets: Mapping[tuple[str, TopicPartition], int]
     epochs: Mapping[str, int]
     caller_state: Mapping[str, str]
-    """What the caller keeps, anew with each cut."""
+    """The caller's state, replaced with each snapshot."""
     notes: Mapping[str, str]
-    """What the caller adds with this cut to what it has noted before."""
+    """What the caller adds with this snapshot to the notes of earlier ones."""
 
 
 class SnapshotTaker:
-    """Takes cuts of one broker, each with what came since the one before."""
+    """Takes snapshots of one broker, each with what was added since the one before."""
 
     def __init__(self, broker: InProcessBroker, *, compacted: Collection[str]) -> None:
         self._broker = broker
         self._compacted = frozenset(compacted)
-        self._taken: dict[TopicPartition, int] = {}
+        self._taken_up_to: dict[TopicPartition, int] = {}
 
     def take(
         self, caller_state: Mapping[str, str], *, notes: Mapping[str, str] = MappingProxyType({})
     ) -> BrokerSnapshot:
-        """Take one, at once. Once it is written, `Broker.trim_read` up to its ends frees the memory."""
+        """Take a snapshot at once. Once it is written, `InProcessBroker.trim_read` up to its ends frees the
+        memory.
+        """
         tables: list[StoredRecord] = []
         records: list[StoredRecord] = []
         ends: dict[TopicPartition, tuple[int, int]] = {}
@@ -92,12 +94,12 @@ class SnapshotTaker:
             place = TopicPartition(log.topic, log.partition)
             end = log.stable_end()
             is_table = log.topic in self._compacted
-            # Of a table everything is kept, also what memory has let go of since.
+            # Of a table everything is kept, also what memory has dropped since.
             wanted = 0 if is_table else self._broker.min_committed_offset(log)
-            found = log.committed_between(max(self._taken.get(place, 0), wanted), end)
+            found = log.committed_between(max(self._taken_up_to.get(place, 0), wanted), end)
             (tables if is_table else records).extend(found)
             ends[place] = (wanted, end)
-            self._taken[place] = end
+            self._taken_up_to[place] = end
         offsets = {
             (name, place): offset
             for name, group in self._broker.groups.items()
@@ -108,7 +110,7 @@ class SnapshotTaker:
 
     def start_after(self, broker_ends: Mapping[TopicPartition, int]) -> None:
         """Begin where a restored file has ended."""
-        self._taken.update(broker_ends)
+        self._taken_up_to.update(broker_ends)
 
     def _logs(self) -> Iterator[PartitionLog]:
         for topic in self._broker.topics.values():
@@ -116,25 +118,25 @@ class SnapshotTaker:
 
 
 class SnapshotFile:
-    """The file. One process at a time: whoever opens it holds its lock until it is closed."""
+    """The snapshot file. One process at a time: it holds the lock until it is closed."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make the file; raises BadCut where it is none of ours or in use."""
+        """Open or create the file; raises SnapshotError where it is foreign or in use."""
         self._path = path
         try:
             self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as failure:
             raise SnapshotError(f"{path}: {_describe(failure)}") from failure
         try:
-            with self._failing():
+            with self._mapped_errors():
                 self._prepare()
         except SnapshotError:
             self._database.close()
             raise
 
     @contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Say what is wrong with the file in one line."""
+    def _mapped_errors(self) -> Iterator[None]:
+        """Raise SnapshotError with one line for any error of the file."""
         try:
             yield
         except (sqlite3.Error, OverflowError, ValueError) as failure:
@@ -146,30 +148,30 @@ class SnapshotFile:
         version = base.execute("PRAGMA user_version").fetchone()[0]
         others = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if version not in {0, SNAPSHOT_FORMAT} or (version == 0 and others):
-            raise SnapshotError(f"{self._path}: not a file of this program, or of another version of it")
-        # Only now: it is the first thing that changes the file.
+            raise SnapshotError(f"{self._path}: not a snapshot of this program, or of another version of it")
+        # Only now: it is the first statement that changes the file.
         base.execute("PRAGMA journal_mode = WAL")
         base.execute("PRAGMA synchronous = FULL")
         base.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {SNAPSHOT_FORMAT}; COMMIT;")
 
     def is_empty(self) -> bool:
-        """Whether no cut was ever written."""
-        with self._failing():
+        """Whether no snapshot was ever written."""
+        with self._mapped_errors():
             return not self._database.execute("SELECT 1 FROM ends LIMIT 1").fetchall()
 
     def caller_state(self) -> dict[str, str]:
-        """Give what was kept with the last cut."""
-        with self._failing():
+        """Return the caller's state of the last snapshot."""
+        with self._mapped_errors():
             return dict(self._database.execute("SELECT name, value FROM kept"))
 
     def notes(self) -> dict[str, str]:
-        """Give all that was noted, over all cuts."""
-        with self._failing():
+        """Return all notes, over all snapshots."""
+        with self._mapped_errors():
             return dict(self._database.execute("SELECT name, value FROM notes"))
 
     def write(self, cut: BrokerSnapshot) -> None:
-        """Write a cut in one transaction: it is there whole, or not at all and BadCut says why."""
-        with self._failing():
+        """Write a snapshot in one transaction, or raise SnapshotError and write nothing."""
+        with self._mapped_errors():
             self._write(cut)
 
     def _write(self, cut: BrokerSnapshot) -> None:
@@ -206,8 +208,10 @@ class SnapshotFile:
             self._database.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", filled)  # noqa: S608  # our own names
 
     def restore(self, broker: InProcessBroker) -> dict[TopicPartition, int]:
-        """Fill a fresh broker, whose topics are declared; gives the ends. Raises BadCut where they differ."""
-        with self._failing():
+        """Fill a fresh broker, whose topics are declared; return the ends. Raises SnapshotError where they
+        differ.
+        """
+        with self._mapped_errors():
             return self._restore(broker)
 
     def _restore(self, broker: InProcessBroker) -> dict[TopicPartition, int]:
@@ -237,7 +241,7 @@ class SnapshotFile:
         return sorted(found, key=lambda record: record.offset)
 
     def close(self) -> None:
-        """Give the file and its lock back."""
+        """Close the file and release its lock."""
         self._database.close()
 
 

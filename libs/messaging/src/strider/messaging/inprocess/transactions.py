@@ -1,7 +1,7 @@
-"""Transactions of the broker in memory: who may write for a transactional id, and what is open.
+"""Transactions of the broker in memory: the owner of each transactional id, and what it has open.
 
-One producer epoch per id; initialising an id takes the next epoch, aborts what its former owner
-had open, and refuses that owner for good. Visibility itself is the log's business.
+One producer epoch per id; initialising an id takes the next epoch, aborts what its former owner had open, and
+refuses that owner for good. Visibility of records is decided by the log.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TRANSACTION_TIMEOUT_SECONDS = 60.0
 class _ProducerState:
     epoch: int = -1
     partitions: set[TopicPartition] = field(default_factory=set)
-    """Where the open transaction has written."""
+    """Partitions that the open transaction has written to."""
     began_at: float = 0.0
 
 
@@ -38,18 +38,18 @@ class InProcessTransactions:
         self._owners: dict[str, _ProducerState] = {}
 
     def initialise(self, transactional_id: str) -> int:
-        """Become the owner of an id: its next epoch."""
+        """Become the owner of an id; return its next epoch."""
         owner = self._owners.setdefault(transactional_id, _ProducerState())
         self._end(transactional_id, owner, commit=False)
         owner.epoch += 1
         return owner.epoch
 
     def epochs(self) -> dict[str, int]:
-        """Give the epoch that each id has come to."""
+        """Return the epoch of each id."""
         return {transactional_id: owner.epoch for transactional_id, owner in self._owners.items()}
 
     def restore(self, epochs: Mapping[str, int]) -> None:
-        """Go on from these epochs, so that none is given twice."""
+        """Continue from these epochs, so that none is issued twice."""
         for transactional_id, epoch in epochs.items():
             self._owners[transactional_id] = _ProducerState(epoch)
 
@@ -74,7 +74,7 @@ class InProcessTransactions:
         self._end(transactional_id, owner, commit=False)
 
     def expire(self) -> None:
-        """Abort what has been open for too long; its owner is fenced by a new epoch, as brokers do."""
+        """Abort what has been open for too long; a new epoch fences its owner, as brokers do."""
         now = self._broker.clock.monotonic()
         for transactional_id, owner in self._owners.items():
             if owner.partitions and now - owner.began_at > TRANSACTION_TIMEOUT_SECONDS:

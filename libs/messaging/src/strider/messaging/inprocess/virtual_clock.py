@@ -1,8 +1,7 @@
-"""Time that passes only when everybody waits.
+"""Virtual time: an event loop whose clock jumps to the next timer instead of sleeping.
 
-An event loop whose clock jumps to the next timer instead of sleeping: an hour of back-off takes
-milliseconds, and the same program takes the same steps each time. Nothing in a simulation may look
-at the machine's own clock; `LoopClock` is the clock to hand out.
+An hour of back-off takes milliseconds, and the same program takes the same steps each time. Nothing in a
+simulation may use the machine's own clock; it gets an `EventLoopClock`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ SIMULATION_START = datetime(2026, 1, 1, tzinfo=UTC)
 """The wall-clock time at which every simulation starts."""
 
 EXTERNAL_EVENT_WAIT_SECONDS = 5.0
-"""How long real outside events (a thread's answer) are waited for when no timer is left."""
+"""How long real outside events (a thread's result) are waited for when no timer is left."""
 
 
 MIN_TIMER_SECONDS = 1e-6
@@ -29,7 +28,7 @@ MIN_TIMER_SECONDS = 1e-6
 
 
 class DeadlockError(RuntimeError):
-    """Everybody waits and no timer is set: without help from outside nothing will ever happen."""
+    """Every task waits and no timer is set: without an outside event nothing will ever happen."""
 
 
 class _JumpingSelector(selectors.BaseSelector):
@@ -71,7 +70,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         super().__init__(self._jumping)
 
     def time(self) -> float:
-        """Seconds since the simulation began."""
+        """Return the seconds since the simulation began."""
         return self._jumping.elapsed_seconds
 
     def call_at(
@@ -79,8 +78,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.TimerHandle:
         """Set a timer, never within the resolution of the clock.
 
-        Several that wait out what rounding has left of their time would else be woken in turns, each
-        too early by nothing, and the clock would stand still for ever.
+        Several tasks that wait for what rounding has left of their time would else wake each other too early
+        for ever, and the clock would not advance.
         """
         now = self.time()
         if now < when < now + MIN_TIMER_SECONDS:
@@ -95,15 +94,15 @@ class EventLoopClock:
         self._epoch = epoch
 
     def now(self) -> datetime:
-        """Wall-clock time: the epoch plus what has passed."""
+        """Return wall-clock time: the epoch plus what has passed."""
         return self._epoch + timedelta(seconds=self.monotonic())
 
     def monotonic(self) -> float:
-        """Seconds, for intervals."""
+        """Return seconds, for intervals."""
         return asyncio.get_running_loop().time()
 
     async def sleep(self, seconds: float) -> None:
-        """Let others run for so long."""
+        """Sleep on the running loop."""
         await asyncio.sleep(seconds)
 
 

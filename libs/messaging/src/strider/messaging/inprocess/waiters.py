@@ -1,4 +1,4 @@
-"""Waiting for a condition: a future in the sets of whatever may change it, ended by change or by time."""
+"""Waiting for a condition: a future in the set of each source of change, ended by change or timeout."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Waiters = set[asyncio.Future[None]]
 
 
 def wake(waiters: Iterable[asyncio.Future[None]]) -> None:
-    """End every wait of a set; each waiter takes itself out of it."""
+    """End every wait of a set; each waiter removes itself from it."""
     for waiter in waiters:
         if not waiter.done():
             waiter.set_result(None)
 
 
 async def wait_on(sets: Sequence[Waiters], *, clock: Clock, seconds: float | None = None) -> None:
-    """Wait until one of the sets is woken, or so long."""
+    """Wait until one of the sets is woken, or for so long."""
     waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     for waiters in sets:
         waiters.add(waiter)

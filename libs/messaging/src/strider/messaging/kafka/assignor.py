@@ -1,11 +1,11 @@
-"""Which member of a group owns which shard, and with it that partition of every topic it reads.
+"""Shard assignor: one member of a group owns a shard, and with it that partition of every topic.
 
-The core (`assign_shards`, `settle_claims`) is values in, values out. Around it stands the class
-that the client library asks: one object per consumer, because the library's own sticky assignor
-keeps its memory on the class and mixes up two consumers of one process.
+The core (`assign_shards`, `resolve_claims`) is values in, values out. Around it stands the class that the
+client library calls: one object per consumer, because the library's own sticky assignor keeps its state on
+the class and mixes up two consumers of one process.
 
-Members may subscribe to different topics (two versions during a roll-out): a shard still has one
-owner, and what only newer members read stays unread on the shards of older ones until they leave.
+Members may subscribe to different topics (two versions during a roll-out): a shard still has one owner, and
+what only newer members read stays unread on the shards of older ones until they leave.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import Any, Final, Protocol
 
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
+from strider.messaging import log_events
 from strider.messaging.errors import InfrastructureError, StartRefused, Unavailable
-from strider.runtime.observability.logging import logger
+from strider.messaging.log_events import logger
 
 from .error_mapping import DEPENDENCY
 
@@ -32,7 +33,7 @@ _log = logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ShardClaim:
-    """What a member says it owned, and since which round of hand-outs."""
+    """The shards that a member owned, and the round of the assignment that gave them."""
 
     round: int = 0
     shards: frozenset[int] = frozenset()
@@ -42,13 +43,13 @@ NO_CLAIM: Final = ShardClaim()
 
 
 def encode_claim(claim: ShardClaim) -> bytes:
-    """Write a claim as it travels in the join request."""
+    """Encode a claim for the join request."""
     shards = sorted(claim.shards)
     return _HEAD.pack(_VERSION, claim.round, len(shards)) + struct.pack(f">{len(shards)}I", *shards)
 
 
 def decode_claim(data: bytes | None) -> ShardClaim:
-    """Read a claim; whatever is not one, or of a version we do not know, claims nothing."""
+    """Decode a claim; malformed data, or a version that we do not know, claims nothing."""
     if not data or len(data) < _HEAD.size:
         return NO_CLAIM
     version, number, count = _HEAD.unpack_from(data)
@@ -58,7 +59,7 @@ def decode_claim(data: bytes | None) -> ShardClaim:
 
 
 def resolve_claims(claims: Mapping[str, ShardClaim]) -> dict[int, str]:
-    """Name one former owner per shard: the newest claim holds, so a returning zombie's does not."""
+    """Return one former owner per shard: the newest claim wins, so a returning zombie's does not."""
     owners: dict[int, str] = {}
     for member in sorted(claims, key=lambda name: (-claims[name].round, name)):
         for shard in claims[member].shards:
@@ -69,7 +70,7 @@ def resolve_claims(claims: Mapping[str, ShardClaim]) -> dict[int, str]:
 def assign_shards(
     members: Iterable[str], shards: int, previous: Mapping[int, str]
 ) -> dict[str, tuple[int, ...]]:
-    """Give every shard exactly one owner: counts differ by one at most, and as little moves as can be.
+    """Assign every shard to one owner: counts differ by one at most, and as little moves as possible.
 
     The members that own most keep the larger shares, which is what makes the moves minimal.
     """
@@ -90,51 +91,51 @@ def assign_shards(
 
 
 class ClusterMetadata(Protocol):
-    """What is asked of the library's picture of the cluster."""
+    """Metadata that the assignor needs of the cluster."""
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """Partition numbers of a topic; None where it is not known."""
+        """Return the partition numbers of a topic; None where it is not known."""
 
 
 class ShardAssignor:
-    """The library's face of the assignor. One per consumer: it remembers what that consumer owns."""
+    """The assignor as the library calls it. One per consumer: it keeps what that consumer owns."""
 
     name = "strider-shards"
 
     def __init__(self) -> None:
         self._claim = NO_CLAIM
-        self._refusal: InfrastructureError | None = None
+        self._error: InfrastructureError | None = None
 
     def pop_error(self) -> InfrastructureError | None:
-        """Say once why the last hand-out could not be made; the library passes on no more than a text."""
-        refusal, self._refusal = self._refusal, None
+        """Return once why the last assignment failed; the library passes on no more than a text."""
+        refusal, self._error = self._error, None
         return refusal
 
     @property
     def claim(self) -> ShardClaim:
-        """What this consumer was last given."""
+        """The last assignment of this consumer."""
         return self._claim
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """Join with the topics and with what is owned now."""
+        """Return the topics and the owned shards for the join request."""
         return ConsumerProtocolMemberMetadata(0, sorted(topics), encode_claim(self._claim))
 
     def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
-        """Remember what was given, to claim it at the next join."""
+        """Keep the assignment, to claim it at the next join."""
         shards = frozenset(partition for _, partition in assignment.partitions())
         self._claim = ShardClaim(decode_claim(assignment.user_data).round, shards)
 
     def assign(
         self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """Hand out the shards, as the leader of the group."""
+        """Assign the shards, as the leader of the group."""
         topics = {member: frozenset(metadata.subscription) for member, metadata in members.items()}
         try:
             counts = count_partitions(cluster, frozenset[str]().union(*topics.values()))
         except InfrastructureError as refusal:
-            self._refusal = refusal
+            self._error = refusal
             raise
-        self._refusal = None
+        self._error = None
         claims = {member: decode_claim(metadata.user_data) for member, metadata in members.items()}
         number = 1 + max((claim.round for claim in claims.values()), default=0)
         readers = [member for member, wanted in topics.items() if wanted]
@@ -143,17 +144,17 @@ class ShardAssignor:
         stamp = encode_claim(ShardClaim(number))
         return {
             member: ConsumerProtocolMemberAssignment(
-                0, _partitions(given.get(member, ()), topics[member]), stamp
+                0, _assigned_partitions(given.get(member, ()), topics[member]), stamp
             )
             for member in members
         }
 
 
 def count_partitions(cluster: ClusterMetadata, topics: Iterable[str]) -> dict[str, int]:
-    """Count the partitions of each topic; refuse when they are not all equally many.
+    """Return the partition count of each topic; refuse when they are not all equal.
 
-    A topic that the cluster's picture lacks just now (a broker that starts) is no reason to hand out
-    less: whoever lost everything by that would get other shards a moment later.
+    A topic that the cluster metadata lacks just now (a broker that starts) is no reason to assign less: a
+    member that lost its shards by that would get other ones a moment later.
     """
     counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in sorted(topics)}
     for topic, count in counts.items():
@@ -165,19 +166,24 @@ def count_partitions(cluster: ClusterMetadata, topics: Iterable[str]) -> dict[st
     return counts
 
 
-def _partitions(shards: tuple[int, ...], topics: Iterable[str]) -> list[tuple[str, list[int]]]:
+def _assigned_partitions(shards: tuple[int, ...], topics: Iterable[str]) -> list[tuple[str, list[int]]]:
     return [(topic, list(shards)) for topic in sorted(topics)] if shards else []
 
 
 def _log_unread_shards(
-    given: Mapping[str, tuple[int, ...]], topics: Mapping[str, frozenset[str]], counts: Mapping[str, int]
+    assigned: Mapping[str, tuple[int, ...]], topics: Mapping[str, frozenset[str]], counts: Mapping[str, int]
 ) -> None:
     for topic in counts:
-        unread = sum(len(shards) for member, shards in given.items() if topic not in topics[member])
+        unread = sum(len(shards) for member, shards in assigned.items() if topic not in topics[member])
         if unread:
-            _log.warning("shards_unread", topic=topic, shards=unread, reason="their owners do not read it")
+            _log.emit(
+                log_events.SHARDS_LEFT_UNREAD,
+                topic=topic,
+                shards=unread,
+                reason="their owners do not subscribe to it",
+            )
 
 
 def as_strategy(assignor: ShardAssignor) -> tuple[Any, ...]:
-    """Pass the object where the library expects classes: it only calls the four names above."""
+    """Return the object where the library expects classes: it only calls the four names above."""
     return (assignor,)

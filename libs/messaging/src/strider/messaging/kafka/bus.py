@@ -1,7 +1,7 @@
-"""The port's broker, made of aiokafka's clients.
+"""The Kafka bus: the ports on aiokafka's clients.
 
-Decides nothing but which client serves which wish; what they have in common (address, credentials,
-patience) is the connection's.
+Decides only which client serves which call; what they have in common (address, credentials, timeouts) belongs
+to the connection.
 """
 
 from __future__ import annotations
@@ -37,36 +37,36 @@ _new_client: Any = AIOKafkaClient
 
 
 class KafkaBus:
-    """A real broker behind the port. Connects when it is first asked for something."""
+    """A real broker behind the port. Connects at the first call."""
 
     def __init__(self, connection: KafkaConnection) -> None:
         links.install_closed_transport_handling()
         packing.install_light_compression()
-        self._settings = connection
-        self._client: Any = None
-        self._asking = asyncio.Lock()
+        self._connection = connection
+        self._admin_client: Any = None
+        self._request_lock = asyncio.Lock()
         self._group_offsets = GroupOffsetReader(connection)
-        self._parts: list[KafkaProducer | KafkaConsumer | KafkaShardWriter] = []
-        self._closed = False
+        self._open_clients: list[KafkaProducer | KafkaConsumer | KafkaShardWriter] = []
+        self._is_closed = False
 
     async def producer(self, *, compression: str | None = "zstd") -> KafkaProducer:
         """Open a producer that writes with this codec."""
         self._check_open()
-        producer = KafkaProducer(self._settings, compression=compression)
+        producer = KafkaProducer(self._connection, compression=compression)
         await producer.open()
-        return self._keep(producer)
+        return self._track(producer)
 
     async def consumer(self, spec: GroupSpec, listener: RebalanceListener) -> KafkaConsumer:
-        """Join a group; the listener hears of the first hand-out after this has returned."""
+        """Join a group; the listener gets the first assignment after this has returned."""
         self._check_open()
-        consumer = await join_group(self._settings, spec, listener)
-        return self._keep(consumer)
+        consumer = await join_group(self._connection, spec, listener)
+        return self._track(consumer)
 
     async def reader(self, partitions: Iterable[TopicPartition]) -> KafkaConsumer:
         """Open a groupless, read-committed reader at the beginning of the given partitions."""
         self._check_open()
-        reader = await open_reader(self._settings, list(partitions))
-        return self._keep(reader)
+        reader = await open_reader(self._connection, list(partitions))
+        return self._track(reader)
 
     async def take_shard(
         self,
@@ -76,23 +76,23 @@ class KafkaBus:
         commit_interval_seconds: float = 0.25,
         on_epoch: Callable[[int], None] | None = None,
     ) -> KafkaShardWriter:
-        """Become the one writer of a shard's truth topics; fences the writer before.
+        """Become the one writer of a shard's topics; fence the writer before.
 
         `on_epoch` is called with each further epoch that this writer had to take.
         """
         self._check_open()
         writer = await open_shard_writer(
-            self._settings,
+            self._connection,
             namespace,
             shard,
             commit_interval_seconds=commit_interval_seconds,
             on_epoch=on_epoch,
         )
-        return self._keep(writer)
+        return self._track(writer)
 
     async def partition_count(self, topic: str) -> int | None:
-        """How many partitions the topic has; None where it does not exist."""
-        answer = await self._ask(MetadataRequest([topic], allow_auto_topic_creation=False))
+        """Return how many partitions the topic has; None where it does not exist."""
+        answer = await self._request(MetadataRequest([topic], allow_auto_topic_creation=False))
         ((code, _, _, partitions),) = answer.topics
         if code in _NO_SUCH_TOPIC:
             return None
@@ -100,49 +100,49 @@ class KafkaBus:
         return len(partitions)
 
     async def committed(self, group: str) -> Mapping[TopicPartition, int]:
-        """Offsets that a group has committed, whoever its members are."""
+        """Return the offsets that a group has committed, whichever its members are."""
         self._check_open()
         return await self._group_offsets.committed(group)
 
     async def ping(self) -> None:
         """Raise Unavailable when the broker cannot be reached."""
-        await self._ask(MetadataRequest([], allow_auto_topic_creation=False))
+        await self._request(MetadataRequest([], allow_auto_topic_creation=False))
 
     async def close(self) -> None:
         """Close whatever was opened here and is not closed yet."""
-        self._closed = True
-        parts, self._parts = self._parts, []
+        self._is_closed = True
+        parts, self._open_clients = self._open_clients, []
         await asyncio.gather(
             self._group_offsets.close(), *(part.close() for part in parts), return_exceptions=True
         )
-        async with self._asking:
+        async with self._request_lock:
             await self._disconnect()
 
-    async def _ask(self, request: MetadataRequest) -> Any:
-        """Put a question to any broker. A connection that failed is not tried again, but made anew."""
+    async def _request(self, request: MetadataRequest) -> Any:
+        """Send a request to any broker; a connection that failed is replaced."""
         self._check_open()
-        async with self._asking:
+        async with self._request_lock:
             try:
-                with mapped_errors(at=self._settings.bootstrap_servers):
-                    async with asyncio.timeout(self._settings.request_timeout_seconds):
-                        if self._client is None:
-                            self._client = _new_client(**self._settings.client_arguments())
-                            await self._client.bootstrap()
-                        return await self._client.send(self._client.get_random_node(), request)
+                with mapped_errors(at=self._connection.bootstrap_servers):
+                    async with asyncio.timeout(self._connection.request_timeout_seconds):
+                        if self._admin_client is None:
+                            self._admin_client = _new_client(**self._connection.client_arguments())
+                            await self._admin_client.bootstrap()
+                        return await self._admin_client.send(self._admin_client.get_random_node(), request)
             except BaseException:
                 await self._disconnect()
                 raise
 
     async def _disconnect(self) -> None:
-        client, self._client = self._client, None
+        client, self._admin_client = self._admin_client, None
         if client is not None:
             await insides.close_client(client)
 
-    def _keep(self, part: P) -> P:
-        """Remember what is to be closed with the bus, and forget what was closed before it."""
-        self._parts = [*(other for other in self._parts if not other.is_closed), part]
+    def _track(self, part: P) -> P:
+        """Keep what has to be closed with the bus, and drop what was closed before it."""
+        self._open_clients = [*(other for other in self._open_clients if not other.is_closed), part]
         return part
 
     def _check_open(self) -> None:
-        if self._closed:
+        if self._is_closed:
             raise InfrastructureError("the bus is closed")

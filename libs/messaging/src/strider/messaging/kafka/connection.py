@@ -1,4 +1,4 @@
-"""Where the broker is, and how to be let in.
+"""Connection settings of Kafka clients: addresses, credentials, timeouts, batch sizes.
 
 Decides which arguments every client of the library gets. Knows nothing of topics, groups or shards.
 """
@@ -14,12 +14,12 @@ from strider.messaging.errors import StartRefused
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 CODECS: Final = (None, "zstd")
-"""What may be written. The library's lz4 runs at level 9 and costs twenty times zstd; gzip costs more."""
+"""Codecs that are written. The library's lz4 runs at level 9 and costs twenty times zstd; gzip costs more."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaConnection:
-    """Address, credentials and patience. Checked on construction, so that a typo is no outage."""
+    """Addresses, credentials and timeouts; validated on construction, so that a typo is no outage."""
 
     bootstrap_servers: tuple[str, ...]
     client_id: str = "strider"
@@ -32,11 +32,11 @@ class KafkaConnection:
     ssl_key_file: str = ""
     ssl_key_password: str = field(default="", repr=False)
     request_timeout_seconds: float = 30.0
-    """How long one question to the broker may take before it counts as unanswered."""
+    """How long one request to the broker may take before it counts as unanswered."""
     close_timeout_seconds: float = 10.0
-    """How long a client may take to say goodbye before it is dropped."""
+    """How long a client may take to close before it is dropped."""
     transaction_timeout_seconds: float = 60.0
-    """When the broker gives up a transaction that nobody ends. Longer than `commit_timeout_seconds`."""
+    """When the broker aborts a transaction that was not ended. Longer than `commit_timeout_seconds`."""
     commit_timeout_seconds: float = 30.0
     """When a shard's writer gives up a commit whose outcome it cannot learn."""
     batch_bytes: int = 256 * 1024
@@ -44,16 +44,16 @@ class KafkaConnection:
     message_bytes: int = 1024 * 1024 - 1024
     """Largest record that is sent at all: the broker's default limit, less a batch's own header."""
     max_fetch_pause_seconds: float = 0.1
-    """Longest rest of a group's member between two fetches of a steady flow, so that each brings more.
+    """Longest pause of a consumer between two fetches of a steady flow, so that each brings more.
 
-    At 150 messages a second half as long a rest costs a service a quarter more, twice as long saves it
-    another tenth, and every page's way round would take half a second longer.
+    At 150 messages a second half as long a pause costs a service a quarter more; twice as long saves it
+    another tenth, and every page would take half a second longer.
     """
     max_send_pause_seconds: float = 0.05
-    """The same of a producer between two sends."""
+    """Longest pause of a producer between two sends."""
 
     def __post_init__(self) -> None:
-        """Refuse what no broker could be reached with."""
+        """Refuse settings that no broker could be reached with."""
         if not self.bootstrap_servers:
             raise StartRefused("no Kafka broker is named: set KAFKA_BOOTSTRAP_SERVERS")
         if self.security_protocol not in PROTOCOLS:
@@ -78,7 +78,7 @@ class KafkaConnection:
         return self.security_protocol.endswith("SSL")
 
     def client_arguments(self, *, request_timeout_seconds: float | None = None) -> dict[str, Any]:
-        """Arguments that every client of the library takes."""
+        """Return the arguments that every client of the library takes."""
         timeout = request_timeout_seconds or self.request_timeout_seconds
         arguments: dict[str, Any] = {
             "bootstrap_servers": list(self.bootstrap_servers),
@@ -88,18 +88,18 @@ class KafkaConnection:
             "metadata_max_age_ms": 60_000,
         }
         if self.uses_tls:
-            arguments["ssl_context"] = self._tls()
+            arguments["ssl_context"] = self._tls_context()
         if self.uses_sasl:
             arguments["sasl_mechanism"] = self.sasl_mechanism
             arguments["sasl_plain_username"] = self.sasl_username
             arguments["sasl_plain_password"] = self.sasl_password
         return arguments
 
-    def _tls(self) -> ssl.SSLContext:
+    def _tls_context(self) -> ssl.SSLContext:
         try:
             context = ssl.create_default_context(cafile=self.ssl_ca_file or None)
             if self.ssl_cert_file:
-                # A key without its password must fail here, not ask on a terminal that nobody watches.
+                # A key without its password must fail here, not prompt on a terminal.
                 password = self.ssl_key_password
                 context.load_cert_chain(self.ssl_cert_file, self.ssl_key_file or None, lambda: password)
         except (OSError, ssl.SSLError) as error:
@@ -108,7 +108,7 @@ class KafkaConnection:
 
 
 def check_compression(compression: str | None) -> str | None:
-    """Return the codec if it is one that we write."""
+    """Return the codec if it is supported; refuse it otherwise."""
     if compression not in CODECS:
-        raise StartRefused(f"codec {compression} is not written here: none or zstd")
+        raise StartRefused(f"codec {compression} is not supported: use none or zstd")
     return compression

@@ -1,7 +1,7 @@
-"""Reading on a real broker: a member of a group, or a reader of named partitions.
+"""Kafka consumer: a member of a group, or a reader of named partitions.
 
-Decides when a commit may still be sent and what an offset that is gone or missing means. Knows
-nothing of messages' contents, of retries or of dead letters: that is the loop's.
+Decides when a commit may still be sent and what a deleted or missing offset means. Knows nothing of messages'
+contents, of retries or of dead letters.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any, Final, NoReturn, cast
 from aiokafka import errors as library
 from aiokafka.structs import TopicPartition as LibraryPartition
 
+from strider.messaging import log_events
 from strider.messaging.errors import InfrastructureError, OffsetLost, OffsetMissing, PartitionNotOwned
+from strider.messaging.log_events import logger
 from strider.messaging.ports import GroupSpec, Record, TopicPartition
-from strider.runtime.observability.logging import logger
 
 from .assignor import ShardAssignor
 from .connection import KafkaConnection
@@ -46,30 +47,30 @@ class KafkaConsumer:
     ) -> None:
         self._client = client
         self._pace = pace or BatchingPace(0.0)
-        self._settings = connection
+        self._connection = connection
         self._spec = spec
         self._assignor = assignor
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._generation = -1
-        self._round: object = None
+        self._deliverable: object = None
         self._held_back: tuple[object, FetchedRecords] | None = None
-        self._closed = False
+        self._is_closed = False
 
     async def poll(self, *, max_records: int, timeout_seconds: float) -> FetchedRecords:
-        """Next records of the partitions that are not paused, nothing after the timeout."""
-        if self._closed:
+        """Return the next records of the partitions that are not paused, nothing after the timeout."""
+        if self._is_closed:
             raise InfrastructureError("this consumer is closed")
         if self._held_back is not None:
             if self._may_deliver():
                 return self._release_held_back()
-            # Another fetch would overwrite what is kept, while the position has moved on.
+            # Another fetch would overwrite what is held back, while the position has moved on.
             await asyncio.sleep(_POLL_SLACK_SECONDS)
             return {}
         found = await self._fetch(max_records, timeout_seconds)
-        if not found and not self._closed:
+        if not found and not self._is_closed:
             insides.check_alive(self._client)
         if found and not self._may_deliver():
-            # Records of a hand-out that the listener has not been told of yet: kept until it has.
+            # Records of an assignment that the listener has not got yet: held back until it has.
             self._held_back = (insides.assignment_of(self._client), found)
             return {}
         return found
@@ -78,17 +79,17 @@ class KafkaConsumer:
         await self._raise_decompression_failure()
         found = await self._fetch_records(max_records, timeout_seconds)
         if not found:
-            # Else the next poll tells it: what was read with it must not be lost.
+            # Else the next poll raises it: what was read with it must not be lost.
             await self._raise_decompression_failure()
         return found
 
     async def _raise_decompression_failure(self) -> None:
         if (failure := unpacking.pop_failure(insides.assignment_of(self._client))) is not None:
-            await self._fail(failure)
+            await self._raise_mapped(failure)
 
     async def _fetch_records(self, max_records: int, timeout_seconds: float) -> FetchedRecords:
         try:
-            # `getmany` waits out a rebalance however long it takes, whatever its own timeout says.
+            # `getmany` waits for the end of a rebalance, whatever its own timeout says.
             async with asyncio.timeout(timeout_seconds + _POLL_SLACK_SECONDS):
                 found = await self._client.getmany(
                     timeout_ms=max(0, round(timeout_seconds * 1000)), max_records=max_records
@@ -101,21 +102,21 @@ class KafkaConsumer:
             raise
         except (library.KafkaError, library.ConsumerStoppedError) as error:
             insides.reset_fetch_context(self._client)
-            await self._fail(error)
-        # Before the library's own task has its turn: what it does next is fetch again.
+            await self._raise_mapped(error)
+        # Before the library's own task runs: what it does next is fetch again.
         messages = sum(map(len, found.values()))
         self._pace.record_round_trip(messages, is_full=messages >= max_records)
-        return cast("Found", found)
+        return cast("FetchedRecords", found)
 
     def _may_deliver(self) -> bool:
-        return self._round is insides.assignment_of(self._client)
+        return self._deliverable is insides.assignment_of(self._client)
 
     def _release_held_back(self) -> FetchedRecords:
         assert self._held_back is not None
         (since, found), self._held_back = self._held_back, None
-        return found if since is self._round else {}
+        return found if since is self._deliverable else {}
 
-    async def _fail(self, error: Exception) -> NoReturn:
+    async def _raise_mapped(self, error: Exception) -> NoReturn:
         refusal = None if self._assignor is None else self._assignor.pop_error()
         if refusal is not None:
             raise refusal from error
@@ -135,7 +136,7 @@ class KafkaConsumer:
         raise map_error(error) from error
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Remember the next offset to read, in the generation that gave us the partitions."""
+        """Commit the next offsets, in the generation that assigned the partitions."""
         if self._spec is None:
             raise InfrastructureError("a reader belongs to no group and has nothing to commit")
         if not offsets:
@@ -143,37 +144,37 @@ class KafkaConsumer:
         for topic, number in sorted(offsets.keys() - self._assigned):
             raise PartitionNotOwned(f"{topic}[{number}] is not ours")
         with mapped_errors():
-            async with asyncio.timeout(self._settings.request_timeout_seconds):
+            async with asyncio.timeout(self._connection.request_timeout_seconds):
                 await self._commit(offsets, self._generation)
 
     async def _commit(self, offsets: Mapping[TopicPartition, int], generation: int) -> None:
         while True:
             try:
                 if not await insides.commit_once(self._client, offsets, generation=generation):
-                    raise PartitionNotOwned("the group has rebalanced since these partitions were given")
+                    raise PartitionNotOwned("the group has rebalanced since these partitions were assigned")
             except library.KafkaError as error:
                 if not getattr(error, "retriable", False):
                     raise
-                _log.info("commit_retried", reason=describe_error(error))
+                _log.emit(log_events.COMMIT_RETRIED, reason=describe_error(error))
                 await asyncio.sleep(_COMMIT_RETRY_SECONDS)
             else:
                 return
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Deliver nothing of these until they are resumed, or handed out anew by a rebalance."""
-        self._client.pause(*self._held(partitions))
+        """Deliver nothing of these until they are resumed, or assigned anew by a rebalance."""
+        self._client.pause(*self._assigned_of(partitions))
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
         """Deliver these again."""
-        self._client.resume(*self._held(partitions))
+        self._client.resume(*self._assigned_of(partitions))
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """Tell the partitions that are ours: none between being asked to hand back and being given anew."""
+        """Return the partitions that are ours: none between revocation and the next assignment."""
         return self._assigned
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Read on from this offset."""
-        self._client.seek(self._owned(partition), offset)
+        """Continue at this offset."""
+        self._client.seek(self._library_partition(partition), offset)
         if self._held_back is not None:
             since, found = self._held_back
             self._held_back = (
@@ -182,42 +183,42 @@ class KafkaConsumer:
             )
 
     async def position(self, partition: TopicPartition) -> int:
-        """Next offset to be read. Raises OffsetMissing where the group has none."""
-        owned = self._owned(partition)
+        """Return the next offset to be read. Raises OffsetMissing where the group has none."""
+        owned = self._library_partition(partition)
         known = insides.progress_of(self._client, partition).position
         if known is not None:
             return known
         if self._spec is not None and await self.committed(partition) is None:
             raise OffsetMissing(self._spec.group, *partition)
         with mapped_errors():
-            async with asyncio.timeout(self._settings.request_timeout_seconds):
+            async with asyncio.timeout(self._connection.request_timeout_seconds):
                 return int(await self._client.position(owned))
 
     async def committed(self, partition: TopicPartition) -> int | None:
-        """Offset that the group has committed; None where there is none."""
+        """Return the offset that the group has committed; None where there is none."""
         with mapped_errors():
-            async with asyncio.timeout(self._settings.request_timeout_seconds):
+            async with asyncio.timeout(self._connection.request_timeout_seconds):
                 found: int | None = await self._client.committed(LibraryPartition(*partition))
                 return found
 
     async def begin_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Where the logs begin now."""
-        return await self._ask(self._client.beginning_offsets, list(partitions))
+        """Return where the logs begin now."""
+        return await self._lookup(self._client.beginning_offsets, list(partitions))
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Where the logs end now; committed data only, where the consumer reads committed."""
-        return await self._ask(self._client.end_offsets, list(partitions))
+        """Return where the logs end now; committed data only, where the consumer reads committed."""
+        return await self._lookup(self._client.end_offsets, list(partitions))
 
-    async def _ask(self, question: Any, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
+    async def _lookup(self, question: Any, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
         with mapped_errors():
-            async with asyncio.timeout(self._settings.request_timeout_seconds):
+            async with asyncio.timeout(self._connection.request_timeout_seconds):
                 found = await question(partitions)
         return {TopicPartition(*partition): offset for partition, offset in found.items()}
 
     async def offsets_at(self, moments_ms: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """First offset at or after a moment; the end offset where there is none."""
+        """Return the first offset at or after a moment; the end offset where there is none."""
         with mapped_errors():
-            async with asyncio.timeout(self._settings.request_timeout_seconds):
+            async with asyncio.timeout(self._connection.request_timeout_seconds):
                 found = await self._client.offsets_for_times(dict(moments_ms))
         late = [partition for partition in moments_ms if found[partition] is None]
         ends = await self.end_offsets(late) if late else {}
@@ -227,41 +228,41 @@ class KafkaConsumer:
         }
 
     def progress(self) -> Mapping[TopicPartition, insides.PartitionProgress]:
-        """How far each partition is, from what is known here: what a watchdog may ask at any time."""
+        """Return the progress of each partition as known here, without a request to the broker."""
         return {partition: insides.progress_of(self._client, partition) for partition in self._assigned}
 
     @property
     def is_closed(self) -> bool:
         """Whether it was closed."""
-        return self._closed
+        return self._is_closed
 
     async def close(self) -> None:
-        """Leave the group and let go of everything within the close timeout; a second call does nothing."""
-        if self._closed:
+        """Leave the group and close within the close timeout; a second call does nothing."""
+        if self._is_closed:
             return
-        self._closed = True
+        self._is_closed = True
         self.clear_assignment()
-        await insides.close_consumer(self._client, within_seconds=self._settings.close_timeout_seconds)
+        await insides.close_consumer(self._client, within_seconds=self._connection.close_timeout_seconds)
 
     def set_assignment(self, partitions: frozenset[TopicPartition]) -> None:
-        """Note what was given, and in which generation."""
+        """Set the assigned partitions and the generation that assigned them."""
         self._assigned = partitions
         self._generation = -1 if self._spec is None else insides.generation_of(self._client)
 
     def allow_delivery(self) -> None:
-        """Deliver from now on what belongs to the latest hand-out: the listener knows of it."""
-        self._round = insides.assignment_of(self._client)
+        """Deliver records of the latest assignment from now on: the listener has it."""
+        self._deliverable = insides.assignment_of(self._client)
 
     def clear_assignment(self) -> None:
-        """Note that nothing is ours any more."""
+        """Clear the assignment."""
         self._assigned = frozenset()
 
-    def _held(self, partitions: Iterable[TopicPartition]) -> list[LibraryPartition]:
-        """Give those that the client holds: what was handed back is nobody's to pause."""
+    def _assigned_of(self, partitions: Iterable[TopicPartition]) -> list[LibraryPartition]:
+        """Return those that the client has assigned: a revoked partition cannot be paused."""
         held = self._client.assignment()
         return [LibraryPartition(*partition) for partition in partitions if partition in held]
 
-    def _owned(self, partition: TopicPartition) -> LibraryPartition:
+    def _library_partition(self, partition: TopicPartition) -> LibraryPartition:
         if partition not in self._client.assignment():
             raise PartitionNotOwned(f"{partition.topic}[{partition.partition}] is not ours")
         return LibraryPartition(*partition)

@@ -1,8 +1,8 @@
-"""What an error of the client library means to us: the one table of translations.
+"""Mapping of the client library's errors to ours: the one table.
 
-Whatever says "the broker did not do it, but may do so later" is Unavailable, failed logins and
-missing permissions included: they heal without us, and readiness says why. Codes that the library
-does not know arrive as its UnknownError and are treated the same way.
+Whatever means "the broker did not do it, but may do so later" is Unavailable, failed logins and missing
+permissions included: they heal without us, and readiness says why. Codes that the library does not know
+arrive as its UnknownError and are treated the same way.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from strider.messaging.errors import (
 
 DEPENDENCY: Final = "kafka"
 
-FENCED: Final[tuple[type[Exception], ...]] = (
+FENCING_ERRORS: Final[tuple[type[Exception], ...]] = (
     library.ProducerFenced,
     library.InvalidProducerEpoch,
     library.TransactionCoordinatorFenced,
@@ -59,17 +59,20 @@ UNNAMED_CODES: Final = {
     89: "the broker is throttling",
     90: "a newer producer owns this transactional id",
 }
-"""Codes that the library names UnknownError, said in words where the code is known."""
+"""Codes that the library names UnknownError, in words where the code is known."""
 
 FENCED_CODES: Final = frozenset({47, 90})
 """INVALID_PRODUCER_EPOCH and PRODUCER_FENCED; the library knows only the first."""
 
+_ATTEMPTED_ADDRESS: Final = re.compile(r"""\(['"](.*?)['"], (\d+), """)
+"""Host and port in the library's list of the addresses it has tried."""
+
 
 def map_error(error: Exception, *, shard: int | None = None) -> Exception:
-    """Give the error of ours that stands for an error of the library."""
+    """Return our error for an error of the library."""
     if isinstance(error, InfrastructureError | EncodeError):
         return error
-    if isinstance(error, FENCED):
+    if isinstance(error, FENCING_ERRORS):
         return Unavailable(DEPENDENCY, describe_error(error)) if shard is None else ShardFenced(shard)
     if isinstance(error, NOT_OWNED_ERRORS):
         return PartitionNotOwned(describe_error(error))
@@ -81,7 +84,7 @@ def map_error(error: Exception, *, shard: int | None = None) -> Exception:
 
 
 def describe_error(error: BaseException) -> str:
-    """Say an error in one line that is never empty."""
+    """Describe an error in one line that is never empty."""
     name = type(error).__name__
     # The library's errors begin with their own name already.
     text = str(error).strip().removeprefix(f"{name}: ")
@@ -92,12 +95,8 @@ def describe_error(error: BaseException) -> str:
     return f"{name}: {text}" if text and text != name else name
 
 
-_ATTEMPTED_ADDRESS: Final = re.compile(r"""\(['"](.*?)['"], (\d+), """)
-"""Host and port in the library's list of what it has tried, which is written for programmers."""
-
-
 def broker_addresses(servers: Iterable[str]) -> str:
-    """Name brokers as host:port, in an order of their own, and without anything that lets one in."""
+    """Return brokers as host:port, sorted, without credentials."""
     return ", ".join(sorted({_bracketed(server.rpartition("@")[2]) for server in servers}))
 
 
@@ -107,9 +106,9 @@ def _bracketed(server: str) -> str:
 
 
 class mapped_errors:  # noqa: N801  # reads as what it does
-    """Turns whatever the library raises within into one of ours; cancellation passes untouched.
+    """Maps whatever the library raises within to one of our errors; cancellation passes untouched.
 
-    `at` names the servers that are asked, where the system's own errors would not. A class, because a
+    `at` names the servers of the request, where the system's own errors would not. A class, because a
     generator's context costs several times as much, and each message that is sent passes through one.
     """
 
@@ -125,16 +124,16 @@ class mapped_errors:  # noqa: N801  # reads as what it does
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
     ) -> None:
-        """Raise ours for theirs."""
+        """Raise our error for the library's."""
         if error is None:
             return
         if isinstance(error, library.KafkaError | library.IllegalOperation | library.ConsumerStoppedError):
             raise map_error(error, shard=self._shard) from error
         if isinstance(error, TimeoutError | OSError):
-            raise Unavailable(DEPENDENCY, _unanswered(error, self._at)) from error
+            raise Unavailable(DEPENDENCY, _no_answer_text(error, self._at)) from error
 
 
-def _unanswered(error: TimeoutError | OSError, at: Iterable[str]) -> str:
+def _no_answer_text(error: TimeoutError | OSError, at: Iterable[str]) -> str:
     place = broker_addresses(at)
     if not place:
         return describe_error(error)
@@ -144,8 +143,8 @@ def _unanswered(error: TimeoutError | OSError, at: Iterable[str]) -> str:
 
 
 def raise_for_code(code: int, *, doing: str) -> None:
-    """Raise Unavailable for an error code in an answer that we read ourselves."""
+    """Raise Unavailable for an error code in a response that we read ourselves."""
     if code:
         kind: Any = library.for_code(code)
-        words = UNNAMED_CODES.get(code, kind.__name__)
-        raise Unavailable(DEPENDENCY, f"{doing}: code {code}, {words}")
+        meaning = UNNAMED_CODES.get(code, kind.__name__)
+        raise Unavailable(DEPENDENCY, f"{doing}: code {code}, {meaning}")

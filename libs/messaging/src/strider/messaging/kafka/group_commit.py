@@ -1,7 +1,7 @@
-"""Records that are committed together, and everyone who waits for that commit.
+"""Records that are committed together, and the awaitable of their commit.
 
-One awaitable for all appenders of a group: a future for each would cost more than the record. Being
-cancelled while waiting leaves the others waiting.
+One awaitable for all appenders of a group: a future for each would cost more than the record. Cancelling one
+appender leaves the others waiting.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class CommitGroup:
         return asyncio.shield(self.done).__await__()
 
     def succeed(self) -> None:
-        """Tell everyone that it is committed."""
+        """Resolve the commit for all appenders."""
         if not self.done.done():
             self.done.set_result(None)
 
     def fail(self, error: Exception) -> None:
-        """Tell everyone why it is not; it is no fault if nobody asks."""
+        """Fail the commit for all appenders; it is no fault if none waits."""
         if not self.done.done():
             self.done.set_exception(error)
             self.done.exception()

@@ -1,7 +1,7 @@
-"""Looks at the offsets of groups that this process is no member of.
+"""Committed offsets of groups that this process is no member of.
 
-Decides only when its client is opened (at the first question) and made anew (after a failure). An
-answer that a group's offsets are not loaded yet is an outage, never "there are none".
+Decides only when its client is opened (at the first request) and replaced (after a failure). A response that
+a group's offsets are not loaded yet is an outage, never "there are none".
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ _new_admin: Final[Any] = AIOKafkaAdminClient
 
 
 class GroupOffsetReader:
-    """One connection for all such questions, one question at a time."""
+    """One connection for all such requests, one request at a time."""
 
     def __init__(self, connection: KafkaConnection) -> None:
-        self._settings = connection
+        self._connection = connection
         self._admin: Any = None
-        self._asking = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def committed(self, group: str) -> Mapping[TopicPartition, int]:
-        """Tell where a group has committed; partitions without an offset are left out."""
-        async with self._asking:
+        """Return where a group has committed; partitions without an offset are left out."""
+        async with self._lock:
             try:
-                with mapped_errors(at=self._settings.bootstrap_servers):
-                    async with asyncio.timeout(self._settings.request_timeout_seconds):
-                        await self._open()
+                with mapped_errors(at=self._connection.bootstrap_servers):
+                    async with asyncio.timeout(self._connection.request_timeout_seconds):
+                        await self._connect()
                         found = await self._admin.list_consumer_group_offsets(group)
             except BaseException:
-                await self._drop()
+                await self._disconnect()
                 raise
-        return {TopicPartition(*place): told.offset for place, told in found.items() if told.offset >= 0}
+        return {TopicPartition(*place): known.offset for place, known in found.items() if known.offset >= 0}
 
     async def close(self) -> None:
-        """Let go of the connection."""
-        async with self._asking:
-            await self._drop()
+        """Close the connection."""
+        async with self._lock:
+            await self._disconnect()
 
-    async def _open(self) -> None:
+    async def _connect(self) -> None:
         if self._admin is None:
-            self._admin = _new_admin(**self._settings.client_arguments())
+            self._admin = _new_admin(**self._connection.client_arguments())
             raise_group_errors(self._admin)
             await self._admin.start()
 
-    async def _drop(self) -> None:
+    async def _disconnect(self) -> None:
         admin, self._admin = self._admin, None
         if admin is not None:
             await admin.close()

@@ -1,7 +1,7 @@
-"""Joining and leaving: starts the library's clients and passes rebalances on to who listens.
+"""Joining a group: start the library's clients and forward rebalances to the listener.
 
-Decides when the listener hears of what: of a hand-out only once it has the consumer, of records
-only after it heard of their partitions.
+Decides the order of callbacks: the listener gets an assignment only once it has the consumer, and records
+only after their partitions were assigned.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.structs import TopicPartition as LibraryPartition
 
+from strider.messaging import log_events
 from strider.messaging.errors import StartRefused
+from strider.messaging.log_events import logger
 from strider.messaging.ports import GroupSpec, RebalanceListener, TopicPartition
-from strider.runtime.observability.logging import logger
 
 from .assignor import ShardAssignor, as_strategy
 from .connection import KafkaConnection
@@ -34,7 +35,7 @@ _new_client: Any = AIOKafkaConsumer
 
 
 class RebalanceForwarder(ConsumerRebalanceListener):
-    """Passes the library's rebalance calls on, keeping the consumer's own picture true around them."""
+    """Forwards the library's rebalance calls, keeping the consumer's own assignment consistent."""
 
     def __init__(self, listener: RebalanceListener, *, group: str) -> None:
         self._listener = listener
@@ -42,33 +43,33 @@ class RebalanceForwarder(ConsumerRebalanceListener):
         self._consumer: asyncio.Future[KafkaConsumer] = asyncio.get_running_loop().create_future()
 
     def set_consumer(self, consumer: KafkaConsumer) -> None:
-        """Let the calls through: who listens has the consumer in hand now, or will in this turn."""
+        """Let the calls through: the listener has the consumer now, or will before the next task runs."""
         self._consumer.set_result(consumer)
 
     async def on_partitions_revoked(self, revoked: Iterable[LibraryPartition]) -> None:
         """Let the listener finish and commit while the partitions still are ours."""
-        del revoked  # what the listener was told of is the consumer's to know
+        del revoked  # the consumer knows which partitions the listener has
         if not self._consumer.done():
             return  # the first join: nothing was ours
         consumer = self._consumer.result()
         try:
             if consumer.assignment():
                 await self._listener.on_revoked(consumer.assignment())
-        except Exception:
-            # The library would log and go on as well; here it is logged as ours.
-            _log.exception("revoke_failed", group=self._group)
+        except Exception:  # noqa: BLE001  # logged; the library would swallow it as well
+            # The library would log and continue as well; here it is logged as an event of ours.
+            _log.emit(log_events.REVOCATION_FAILED, exc_info=True, group=self._group)
         finally:
             consumer.clear_assignment()
 
     async def on_partitions_assigned(self, assigned: Iterable[LibraryPartition]) -> None:
-        """Note what is ours, tell the listener, and only then let records through."""
+        """Set the assignment, call the listener, and only then let records through."""
         consumer = await asyncio.shield(self._consumer)
         partitions = frozenset(TopicPartition(*partition) for partition in assigned)
         consumer.set_assignment(partitions)
         try:
             await self._listener.on_assigned(partitions)
-        except Exception:
-            _log.exception("assign_failed", group=self._group)
+        except Exception:  # noqa: BLE001  # logged; the library would swallow it as well
+            _log.emit(log_events.ASSIGNMENT_FAILED, exc_info=True, group=self._group)
         finally:
             consumer.allow_delivery()
 
@@ -76,15 +77,15 @@ class RebalanceForwarder(ConsumerRebalanceListener):
 async def join_group(
     connection: KafkaConnection, spec: GroupSpec, listener: RebalanceListener
 ) -> KafkaConsumer:
-    """Become a member of a group; returns when the first hand-out has arrived."""
+    """Join a group; return when the first assignment has arrived."""
     if not spec.topics:
-        raise StartRefused(f"group {spec.group} reads no topic")
+        raise StartRefused(f"group {spec.group} subscribes to no topic")
     assignor = ShardAssignor() if spec.sharded else None
-    # A join is answered when the last member has come or was dropped: that is no missing answer.
-    patience = max(connection.request_timeout_seconds, spec.session_timeout_seconds + 10)
+    # A join is answered when the last member has come or was removed: that is no missing response.
+    timeout = max(connection.request_timeout_seconds, spec.session_timeout_seconds + 10)
     client = _new_client(
-        **connection.client_arguments(request_timeout_seconds=patience),
-        **_reading(read_committed=spec.read_committed),
+        **connection.client_arguments(request_timeout_seconds=timeout),
+        **_read_options(read_committed=spec.read_committed),
         group_id=spec.group,
         session_timeout_ms=round(spec.session_timeout_seconds * 1000),
         heartbeat_interval_ms=round(min(3.0, spec.session_timeout_seconds / 4) * 1000),
@@ -98,7 +99,7 @@ async def join_group(
     client.subscribe(topics=list(spec.topics), listener=rebalances)
     pace = BatchingPace(connection.max_fetch_pause_seconds)
     consumer = KafkaConsumer(client, connection, spec=spec, assignor=assignor, pace=pace)
-    await _start(client, assignor=assignor)
+    await _start_client(client, assignor=assignor)
     pace_fetches(client, pace)
     rebalances.set_consumer(consumer)
     return consumer
@@ -106,10 +107,10 @@ async def join_group(
 
 async def open_reader(connection: KafkaConnection, partitions: Sequence[TopicPartition]) -> KafkaConsumer:
     """Read the given partitions from their beginning, without a group."""
-    client = _new_client(**connection.client_arguments(), **_reading(read_committed=True))
+    client = _new_client(**connection.client_arguments(), **_read_options(read_committed=True))
     client.assign([LibraryPartition(*partition) for partition in partitions])
     consumer = KafkaConsumer(client, connection)
-    await _start(client, assignor=None)
+    await _start_client(client, assignor=None)
     try:
         consumer.set_assignment(frozenset(partitions))
         for partition, offset in (await consumer.begin_offsets(partitions)).items():
@@ -121,7 +122,7 @@ async def open_reader(connection: KafkaConnection, partitions: Sequence[TopicPar
     return consumer
 
 
-def _reading(*, read_committed: bool) -> dict[str, Any]:
+def _read_options(*, read_committed: bool) -> dict[str, Any]:
     return {
         "enable_auto_commit": False,
         "auto_offset_reset": "none",
@@ -129,7 +130,7 @@ def _reading(*, read_committed: bool) -> dict[str, Any]:
     }
 
 
-async def _start(client: Any, *, assignor: ShardAssignor | None) -> None:
+async def _start_client(client: Any, *, assignor: ShardAssignor | None) -> None:
     unpacking.install_safe_decompression()
     try:
         with mapped_errors():

@@ -1,7 +1,7 @@
-"""Sending to a real broker: idempotent, acknowledged by all replicas in sync.
+"""Kafka producer: idempotent, acknowledged by all replicas in sync.
 
-Decides how records become batches and what happens after a batch was refused. Knows nothing of
-events, schemas or shards.
+Decides how records become batches and what happens after a batch was refused. Knows nothing of events,
+schemas or shards.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any, Final
 from aiokafka import AIOKafkaProducer
 
 from strider.contracts import EncodeError
+from strider.messaging import log_events
 from strider.messaging.errors import InfrastructureError
+from strider.messaging.log_events import logger
 from strider.messaging.ports import OutgoingMessage, RawRecord, RecordMetadata
-from strider.runtime.observability.logging import logger
 
 from .connection import KafkaConnection, check_compression
 from .error_mapping import describe_error, map_error, mapped_errors
@@ -38,23 +39,23 @@ new_library_producer: Any = AIOKafkaProducer
 class KafkaProducer:
     """A producer behind the port.
 
-    Once the broker has refused a batch for good, the sequence numbers of its partition have a hole
-    and the library would fail there for ever; then a fresh client takes over as soon as what the
-    old one has in flight is settled, so that the order within a partition stays.
+    Once the broker has refused a batch for good, the sequence numbers of its partition have a hole and the
+    library would fail there for ever; then a new client takes over as soon as what the old one has in flight
+    is settled, so that the order within a partition stays.
     """
 
     def __init__(self, connection: KafkaConnection, *, compression: str | None) -> None:
-        self._settings = connection
+        self._connection = connection
         self._compression = check_compression(compression)
         self._client: Any = None
-        self._plain: set[str] = set()
+        self._uncompressed_topics: set[str] = set()
         """Topics whose batches are not compressed."""
         self._is_broken = False
         self._renewal_lock = asyncio.Lock()
-        self._closed = False
+        self._is_closed = False
 
     async def open(self) -> None:
-        """Connect and get a producer id. Raises Unavailable where nobody answers."""
+        """Connect and get a producer id. Raises Unavailable where no broker responds."""
         self._client = await self._new_client()
 
     async def send(self, message: OutgoingMessage) -> Awaitable[RecordMetadata]:
@@ -65,7 +66,7 @@ class KafkaProducer:
         if key is None and value is None:
             raise EncodeError(f"a message for {topic} has neither key nor value")
         if not message.is_compressed:
-            self._plain.add(topic)
+            self._uncompressed_topics.add(topic)
         client = await self._ready_client()
         with mapped_errors():
             return await append_message(client, message)
@@ -76,14 +77,14 @@ class KafkaProducer:
         """Queue records as raw batches, split where one batch is full; one acknowledgement a batch."""
         client = await self._ready_client()
         acknowledgements = []
-        for batch in self._fill(client, topic, records):
+        for batch in self._batches(client, topic, records):
             with mapped_errors():
                 await self._check_partition(client, topic, partition)
                 queued = await client.send_batch(batch, topic, partition=partition)
             acknowledgements.append(self._acknowledgement(queued))
         return acknowledgements
 
-    def _fill(self, client: Any, topic: str, records: Iterable[RawRecord]) -> Iterable[Any]:
+    def _batches(self, client: Any, topic: str, records: Iterable[RawRecord]) -> Iterable[Any]:
         batch: Any = None
         for key, value in records:
             self._check_size(_size(key) + _size(value), topic)
@@ -105,20 +106,20 @@ class KafkaProducer:
     @property
     def is_closed(self) -> bool:
         """Whether it was closed."""
-        return self._closed
+        return self._is_closed
 
     async def close(self) -> None:
-        """Flush within the close timeout and let go of everything; a second call does nothing."""
-        if self._closed:
+        """Flush within the close timeout and close; a second call does nothing."""
+        if self._is_closed:
             return
-        self._closed = True
+        self._is_closed = True
         if self._client is not None:
-            await insides.close_producer(self._client, within_seconds=self._settings.close_timeout_seconds)
+            await insides.close_producer(self._client, within_seconds=self._connection.close_timeout_seconds)
 
     def _check_size(self, size: int, topic: str) -> None:
-        if size + RECORD_OVERHEAD_BYTES > self._settings.message_bytes:
+        if size + RECORD_OVERHEAD_BYTES > self._connection.message_bytes:
             raise EncodeError(
-                f"{size} bytes for {topic} are over the limit of {self._settings.message_bytes}"
+                f"{size} bytes for {topic} are over the limit of {self._connection.message_bytes}"
             )
 
     async def _check_partition(self, client: Any, topic: str, partition: int) -> None:
@@ -128,10 +129,10 @@ class KafkaProducer:
 
     def _acknowledgement(self, queued: asyncio.Future[Any]) -> asyncio.Future[RecordMetadata]:
         answer: asyncio.Future[RecordMetadata] = asyncio.get_running_loop().create_future()
-        queued.add_done_callback(partial(self._settle, answer))
+        queued.add_done_callback(partial(self._resolve, answer))
         return answer
 
-    def _settle(self, answer: asyncio.Future[RecordMetadata], queued: asyncio.Future[Any]) -> None:
+    def _resolve(self, answer: asyncio.Future[RecordMetadata], queued: asyncio.Future[Any]) -> None:
         if queued.cancelled():
             answer.cancel()
             return
@@ -149,44 +150,44 @@ class KafkaProducer:
             answer.set_exception(error)
 
     def _mark_broken(self, error: BaseException) -> None:
-        """Note that a batch was refused: its partition has a hole now."""
-        if not self._closed and not self._is_broken:
-            _log.warning("producer_broken", reason=describe_error(error))
+        """Mark the client as broken: a batch was refused, so its partition has a hole."""
+        if not self._is_closed and not self._is_broken:
+            _log.emit(log_events.PRODUCER_BROKEN, reason=describe_error(error))
             self._is_broken = True
 
     async def _ready_client(self) -> Any:
-        if self._closed:
+        if self._is_closed:
             raise InfrastructureError("this producer is closed")
         if self._is_broken:
             async with self._renewal_lock:
                 if self._is_broken:
-                    await self._renew()
+                    await self._renew_client()
         return self._client
 
-    async def _renew(self) -> None:
+    async def _renew_client(self) -> None:
         fresh = await self._new_client()
         old, self._client = self._client, fresh
-        await insides.close_producer(old, within_seconds=self._settings.request_timeout_seconds)
+        await insides.close_producer(old, within_seconds=self._connection.request_timeout_seconds)
         self._is_broken = False
 
     async def _new_client(self) -> Any:
         client = new_library_producer(
-            **self._settings.client_arguments(),
+            **self._connection.client_arguments(),
             enable_idempotence=True,
             acks="all",
             compression_type=self._compression,
-            max_batch_size=self._settings.batch_bytes,
-            max_request_size=self._settings.message_bytes,
+            max_batch_size=self._connection.batch_bytes,
+            max_request_size=self._connection.message_bytes,
         )
         try:
-            with mapped_errors(at=self._settings.bootstrap_servers):
-                async with asyncio.timeout(self._settings.request_timeout_seconds):
+            with mapped_errors(at=self._connection.bootstrap_servers):
+                async with asyncio.timeout(self._connection.request_timeout_seconds):
                     await client.start()
         except BaseException:
             await insides.close_producer(client, within_seconds=0)
             raise
-        pace_sends(client, BatchingPace(self._settings.max_send_pause_seconds))
-        packing.exclude_topics_from_compression(client, self._plain)
+        pace_sends(client, BatchingPace(self._connection.max_send_pause_seconds))
+        packing.exclude_topics_from_compression(client, self._uncompressed_topics)
         install_metadata_futures(client, self._mark_broken)
         return client
 

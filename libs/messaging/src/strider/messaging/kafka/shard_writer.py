@@ -1,10 +1,10 @@
-"""The one writer of a shard's truth topics: group commits in transactions, fenced for good.
+"""The one writer of a shard's topics: group commits in transactions, with fencing.
 
-Decides when a group is committed, what its appenders are told, and what follows an outcome that
-cannot be learned. Knows nothing of what the records mean.
+Decides when a group is committed, what its appenders get, and what follows an outcome that cannot be learned.
+Knows nothing of what the records mean.
 
-After a failure everything that was appended and not resolved fails with it, the group that was
-still open included: what an appender says again must not come to stand behind what was said later.
+After a failure everything that was appended and not resolved fails with it, the group that was still open
+included: a repeated append must not end up behind later ones.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from strider.contracts import EncodeError
+from strider.messaging import log_events
 from strider.messaging.errors import InfrastructureError, ShardFenced, Unavailable
+from strider.messaging.log_events import logger
 from strider.messaging.ports import RawRecord
-from strider.runtime.observability.logging import logger
 
 from .connection import KafkaConnection
 from .error_mapping import DEPENDENCY, describe_error, map_error, mapped_errors
@@ -29,7 +30,7 @@ from .transactions import NO_SESSION, ProducerSession, open_session
 _GROUP_BYTES: Final = 4 * 1024 * 1024
 """A group this large is committed before its interval."""
 _MAX_UNCOMMITTED_BYTES: Final = 8 * _GROUP_BYTES
-"""Where a group that waits for a slow commit takes no more: memory must not follow an outage."""
+"""Size from which a group that waits for a slow commit takes no more: memory must not follow an outage."""
 _RENEW_RETRY_SECONDS: Final = 0.5
 
 _log = logger(__name__)
@@ -47,19 +48,20 @@ class KafkaShardWriter:
         commit_interval_seconds: float,
         on_epoch: Callable[[int], None] | None = None,
     ) -> None:
-        self._settings = connection
-        self._id = transactional_id
+        self._connection = connection
+        self._transactional_id = transactional_id
         self._shard = shard
         self._commit_interval_seconds = commit_interval_seconds
         self._on_epoch = on_epoch
         self._client: Any = None
         self._session = NO_SESSION
         self._next_commit_at = 0.0
-        """When the next group may go unasked: an interval after the one before. In the event loop's time."""
-        self._open: CommitGroup | None = None
+        """When the next group may be committed: an interval after the one before. In the event loop's time.
+        """
+        self._open_commit: CommitGroup | None = None
         self._committing: CommitGroup | None = None
         self._failure: InfrastructureError | None = None
-        self._due = asyncio.Event()
+        self._commit_due = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
@@ -69,33 +71,33 @@ class KafkaShardWriter:
         """Fence every earlier owner and begin."""
         self._client, self._session = await self._new_session(NO_SESSION)
         self._next_commit_at = asyncio.get_running_loop().time() + self._commit_interval_seconds
-        self._task = asyncio.create_task(self._run(), name=f"shard-writer-{self._id}")
+        self._task = asyncio.create_task(self._run(), name=f"shard-writer-{self._transactional_id}")
 
     @property
     def shard(self) -> int:
-        """The shard's number."""
+        """Number of the shard."""
         return self._shard
 
     @property
     def epoch(self) -> int:
-        """Larger than that of every earlier owner; it grows when an unknown outcome made us begin anew."""
+        """Larger than that of every earlier owner; it grows when an unknown outcome forces a new session."""
         return self._session.epoch
 
     async def ended(self) -> ShardFenced | None:
-        """Wait until this writer writes no more; tells Fenced where a newer owner was the reason."""
+        """Wait until this writer has ended; return ShardFenced where a newer owner was the reason."""
         return await asyncio.shield(self._ended)
 
     def append(self, topic: str, partition: int, record: RawRecord) -> Awaitable[None]:
-        """Add to the open group; the awaitable ends when its transaction is committed, or raises Fenced."""
+        """Add to the open group; the awaitable ends with its commit, or raises ShardFenced."""
         key, value = record
         size = RECORD_OVERHEAD_BYTES + (len(key) if key else 0) + (len(value) if value else 0)
-        if size > self._settings.message_bytes:
+        if size > self._connection.message_bytes:
             raise EncodeError(
-                f"{size} bytes for {topic} are over the limit of {self._settings.message_bytes}"
+                f"{size} bytes for {topic} are over the limit of {self._connection.message_bytes}"
             )
-        group = self._open
+        group = self._open_commit
         if group is None or group.size_bytes > _MAX_UNCOMMITTED_BYTES or self._failure is not None:
-            group = self._begin()
+            group = self._open_group()
             if group.done.done():
                 return group
         batches = group.batches.get((topic, partition))
@@ -106,33 +108,33 @@ class KafkaShardWriter:
             batches[-1].append(timestamp=None, key=key, value=value)
         group.size_bytes += size
         if group.size_bytes > _GROUP_BYTES:
-            self._due.set()
+            self._commit_due.set()
         return group
 
-    def _begin(self) -> CommitGroup:
-        """Open a group, or give one that has failed already where nothing can be taken."""
+    def _open_group(self) -> CommitGroup:
+        """Open a group, or return one that has failed already where nothing can be appended."""
         failure = self._failure
         if failure is None and self._is_closing:
             failure = InfrastructureError(f"the writer of shard {self._shard} is closed")
-        if failure is None and self._open is not None:
+        if failure is None and self._open_commit is not None:
             failure = Unavailable(
-                DEPENDENCY, f"shard {self._shard}: {self._open.size_bytes} bytes wait for a commit"
+                DEPENDENCY, f"shard {self._shard}: {self._open_commit.size_bytes} bytes wait for a commit"
             )
         group = CommitGroup()
         if failure is not None:
             group.fail(failure)
             return group
-        self._open = group
+        self._open_commit = group
         loop = asyncio.get_running_loop()
-        # What comes after a quiet time goes in the next turn; a steady flow waits for the interval.
-        self._timer = loop.call_at(max(loop.time(), self._next_commit_at), self._due.set)
+        # After a quiet time the group is committed at once; a steady flow waits for the interval.
+        self._timer = loop.call_at(max(loop.time(), self._next_commit_at), self._commit_due.set)
         return group
 
     async def flush(self) -> None:
         """Commit what is open now, without waiting for the group's interval."""
-        if self._open is not None:
-            self._due.set()
-        waiting = self._open or self._committing
+        if self._open_commit is not None:
+            self._commit_due.set()
+        waiting = self._open_commit or self._committing
         if waiting is not None:
             await waiting
         elif isinstance(self._failure, ShardFenced):
@@ -140,20 +142,20 @@ class KafkaShardWriter:
 
     async def _run(self) -> None:
         while self._failure is None:
-            await self._due.wait()
-            self._due.clear()
+            await self._commit_due.wait()
+            self._commit_due.clear()
             if self._timer is not None:
                 self._timer.cancel()
-            group, self._open = self._open, None
+            group, self._open_commit = self._open_commit, None
             if group is not None:
                 self._committing = group
                 self._next_commit_at = asyncio.get_running_loop().time() + self._commit_interval_seconds
-                await self._settle(group)
+                await self._commit_group(group)
                 self._committing = None
 
-    async def _settle(self, group: CommitGroup) -> None:
+    async def _commit_group(self, group: CommitGroup) -> None:
         try:
-            await self._check(group)
+            await self._check_partitions(group)
         except Exception as error:  # noqa: BLE001  # nothing was begun, so the epoch may stay
             refusal = map_error(error)
             self._fail_groups(
@@ -161,21 +163,21 @@ class KafkaShardWriter:
             )
             return
         try:
-            async with asyncio.timeout(self._settings.commit_timeout_seconds):
+            async with asyncio.timeout(self._connection.commit_timeout_seconds):
                 await self._commit(group)
-        except Exception as error:  # noqa: BLE001  # an outcome is unknown whoever it was that could not say it
+        except Exception as error:  # noqa: BLE001  # the outcome is unknown, whatever the error
             failure = map_error(error, shard=self._shard)
             if isinstance(failure, ShardFenced):
                 self._fail(failure)
             else:
-                await self._renew(failure)
+                await self._renew_session(failure)
         else:
             group.succeed()
 
-    async def _check(self, group: CommitGroup) -> None:
+    async def _check_partitions(self, group: CommitGroup) -> None:
         for topic, partition in group.batches:
             with mapped_errors():
-                async with asyncio.timeout(self._settings.commit_timeout_seconds):
+                async with asyncio.timeout(self._connection.commit_timeout_seconds):
                     known = await self._client.partitions_for(topic)
             if partition not in known:
                 raise InfrastructureError(f"{topic} has {len(known)} partitions, there is no {partition}")
@@ -200,9 +202,9 @@ class KafkaShardWriter:
                     acknowledged.exception()
         await client.commit_transaction()
 
-    async def _renew(self, cause: Exception) -> None:
-        """Discard the producer, whose last outcome nobody knows, and begin a new epoch if we still may."""
-        _log.warning("shard_writer_renewed", shard=self._shard, reason=describe_error(cause))
+    async def _renew_session(self, cause: Exception) -> None:
+        """Discard the producer, whose last outcome is unknown, and begin a new epoch if we still may."""
+        _log.emit(log_events.SHARD_WRITER_RENEWED, shard=self._shard, reason=describe_error(cause))
         self._fail(
             Unavailable(DEPENDENCY, f"shard {self._shard}: commit not known to have happened: {cause}")
         )
@@ -213,15 +215,13 @@ class KafkaShardWriter:
             except ShardFenced as fenced:
                 self._fail(fenced)
                 return
-            except Exception as error:  # noqa: BLE001  # who appends must hear of it, whatever it is
-                is_foreseen = isinstance(error, Unavailable)
-                tell = _log.info if is_foreseen else _log.error
-                tell(
-                    "shard_writer_waits",
-                    shard=self._shard,
-                    reason=describe_error(error),
-                    exc_info=not is_foreseen,
-                )
+            except Exception as error:  # noqa: BLE001  # appenders must get it, whatever it is
+                if isinstance(error, Unavailable):
+                    event, with_traceback = log_events.SHARD_WRITER_RENEWAL_DEFERRED, False
+                else:
+                    event, with_traceback = log_events.SHARD_WRITER_RENEWAL_FAILED, True
+                reason = describe_error(error)
+                _log.emit(event, shard=self._shard, reason=reason, exc_info=with_traceback)
                 self._fail(
                     Unavailable(
                         DEPENDENCY, f"shard {self._shard} cannot be taken again: {describe_error(error)}"
@@ -241,13 +241,13 @@ class KafkaShardWriter:
             self._ended.set_result(failure)
 
     def _fail_groups(self, failure: InfrastructureError) -> None:
-        groups, self._open = (self._committing, self._open), None
+        groups, self._open_commit = (self._committing, self._open_commit), None
         for group in groups:
             if group is not None:
                 group.fail(failure)
 
     async def _new_session(self, held: ProducerSession) -> tuple[Any, ProducerSession]:
-        return await open_session(self._settings, self._id, shard=self._shard, held=held)
+        return await open_session(self._connection, self._transactional_id, shard=self._shard, held=held)
 
     @property
     def is_closed(self) -> bool:
@@ -255,19 +255,21 @@ class KafkaShardWriter:
         return self._is_closing
 
     async def close(self) -> None:
-        """Commit what is open, within the close timeout, and let go; a second call does nothing."""
+        """Commit what is open, within the close timeout, and close; a second call does nothing."""
         if self._is_closing:
             return
         self._is_closing = True
         try:
-            async with asyncio.timeout(self._settings.close_timeout_seconds):
+            async with asyncio.timeout(self._connection.close_timeout_seconds):
                 await self.flush()
         except (InfrastructureError, TimeoutError) as error:
-            _log.info("shard_writer_closed_unflushed", shard=self._shard, reason=describe_error(error))
+            _log.emit(
+                log_events.SHARD_WRITER_CLOSED_UNFLUSHED, shard=self._shard, reason=describe_error(error)
+            )
         finally:
-            await self._let_go()
+            await self._shut_down()
 
-    async def _let_go(self) -> None:
+    async def _shut_down(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

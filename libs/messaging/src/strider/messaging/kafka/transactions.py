@@ -1,8 +1,8 @@
-"""Taking a transactional id, and taking it again without fencing whoever came after us.
+"""Transactional ids: take one over, and renew a session without fencing a newer owner.
 
-Decides what the broker's answers to InitProducerId mean. The library only knows the first version
-of that request, which fences every other owner without asking; the fourth names the producer id and
-epoch that the caller still believes in, and the broker refuses it when there is a newer one.
+Decides what the broker's responses to InitProducerId mean. The library only knows the first version of that
+request, which fences every other owner; the fourth names the producer id and epoch that the caller still
+believes in, and the broker refuses it when there is a newer one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNKNOWN_PRODUCER_ID: Final = 49
 
 
 class ProducerSession(NamedTuple):
-    """What the broker issued for one taking of a transactional id."""
+    """What the broker issued for one takeover of a transactional id."""
 
     producer_id: int
     producer_epoch: int
@@ -87,7 +87,7 @@ class _InitRequest(Request[_InitStruct]):
 
 
 class TransactionCoordinator:
-    """The broker that keeps one transactional id, found again when it moves."""
+    """The broker that coordinates one transactional id, looked up again when it moves."""
 
     def __init__(self, client: AIOKafkaClient, transactional_id: str, *, shard: int) -> None:
         self._client: Any = client
@@ -96,22 +96,22 @@ class TransactionCoordinator:
         self._node: int | None = None
 
     async def acquire(self, held: ProducerSession, *, timeout_ms: int) -> ProducerSession:
-        """Get the next epoch. With a held session only if that is still the newest, else Fenced."""
+        """Return the next epoch; raise ShardFenced where the held session is not the newest."""
         request = _InitRequest(self._id, timeout_ms=timeout_ms, session=held)
-        answer = await self._ask(request, done=frozenset())
+        answer = await self._send(request, done=frozenset())
         return ProducerSession(answer.producer_id, answer.producer_epoch)
 
     async def abort(self, held: ProducerSession) -> None:
-        """End what the held session may have left open, so that nothing of it is ever visible."""
+        """Abort what the held session may have left open, so that nothing of it is ever visible."""
         request = EndTxnRequest(
             transactional_id=self._id,
             producer_id=held.producer_id,
             producer_epoch=held.producer_epoch,
             transaction_result=False,
         )
-        await self._ask(request, done=frozenset({_NO_OPEN_TRANSACTION}))
+        await self._send(request, done=frozenset({_NO_OPEN_TRANSACTION}))
 
-    async def _ask(self, request: Any, *, done: frozenset[int]) -> Any:
+    async def _send(self, request: Any, *, done: frozenset[int]) -> Any:
         while True:
             try:
                 answer = await self._client.send(

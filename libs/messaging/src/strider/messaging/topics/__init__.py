@@ -1,4 +1,4 @@
-"""Topics on the broker: what is declared, what is there, and making the one equal the other."""
+"""Topics on the broker: compare them with the declarations, apply the difference, tail them."""
 
 from .apply import TopicApplyReport, apply_topics, compare_topics
 from .diff import (
@@ -13,15 +13,15 @@ from .diff import (
 )
 
 __all__ = [
-    "Alteration",
     "DeclaredTopic",
     "ExistingTopic",
-    "RefusedChange",
-    "Report",
+    "RefusedTopicChange",
+    "TopicAlteration",
+    "TopicApplyReport",
     "TopicPlan",
     "apply_topics",
-    "choose_topics",
     "compare_topics",
     "declared_topics",
     "diff_topics",
+    "select_topics",
 ]

@@ -1,7 +1,7 @@
-"""A broker's topics, settings and committed offsets, by way of the client library's admin.
+"""Administration of a broker's topics, settings and committed offsets, by the client library's admin.
 
-Does what it is told and says what is there; what should be there is not known here. Every error of
-the library leaves as one of the runtime's.
+Executes and reports; what should be there is not known here. Every error of the library leaves as one of
+ours.
 """
 
 from __future__ import annotations
@@ -32,19 +32,24 @@ _TOPIC_EXISTS: Final = 36
 _NO_ERROR: Final = 0
 _TOPIC_LEVEL_SOURCE: Final = 1
 _TOPIC_RESOURCE: Final = 2
-_PAUSE_SECONDS: Final = 0.1
+_RETRY_SECONDS: Final = 0.1
 _COORDINATOR_STARTING: Final = (
     library.GroupCoordinatorNotAvailableError,
     library.GroupLoadInProgressError,
     library.NotCoordinatorForGroupError,
 )
-"""A broker that has just begun to keep offsets answers with these for a moment."""
+"""A broker whose offset coordinator is starting answers with these for a moment."""
 
 _new_admin: Any = AIOKafkaAdminClient
 _new_consumer: Any = AIOKafkaConsumer
 _new_topic: Any = NewTopic
 _new_resource: Any = ConfigResource
 """The library's classes, without the types that they do not have."""
+
+_WRONG_REQUESTS: Final = frozenset({17, 29, 31, 37, 38, 39, 40, 42, 44})
+"""Invalid name, no permission (topic, cluster), invalid partitions, replication, assignment, setting,
+request, and a policy of the broker's: repeating them changes nothing.
+"""
 
 
 class TopicAdmin:
@@ -57,9 +62,9 @@ class TopicAdmin:
     @classmethod
     @asynccontextmanager
     async def open(cls, connection: KafkaConnection) -> AsyncIterator[TopicAdmin]:
-        """Connect; raises Unavailable when nobody answers within the connection's patience."""
+        """Connect; raises Unavailable when no broker responds within the request timeout."""
         admin = _new_admin(**connection.client_arguments())
-        # Or else a broker that has just started would have every group begin again from the first message.
+        # Else a broker that has just started would have every group begin again from the first message.
         raise_group_errors(admin)
         try:
             with mapped_errors(at=connection.bootstrap_servers):
@@ -70,21 +75,21 @@ class TopicAdmin:
             await admin.close()
 
     async def describe(self) -> tuple[ExistingTopic, ...]:
-        """List every topic with its settings."""
+        """Return every topic with its settings."""
         with mapped_errors():
             metadata = await self._admin.describe_topics()
             counts = {topic["topic"]: len(topic["partitions"]) for topic in metadata}
             asked = [_new_resource(ConfigResourceType.TOPIC, name) for name in sorted(counts)]
             answers = await self._admin.describe_configs(asked) if asked else []
         return tuple(
-            _found(name, counts[name], entries)
+            _existing_topic(name, counts[name], entries)
             for answer in answers
             for code, _message, kind, name, entries in answer.resources
             if code == _NO_ERROR and kind == _TOPIC_RESOURCE
         )
 
     async def create(self, topics: Sequence[DeclaredTopic], *, replication: int = BROKER_DEFAULT) -> None:
-        """Create topics; one that somebody else created meanwhile is fine."""
+        """Create topics; one that was created meanwhile is no error."""
         # The library wants no assignment beside a number of replicas, and an empty one beside none.
         assignment: dict[int, list[int]] | None = {} if replication == BROKER_DEFAULT else None
         wanted = [
@@ -111,14 +116,14 @@ class TopicAdmin:
                     raise_for_refusal(code, f"changing {name}: {message}")
 
     async def committed(self, group: str) -> Mapping[TopicPartition, int]:
-        """Tell where a group has committed."""
+        """Return where a group has committed."""
         with mapped_errors():
             async with asyncio.timeout(self._connection.request_timeout_seconds):
                 offsets = await self._committed(group)
         return {TopicPartition(*place): found.offset for place, found in offsets.items() if found.offset >= 0}
 
     async def begin_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Tell where partitions begin, once they have a leader."""
+        """Return where partitions begin, once they have a leader."""
         async with self._consumer(None) as consumer:
             wanted = [LibraryPlace(*place) for place in partitions]
             consumer.assign(wanted)
@@ -141,7 +146,7 @@ class TopicAdmin:
             try:
                 offsets: Mapping[Any, Any] = await self._admin.list_consumer_group_offsets(group)
             except _COORDINATOR_STARTING:
-                await asyncio.sleep(_PAUSE_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
             else:
                 return offsets
 
@@ -159,7 +164,7 @@ class TopicAdmin:
 
 
 def raise_for_refusal(code: int, what: str) -> None:
-    """Raise for an answer that says no: for good where the request itself is wrong, else for now."""
+    """Raise for a refusing response: StartRefused where the request itself is wrong, else Unavailable."""
     try:
         raise_for_code(code, doing=what)
     except Unavailable as failure:
@@ -168,12 +173,7 @@ def raise_for_refusal(code: int, what: str) -> None:
         raise
 
 
-_WRONG_REQUESTS: Final = frozenset({17, 29, 31, 37, 38, 39, 40, 42, 44})
-"""Invalid name, no permission (topic, cluster), invalid partitions, replication, assignment, setting,
-request, and a policy of the broker's: repeating them changes nothing."""
-
-
-def _found(name: str, partitions: int, entries: Iterable[Sequence[Any]]) -> ExistingTopic:
+def _existing_topic(name: str, partitions: int, entries: Iterable[Sequence[Any]]) -> ExistingTopic:
     listed = [(entry[0], entry[1], entry[3]) for entry in entries if entry[1] is not None]
     return ExistingTopic(
         name=name,

@@ -1,8 +1,8 @@
-"""Making a broker's topics equal the declared ones, and giving every group an offset to begin at.
+"""Apply the declared topics to a broker, and commit an initial offset for every group.
 
-Consumers read with offset reset `none`, so that no retention or typo moves a group silently; that
-works only because the first offset is written here. Offsets that are there are never touched. Safe
-to do again, and by two at once: creating what exists is no error, and both write the same offsets.
+Consumers read with offset reset `none`, so that no retention or typo moves a group silently; that works only
+because the first offset is written here. Existing offsets are never touched. Safe to repeat and to run twice
+at once: creating what exists is no error, and both write the same offsets.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .diff import DeclaredTopic, ExistingTopic, TopicPlan, declared_topics, diff
 
 _VISIBLE_TIMEOUT_SECONDS: Final = 15.0
 """New topics are known to all brokers within a second or so."""
-_PAUSE_SECONDS: Final = 0.1
+_POLL_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class TopicApplyReport:
-    """What was different before, and what was done about offsets."""
+    """The differences that were found, and what was done about offsets."""
 
     plan: TopicPlan
     offsets: Mapping[str, int] = field(default_factory=dict)
-    """Groups that got first offsets, and how many."""
+    """Groups that got initial offsets, and how many."""
     busy: Mapping[str, int] = field(default_factory=dict)
-    """Groups with members that lack so many offsets: only without members can they be given."""
+    """Groups with members that lack so many offsets: they can be committed only without members."""
 
     @property
     def is_complete(self) -> bool:
@@ -44,12 +44,12 @@ class TopicApplyReport:
 async def compare_topics(
     connection: KafkaConnection, topics: Iterable[Topic[Any]], *, shards: int
 ) -> tuple[TopicPlan, Mapping[str, int]]:
-    """Say what applying would do: the plan, and groups with the number of offsets that they lack."""
+    """Return what applying would do: the plan, and groups with the number of offsets that they lack."""
     declared = declared_topics(topics, shards=shards)
     async with TopicAdmin.open(connection) as broker:
         found = await broker.describe()
         plan = diff_topics(declared, found)
-        counts = _counts(declared) | _counts(found)
+        counts = _partition_counts(declared) | _partition_counts(found)
         lacking = await _missing_offsets(broker, declared, counts)
     return plan, {group: len(places) for group, places in lacking.items()}
 
@@ -61,7 +61,7 @@ async def apply_topics(
     shards: int,
     replication: int = BROKER_DEFAULT,
 ) -> TopicApplyReport:
-    """Create, alter and commit what is missing; what is refused stays as it is and stands in the report."""
+    """Create, alter and commit what is missing; refused changes stand in the report."""
     declared = declared_topics(topics, shards=shards)
     async with TopicAdmin.open(connection) as broker:
         plan = diff_topics(declared, await broker.describe())
@@ -77,7 +77,7 @@ async def apply_topics(
 async def _commit_initial_offsets(
     broker: TopicAdmin, declared: Sequence[DeclaredTopic]
 ) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    counts = _counts(await broker.describe())
+    counts = _partition_counts(await broker.describe())
     lacking = await _missing_offsets(broker, declared, counts)
     places = sorted({place for wanted in lacking.values() for place in wanted})
     begins = await broker.begin_offsets(places) if places else {}
@@ -89,14 +89,14 @@ async def _commit_initial_offsets(
     return given, {group: len(lacking[group]) for group in groups if group not in given}
 
 
-def _counts(topics: Iterable[DeclaredTopic | ExistingTopic]) -> dict[str, int]:
+def _partition_counts(topics: Iterable[DeclaredTopic | ExistingTopic]) -> dict[str, int]:
     return {topic.name: topic.partitions for topic in topics}
 
 
 async def _missing_offsets(
     broker: TopicAdmin, declared: Sequence[DeclaredTopic], counts: Mapping[str, int]
 ) -> Mapping[str, list[TopicPartition]]:
-    """List, by group, the partitions without a committed offset, with so many partitions to a topic."""
+    """Return, by group, the partitions without a committed offset, given the partition counts."""
     groups = sorted({group for topic in declared for group in topic.groups})
     committed = await asyncio.gather(*(broker.committed(group) for group in groups))
     lacking = {
@@ -119,8 +119,8 @@ async def _wait_visible(broker: TopicAdmin, created: Sequence[DeclaredTopic]) ->
             while True:
                 if wanted <= {topic.name for topic in await broker.describe()}:
                     return
-                await asyncio.sleep(_PAUSE_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError as failure:
         raise Unavailable(
-            "kafka", f"new topics are not there after {_VISIBLE_TIMEOUT_SECONDS:.0f} s"
+            "kafka", f"new topics are not visible after {_VISIBLE_TIMEOUT_SECONDS:.0f} s"
         ) from failure

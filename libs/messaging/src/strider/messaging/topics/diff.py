@@ -1,8 +1,7 @@
-"""What must change on a broker so that it has the topics that are declared.
+"""Difference between the declared topics and those of a broker, as a plan.
 
-Pure: takes the registry and what a broker has, answers with a plan. A partition count is never
-changed, because keys and shards are bound to it; a topic that nobody declared is named and left
-alone; settings that somebody else put on a topic are kept.
+Pure. A partition count is never changed, because keys and shards are bound to it; an undeclared topic is
+named and left alone; settings that others put on a topic are kept.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from strider.contracts import Topic
 from strider.contracts.generated.topics import SERVICES, TOPICS
 
 _INTERNAL: Final = "__"
-_PRIVATE: Final = re.compile(rf"(?:{'|'.join(map(re.escape, SERVICES))})-.+-changelog")
-"""In which a service keeps a table for itself; it makes the topic, and nobody else reads it."""
+_CHANGELOG_TOPIC: Final = re.compile(rf"(?:{'|'.join(map(re.escape, SERVICES))})-.+-changelog")
+"""Topics in which a service keeps a table for itself; it creates the topic, and no other service reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTopic:
-    """A topic as it is wanted."""
+    """A topic as it is declared."""
 
     name: str
     partitions: int
     config: Mapping[str, str]
     groups: tuple[str, ...]
-    """Consumer groups that read it, and therefore need an offset to begin at."""
+    """Consumer groups that read it, and therefore need an initial offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +37,18 @@ class ExistingTopic:
     name: str
     partitions: int
     config: Mapping[str, str]
-    """What holds for it, defaults of the broker included."""
+    """Effective settings, defaults of the broker included."""
     overrides: Mapping[str, str]
-    """What was set on the topic itself."""
+    """Settings of the topic itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicAlteration:
-    """Settings of one topic that differ, and the whole set that it is to have afterwards."""
+    """Settings of one topic that differ, and the whole set that it gets."""
 
     topic: str
     changes: tuple[tuple[str, str, str], ...]
-    """Setting, what it is, what it should be."""
+    """Setting, current value, declared value."""
     config: Mapping[str, str]
 
 
@@ -63,29 +62,29 @@ class RefusedTopicChange:
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """All differences between what is declared and what is there."""
+    """All differences between the declared and the existing topics."""
 
     create: tuple[DeclaredTopic, ...] = ()
     alter: tuple[TopicAlteration, ...] = ()
     refused: tuple[RefusedTopicChange, ...] = ()
     undeclared: tuple[str, ...] = ()
-    """Topics that nobody declared. No drift: other systems may live on the same broker."""
+    """Topics that are not declared. No drift: other systems may use the same broker."""
     private: tuple[str, ...] = ()
     """Topics in which services of ours keep their tables."""
 
     @property
     def has_drift(self) -> bool:
-        """Whether the broker differs from the declaration."""
+        """Whether the broker differs from the declarations."""
         return bool(self.create or self.alter or self.refused)
 
 
 def select_topics(*, examples: bool) -> tuple[Topic[Any], ...]:
-    """Choose from the registry what a deployment needs: all, or all but those of the examples."""
+    """Return the declared topics of a deployment: all, or all but those of the examples."""
     return tuple(topic for topic in TOPICS.values() if examples or topic.profile == "core")
 
 
 def declared_topics(topics: Iterable[Topic[Any]], *, shards: int) -> tuple[DeclaredTopic, ...]:
-    """Say what the registry's topics look like on a broker with so many shards."""
+    """Return what the declared topics look like on a broker with so many shards."""
     return tuple(
         DeclaredTopic(
             name=topic.name,
@@ -98,7 +97,7 @@ def declared_topics(topics: Iterable[Topic[Any]], *, shards: int) -> tuple[Decla
 
 
 def diff_topics(declared: Sequence[DeclaredTopic], found: Iterable[ExistingTopic]) -> TopicPlan:
-    """Compare what is wanted with what is there."""
+    """Compare the declared topics with the existing ones."""
     there = {topic.name: topic for topic in found}
     wanted = {topic.name for topic in declared}
     pairs = [(topic, there[topic.name]) for topic in declared if topic.name in there]
@@ -109,8 +108,8 @@ def diff_topics(declared: Sequence[DeclaredTopic], found: Iterable[ExistingTopic
         create=tuple(topic for topic in declared if topic.name not in there),
         alter=tuple(change for change in altered if change is not None),
         refused=tuple(refusal for refusal in refused if refusal is not None),
-        undeclared=tuple(name for name in others if not _PRIVATE.fullmatch(name)),
-        private=tuple(name for name in others if _PRIVATE.fullmatch(name)),
+        undeclared=tuple(name for name in others if not _CHANGELOG_TOPIC.fullmatch(name)),
+        private=tuple(name for name in others if _CHANGELOG_TOPIC.fullmatch(name)),
     )
 
 
@@ -122,7 +121,7 @@ def _alteration(wanted: DeclaredTopic, found: ExistingTopic) -> TopicAlteration 
     )
     if not changes:
         return None
-    # Brokers replace the whole set, so that what others have set must be sent along.
+    # Brokers replace the whole set, so that the settings of others must be sent along.
     return TopicAlteration(wanted.name, changes, {**found.overrides, **wanted.config})
 
 

@@ -1,7 +1,7 @@
-"""Reading a topic as a person wants to: from a place or a time, decoded, filtered, followed.
+"""Tail of a topic for people: from an offset or a time, decoded, filtered, followed.
 
-Yields lines and prints nothing. A message that cannot be decoded is a line with the reason, because
-that is what one often looks for. Reads without a group, so nobody's offsets are touched.
+Yields messages and prints nothing. A message that cannot be decoded is yielded with the reason, because that
+is what one often looks for. Reads without a group, so that no offsets are touched.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from strider.messaging.ports import Bus, Consumer, Record, SchemaSource, TopicPa
 POLL_RECORDS: Final = 500
 POLL_SECONDS: Final = 0.5
 DEFAULT_LIMIT: Final = 10
-"""How many messages are shown when nobody says where to begin."""
+"""How many messages are shown by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class TailOptions:
     since: datetime | None = None
     from_beginning: bool = False
     partitions: tuple[int, ...] = ()
-    """Only these; all where empty."""
+    """Only these partitions; all where empty."""
     where: tuple[tuple[str, str], ...] = ()
     """Field (dots lead into records) and the text that its value must have."""
     limit: int | None = None
@@ -39,13 +39,13 @@ class TailOptions:
 
     @property
     def has_start(self) -> bool:
-        """Whether it says where to begin."""
+        """Whether a start is given."""
         return self.offset is not None or self.since is not None or self.from_beginning
 
 
 @dataclass(frozen=True, slots=True)
 class TailedMessage:
-    """One message: its event, or why it is none."""
+    """One message: its event, or why it has none."""
 
     record: Record
     event: Any = None
@@ -68,8 +68,8 @@ class TopicTail:
         reader = await self._bus.reader(await self._partitions(name, options))
         try:
             ends = await reader.end_offsets(reader.assignment())
-            await self._begin(reader, options, ends)
-            lines = self._lines(reader, topic, options, None if options.follow else ends)
+            await self._seek_to_start(reader, options, ends)
+            lines = self._messages(reader, topic, options, None if options.follow else ends)
             chosen = (
                 lines
                 if options.follow or options.has_start
@@ -92,10 +92,10 @@ class TopicTail:
             raise StartRefused(f"{name} has the partitions 0 to {count - 1}, not {missing[0]}")
         return [TopicPartition(name, number) for number in options.partitions or range(count)]
 
-    async def _begin(
+    async def _seek_to_start(
         self, reader: Consumer, options: TailOptions, ends: Mapping[TopicPartition, int]
     ) -> None:
-        """Go to where the wish begins, never before what the log still has."""
+        """Seek to where the options begin, never before what the log still has."""
         begins = await reader.begin_offsets(ends)
         if options.since is not None:
             moment = round(options.since.timestamp() * 1000)
@@ -111,25 +111,25 @@ class TopicTail:
         for place, begin in begins.items():
             reader.seek(place, min(max(begin, wanted[place]), ends[place]))
 
-    async def _lines(
+    async def _messages(
         self,
         reader: Consumer,
         topic: Topic[Any] | None,
         options: TailOptions,
         ends: Mapping[TopicPartition, int] | None,
     ) -> AsyncGenerator[TailedMessage]:
-        """Read on, to the ends where there are any; a follower reads for ever."""
+        """Read up to the ends where they are given, else for ever."""
         while ends is None or await _is_behind(reader, ends):
             found = await reader.poll(max_records=POLL_RECORDS, timeout_seconds=POLL_SECONDS)
             for place, records in found.items():
                 for record in records:
                     if ends is not None and record.offset >= ends[place]:
                         break
-                    line = await self._line(topic, record)
+                    line = await self._decode(topic, record)
                     if matches(line, options.where):
                         yield line
 
-    async def _line(self, topic: Topic[Any] | None, record: Record) -> TailedMessage:
+    async def _decode(self, topic: Topic[Any] | None, record: Record) -> TailedMessage:
         if topic is None or record.value is None:
             return TailedMessage(record)
         try:
@@ -145,14 +145,14 @@ class TopicTail:
 
 
 def matches(message: TailedMessage, where: Sequence[tuple[str, str]]) -> bool:
-    """Tell whether every field has its wanted value; what could not be decoded has no fields."""
+    """Whether every field has its wanted value; a message without an event has no fields."""
     return not where or (
         message.event is not None and all(_text_at(message.event, path) == wanted for path, wanted in where)
     )
 
 
 def _text_at(event: Any, path: str) -> str | None:
-    """Follow a path into an event, and say the value as JSON would, texts without quotes."""
+    """Return the value at a path of an event as JSON text, strings without quotes."""
     value = event
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
@@ -164,7 +164,7 @@ def _text_at(event: Any, path: str) -> str | None:
 
 
 async def _newest(lines: AsyncGenerator[TailedMessage], count: int) -> AsyncGenerator[TailedMessage]:
-    """Give the newest of all partitions, oldest first."""
+    """Yield the newest messages of all partitions, oldest first."""
     kept: list[tuple[int, int, TailedMessage]] = []
     number = 0
     async for line in lines:

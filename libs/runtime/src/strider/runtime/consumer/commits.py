@@ -1,4 +1,4 @@
-"""When and what is committed: each partition's contiguous prefix, one commit for many messages."""
+"""Offset commits: each partition's contiguous prefix, one commit for many messages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from strider.messaging.errors import OffsetLost, OffsetMissing, PartitionNotOwned, Unavailable
 from strider.messaging.ports import Consumer, TopicPartition
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 from .messages import AssignedPartition
@@ -18,7 +19,7 @@ _log = logger("loop")
 
 
 class OffsetCommitter:
-    """Commits what is done, at intervals and when partitions go."""
+    """Commits completed offsets at intervals and on revocation, and measures the lag."""
 
     def __init__(self, *, ports: ConsumerPorts, settings: ConsumerSettings, pauses: Pauses) -> None:
         self._ports = ports
@@ -26,20 +27,20 @@ class OffsetCommitter:
         self._pauses = pauses
         self._failures = 0
         self._due_at = ports.clock.monotonic()
-        self._looked_at = ports.clock.monotonic()
+        self._measured_at = ports.clock.monotonic()
         self.lags: Mapping[TopicPartition, int] = {}
-        """Messages from the first open one to the end, as of the last look."""
+        """Messages from the first incomplete one to the end of the log, as last measured."""
 
     async def commit_due(
         self, consumer: Consumer, assigned: Mapping[TopicPartition, AssignedPartition]
     ) -> None:
-        """Commit when the interval has passed, and say what has been caught up with."""
+        """Commit if the interval has passed, and report which partitions have caught up."""
         if self._ports.clock.monotonic() >= self._due_at:
             self._notify_caught_up(assigned)
             await self.commit(consumer, assigned)
 
     async def commit(self, consumer: Consumer, assigned: Mapping[TopicPartition, AssignedPartition]) -> None:
-        """Commit what is done and was not committed. Never raises for what can be repeated."""
+        """Commit what is done and not committed; never raise for what can be repeated."""
         self._due_at = self._ports.clock.monotonic() + self._settings.commit_interval_seconds
         offsets = {
             name: position
@@ -49,7 +50,7 @@ class OffsetCommitter:
         if offsets:
             await self._send(consumer, assigned, offsets)
         else:
-            # Done all the same (its answer was lost), or gone with its partition.
+            # The commit took effect although its response was lost, or the partition was revoked.
             self._failures = 0
             self._pauses.clear(COMMIT)
 
@@ -63,9 +64,9 @@ class OffsetCommitter:
         try:
             await consumer.commit(offsets)
         except PartitionNotOwned as failure:
-            # They are somebody else's: what was done here is done there again, and nothing is lost.
+            # Another member owns the partitions: the messages are handled again there, and nothing is lost.
             self._ports.meter.commit_failed("not_owned")
-            _log.info("Commit refused", why=str(failure))
+            _log.emit(log_events.COMMIT_REFUSED, why=str(failure))
         except Unavailable as failure:
             self._failures += 1
             wait = self._settings.retry_policy.wait_seconds(self._failures, self._ports.chance)
@@ -82,15 +83,16 @@ class OffsetCommitter:
     async def measure_lag(
         self, consumer: Consumer, assigned: Mapping[TopicPartition, AssignedPartition]
     ) -> None:
-        """At intervals: measure the lag, and pass over what no reader sees (transaction markers).
+        """Measure the lag at intervals, and skip offsets that no reader sees (transaction markers).
 
-        At once where a partition opens: whoever took it over may wait until what was said before is read.
+        Measured at once when a partition becomes readable: a shard takeover may wait until everything
+        published before it is read.
         """
         now = self._ports.clock.monotonic()
         has_new = any(each.is_new and not each.hold_reasons for each in assigned.values())
-        if not has_new and now - self._looked_at < self._settings.lag_interval_seconds:
+        if not has_new and now - self._measured_at < self._settings.lag_interval_seconds:
             return
-        self._looked_at = now
+        self._measured_at = now
         try:
             ends = await consumer.end_offsets(assigned.keys())
             lags = {}
@@ -98,47 +100,47 @@ class OffsetCommitter:
                 partition = assigned.get(name)
                 if partition is None or partition.is_revoking or partition.is_fenced:
                     continue
-                if partition.sought is None or (partition.is_new and not partition.hold_reasons):
-                    partition.sought = now, ends[name]
+                if partition.catch_up_target is None or (partition.is_new and not partition.hold_reasons):
+                    partition.catch_up_target = now, ends[name]
                     await _load_committed(partition, consumer)
                 partition.is_new = partition.is_new and bool(partition.hold_reasons)
                 position = await consumer.position(name)
-                first_open = partition.offsets.first_open
+                first_open = partition.offsets.first_incomplete
                 lags[name] = max(0, ends[name] - (position if first_open is None else first_open))
                 self._ports.meter.lag(*name, lags[name])
                 await _skip_markers(partition, position, consumer)
         except (Unavailable, PartitionNotOwned, OffsetMissing, OffsetLost):
-            return  # polling meets the same and says so
+            return  # the next poll meets the same failure and reports it
         self.lags = lags
         self._notify_caught_up(assigned)
 
     def _notify_caught_up(self, assigned: Mapping[TopicPartition, AssignedPartition]) -> None:
         for name, partition in assigned.items():
-            if partition.sought is None or partition.is_revoking or partition.is_fenced:
+            if partition.catch_up_target is None or partition.is_revoking or partition.is_fenced:
                 continue
-            as_of, end = partition.sought
+            as_of, end = partition.catch_up_target
             known = (
                 partition.offsets.position if partition.offsets.position is not None else partition.committed
             )
             if known is not None and known >= end:
-                partition.sought = None
+                partition.catch_up_target = None
                 self._ports.on_caught_up(name, as_of)
 
 
 async def _load_committed(partition: AssignedPartition, consumer: Consumer) -> None:
-    """Where nothing was done here yet, what was committed is all that is done: on an idle topic the end."""
+    """Load the committed offset where nothing was done yet; on an idle topic it is the end."""
     if partition.offsets.position is None and partition.committed is None:
         partition.committed = await consumer.committed(partition.name)
 
 
 async def _skip_markers(partition: AssignedPartition, position: int, consumer: Consumer) -> None:
-    """Let the offset follow a position that no message carried it to, or the partition would lag for ever.
+    """Advance the offset to a position that no message carried it to; else the partition would lag for ever.
 
-    Only what stood at the same position at the last look has surely nothing on its way from a poll.
+    Only a position that has not moved since the last measurement has no message on its way from a poll.
     """
-    done, quiet_at = partition.offsets, partition.quiet_at
-    partition.quiet_at = position if done.first_open is None else None
-    if done.first_open is not None or quiet_at != position:
+    done, quiet_at = partition.offsets, partition.idle_position
+    partition.idle_position = position if done.first_incomplete is None else None
+    if done.first_incomplete is not None or quiet_at != position:
         return
     await _load_committed(partition, consumer)
     known = done.position if done.position is not None else partition.committed

@@ -1,34 +1,110 @@
-"""What becomes of a unit that failed.
+"""Error policy: what happens to a message that failed.
 
-One place judges everything that can go wrong with a message: infrastructure that is away is waited
-for, an unknown schema is looked for, a bad message goes to the dead letters, a flood of them stops
-the loop, and what is no message's fault ends the loop with its exception.
+Wait for a dependency that is unavailable, look up an unknown schema, dead-letter a bad message, stop the loop
+at a flood of them, and end the loop with any error that no message caused.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from strider.contracts import DecodeError, UnknownSchema
 from strider.messaging.effects import NO_EFFECTS, Effects
 from strider.messaging.errors import ShardFenced, StartRefused, Unavailable
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreaker
 from strider.runtime.publishing.dead_letters import dead_letter_reason, safe_repr
 
-from .messages import InFlightBatch, InFlightMessage, Stage
-from .pauses import DependencyOutages, Pauses, Spawn, resolve_probe
-from .schema_wait import SchemaWaitList
+from .messages import Enqueue, InFlightBatch, InFlightMessage, MessageStage
+from .pauses import DependencyOutages, Pauses, Spawn, resolve_probe, wait_before_attempt
 from .spec import ConsumerPorts, ConsumerSettings
 from .worker_pool import WorkerPool
+
+_SchemaKey = tuple[bytes | None, int | None]
 
 BREAKER = "flood"
 
 _log = logger("loop")
 
 
+class SchemaWaitList:
+    """Messages that wait for the schema of their writer; one search at a time for each schema."""
+
+    def __init__(self, *, ports: ConsumerPorts, settings: ConsumerSettings, pauses: Pauses) -> None:
+        self._ports = ports
+        self._settings = settings
+        self._pauses = pauses
+        self._waiting: dict[_SchemaKey, list[InFlightMessage]] = {}
+        self._searching = asyncio.Lock()
+        """One search at a time: a flood of invented schemas must not become a flood of searches."""
+
+    def wait(self, message: InFlightMessage, unknown: UnknownSchema, *, add: Enqueue, spawn: Spawn) -> bool:
+        """Hold a message for a search that begins after its arrival; False where that was done already."""
+        wanted = (unknown.fingerprint, unknown.registry_id)
+        if message.searched_schema == wanted:
+            return False
+        reason = _hold_reason(unknown)
+        for partition in message.partitions():
+            partition.hold_reasons.add(reason)
+        waiting = self._waiting.get(wanted)
+        if waiting is None:
+            self._waiting[wanted] = [message]
+            spawn(self._search(unknown, wanted, add=add))
+        else:
+            waiting.append(message)
+        return True
+
+    async def _search(self, unknown: UnknownSchema, wanted: _SchemaKey, *, add: Enqueue) -> None:
+        reason, attempt = _hold_reason(unknown), 1
+        while True:
+            try:
+                async with self._searching:
+                    early = list(
+                        self._waiting[wanted]
+                    )  # a search proves nothing for messages that arrive during it
+                    await self._ports.schemas.find(unknown)
+            except Unavailable as failure:
+                self._pauses.begin(reason, f"{unknown.detail} here, and {failure}")
+                await wait_before_attempt(attempt, ports=self._ports, settings=self._settings)
+                attempt += 1
+                continue
+            attempt = 1
+            late = self._waiting[wanted] = self._waiting[wanted][len(early) :]
+            if not late:
+                del self._waiting[wanted]
+                self._pauses.clear(reason)
+            self._resume(
+                early, reason, wanted, held={id(p) for message in late for p in message.partitions()}, add=add
+            )
+            if not late:
+                return
+
+    def _resume(
+        self,
+        messages: list[InFlightMessage],
+        reason: str,
+        wanted: _SchemaKey,
+        *,
+        held: set[int],
+        add: Enqueue,
+    ) -> None:
+        for message in messages:
+            for partition in message.partitions():
+                if id(partition) not in held:
+                    partition.hold_reasons.discard(reason)
+            if not message.is_closed:
+                message.searched_schema = wanted
+                add(message)
+
+
+def _hold_reason(unknown: UnknownSchema) -> str:
+    return f"schema {unknown.fingerprint.hex() if unknown.fingerprint else unknown.registry_id}"
+
+
 class ErrorPolicy:
-    """Decides where failed units go, and keeps those that have to wait."""
+    """Decides what follows from a failure, and keeps the messages that have to wait."""
 
     def __init__(
         self,
@@ -49,30 +125,30 @@ class ErrorPolicy:
         self._schemas = SchemaWaitList(ports=ports, settings=settings, pauses=pauses)
         self._breaker = DeadLetterBreaker(settings.breaker)
         self._held: list[InFlightMessage] = []
-        """Bad messages that came when the breaker had tripped: neither given up nor committed."""
+        """Bad messages that came after the breaker had tripped: neither dead-lettered nor committed."""
 
     def reset_breaker(self) -> None:
-        """Go on after a flood: what was held is tried again."""
+        """Close the breaker again and retry the messages that it held."""
         self._breaker.reset()
         held, self._held = self._held, []
-        for unit in held:
-            self._pool.add(unit)
+        for message in held:
+            self._pool.add(message)
         self._pauses.clear(BREAKER)
 
     def on_done(self, message: InFlightMessage, now: float) -> None:
-        """Note that a unit went its whole way."""
+        """Count a message whose pipeline is complete."""
         if message.failure is None:
             self._breaker.record_success(now)
-        self._leave(message, has_recovered=True)
+        self._release(message, has_recovered=True)
 
-    def on_dropped(self, unit: InFlightMessage) -> None:
-        """Note that a unit is somebody else's now."""
-        self._leave(unit, has_recovered=False)
+    def on_revoked(self, message: InFlightMessage) -> None:
+        """Release a message whose partition was revoked."""
+        self._release(message, has_recovered=False)
 
     def on_failed(self, message: InFlightMessage, failure: Exception) -> None:
-        """Judge a failure; raises it where no message is to blame."""
+        """Handle a failure; raise it where no message is to blame."""
         if isinstance(failure, Unavailable):
-            self._wait_for(message, failure)
+            self._wait_for_dependency(message, failure)
         elif isinstance(failure, ShardFenced):
             self._stop_fenced_shard(message, failure)
         elif isinstance(failure, StartRefused):
@@ -80,71 +156,73 @@ class ErrorPolicy:
         elif message.failure is not None:
             self._retry_dead_letter_alone(message, failure)
         elif isinstance(failure, UnknownSchema) and self._wait_for_schema(message, failure):
-            self._leave(message, has_recovered=True)
+            self._release(message, has_recovered=True)
         elif isinstance(message, InFlightBatch) and message.message_count > 1:
             self.split(message)
         else:
-            self._give_up(message, failure)
+            self._dead_letter(message, failure)
 
     def split(self, batch: InFlightBatch) -> None:
-        """Go through a batch one by one, because something in it is bad."""
-        self._leave(batch, has_recovered=True)
+        """Handle the messages of a batch one by one, because one of them is bad."""
+        self._release(batch, has_recovered=True)
         successor = batch.queue.replace(list(batch.split()))
         assert successor is not None
         self._pool.add(successor)
 
     def _stop_fenced_shard(self, message: InFlightMessage, fenced: ShardFenced) -> None:
-        """Stop what was fenced; what a batch has of other shards is handled without it."""
-        self._leave(message, has_recovered=False)
+        """Stop a fenced shard; the messages that a batch has of other shards are handled without it."""
+        self._release(message, has_recovered=False)
         self._on_fenced(fenced)
         if isinstance(message, InFlightBatch):
             rest = message.startable()
             if rest is not None and rest is not message:
                 self._pool.add(rest)
 
-    def _wait_for(self, unit: InFlightMessage, failure: Unavailable) -> None:
-        if unit.stage is Stage.PUBLISH_LAST:
-            unit.stage = Stage.PUBLISH  # what is sent fails as a whole
-        self._pool.remove(unit)
+    def _wait_for_dependency(self, message: InFlightMessage, failure: Unavailable) -> None:
+        if message.stage is MessageStage.PUBLISH_LAST:
+            message.stage = MessageStage.PUBLISH  # the effects of a message are published as a whole
+        self._pool.remove(message)
         self._outages.park(
-            unit, failure, add=self._pool.add, add_probe=self._pool.add_priority, spawn=self._spawn
+            message, failure, add=self._pool.add, add_probe=self._pool.add_priority, spawn=self._spawn
         )
 
     def _wait_for_schema(self, message: InFlightMessage, unknown: UnknownSchema) -> bool:
         return self._schemas.wait(message, unknown, add=self._pool.add, spawn=self._spawn)
 
-    def _give_up(self, unit: InFlightMessage, failure: Exception) -> None:
-        record = unit.record
+    def _dead_letter(self, message: InFlightMessage, failure: Exception) -> None:
+        record = message.record
         where = f"{record.topic}[{record.partition}]@{record.offset}"
-        is_strangers = unit.partition.subscription.is_public and isinstance(failure, DecodeError)
+        is_strangers = message.partition.subscription.is_public and isinstance(failure, DecodeError)
         if not is_strangers and not self._breaker.record_failure(self._ports.clock.monotonic()):
             why = f"{self._breaker.reason}, the last one {where}: {safe_repr(failure):.200}"
             self._pauses.begin(BREAKER, why, blocks=True)
-            self._held.append(unit)
-            self._leave(unit, has_recovered=True)
+            self._held.append(message)
+            self._release(message, has_recovered=True)
             return
-        _log.error(
-            "Message dead-lettered",
+        _log.emit(
+            log_events.MESSAGE_DEAD_LETTERED,
             where=where,
             reason=dead_letter_reason(failure),
             error=f"{safe_repr(failure):.500}",
         )
-        # What it had to say is not its letter, and must not be taken for one.
-        unit.failure, unit.effects = failure, NO_EFFECTS
-        unit.stage = Stage.DEAD_LETTER
-        self._pool.add_priority(unit)
+        # Effects of the handler must not be mistaken for those of the dead letter.
+        message.failure, message.effects = failure, NO_EFFECTS
+        message.stage = MessageStage.DEAD_LETTER
+        self._pool.add_priority(message)
 
     def _retry_dead_letter_alone(self, message: InFlightMessage, failure: Exception) -> None:
-        """Let the service's last words go, so that the dead letter is written; if that is it, end."""
+        """Drop the effects of on_given_up so that the dead letter is written; raise if they are not the
+        cause.
+        """
         effects = message.effects
         if len(effects.publish) <= 1 and not effects.publish_last and effects.after_ack is None:
             raise failure
-        _log.error("Given-up callback failed", cause=message.cause, error=f"{safe_repr(failure):.500}")
+        _log.emit(log_events.GIVEN_UP_EFFECTS_FAILED, cause=message.cause, error=f"{safe_repr(failure):.500}")
         message.effects = Effects(effects.publish[:1], outcome=effects.outcome)
-        message.stage = Stage.PUBLISH
+        message.stage = MessageStage.PUBLISH
         self._pool.add_priority(message)
 
-    def _leave(self, unit: InFlightMessage, *, has_recovered: bool) -> None:
-        self._pool.remove(unit)
-        if unit.probe is not None:
-            resolve_probe(unit, has_recovered=has_recovered)
+    def _release(self, message: InFlightMessage, *, has_recovered: bool) -> None:
+        self._pool.remove(message)
+        if message.probe is not None:
+            resolve_probe(message, has_recovered=has_recovered)

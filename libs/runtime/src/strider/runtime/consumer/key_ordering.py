@@ -1,7 +1,7 @@
-"""Order for each key: a lane is held by one message until it is remembered; the others queue.
+"""Order for each key: one message holds the key until it is done, the others queue.
 
-Pure. A message without a key has no lane and waits for nobody. One instance per partition, so that
-giving a partition back forgets its queues and no others.
+Pure. A message without a key waits for no other. One instance for each partition, so that revoking a
+partition drops its queues and no others.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ T = TypeVar("T")
 
 
 class KeyOrdering(Generic[T]):
-    """Who holds the lane of each key, and who queues for it."""
+    """The holder of each key and the queue behind it."""
 
     __slots__ = ("_queues",)
 
     def __init__(self) -> None:
-        # None is a held lane without a queue: the usual case, which then costs no deque.
+        # None is a held key without a queue: the usual case, which then costs no deque.
         self._queues: dict[bytes, deque[T] | None] = {}
 
     def acquire(self, key: bytes | None, item: T) -> bool:
-        """Take the lane of a key; False where the item has to queue behind its holder."""
+        """Take a key for an item; False where the item has to queue behind the holder."""
         if key is None:
             return True
         if key not in self._queues:
@@ -35,7 +35,7 @@ class KeyOrdering(Generic[T]):
         return False
 
     def release(self, key: bytes | None) -> T | None:
-        """Give the lane of a key up; returns who holds it now."""
+        """Release a key; return its next holder."""
         if key is None:
             return None
         queue = self._queues[key]

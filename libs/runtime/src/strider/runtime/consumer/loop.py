@@ -1,8 +1,8 @@
-"""The consumer loop: reads, hands to workers, commits; one for each group of a service.
+"""Consumer loop of one group: poll, pass messages to workers, commit.
 
-Decides when to read and when not to. What a message goes through is `loop_stages`, who works is
-`loop_pool`, what comes and goes is `loop_partitions`. It ends when it is told to stop, or with the
-exception of whatever was not a message's fault; it knows no client library and no service.
+Decides when to read. `pipeline` takes a message through its stages, `worker_pool` runs it, `partitions`
+handles rebalances. The loop ends when it is stopped, or with the first error that no message caused. It knows
+no client library and no service.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from strider.messaging.effects import Subscription
 from strider.messaging.errors import OffsetLost, OffsetMissing, PartitionNotOwned, Unavailable
 from strider.messaging.ports import Bus, Consumer, GroupSpec, TopicPartition
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 from .buffer import MessageBuffer, subscriptions_by_topic
@@ -34,7 +35,7 @@ _log = logger("loop")
 
 
 class ConsumerLoop:
-    """Consumes the topics of one group and does what its handlers answer."""
+    """Consumes the topics of one group and carries out the effects that its handlers return."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class ConsumerLoop:
         settings: ConsumerSettings | None = None,
     ) -> None:
         self._bus = bus
-        self._spec = group
+        self._group = group
         self._ports = ports
         self._settings = settings = settings or ConsumerSettings()
         self._subscriptions = subscriptions_by_topic(subscriptions, group)
@@ -62,35 +63,35 @@ class ConsumerLoop:
         self._buffer = MessageBuffer(
             self._subscriptions, settings=settings, pauses=self._pauses, pool=self._pool
         )
-        self._commits = OffsetCommitter(ports=ports, settings=settings, pauses=self._pauses)
+        self._committer = OffsetCommitter(ports=ports, settings=settings, pauses=self._pauses)
         self._partitions = self._new_partitions()
-        self._verdicts = self._new_error_policy()
+        self._error_policy = self._new_error_policy()
         self._pipeline = self._new_pipeline(codec)
         self._partitions.report_waiting_for_group()
 
     @property
     def group(self) -> str:
-        """Its consumer group."""
-        return self._spec.group
+        """Name of the consumer group."""
+        return self._group.group
 
     @property
     def last_activity(self) -> float:
-        """Monotonic time of the last step of any message, or of a shard's take-over."""
+        """Monotonic time of the last step of any message, or of a shard takeover."""
         return max(self._pipeline.last_activity, self._partitions.last_activity)
 
     @property
     def paused_reasons(self) -> Mapping[str, str]:
-        """Stated pauses, by one word each; empty while all goes well. Not ready while there is one."""
+        """Reasons of the current pauses, with a sentence each. Not ready while there is one."""
         return self._pauses.reasons
 
     @property
     def exempt_pauses(self) -> Mapping[str, str]:
-        """Those of the stated pauses that the watchdog accepts as a reason why nothing moves."""
+        """Those pauses that the watchdog accepts as a reason why nothing moves."""
         return self._pauses.exempt_reasons
 
     @property
     def opening(self) -> int:
-        """Shards that are being taken: work that waits, as messages do."""
+        """Shards that are being taken over: work that waits, as messages do."""
         return self._partitions.opening
 
     @property
@@ -100,7 +101,7 @@ class ConsumerLoop:
 
     @property
     def in_flight_bytes(self) -> int:
-        """The same in bytes."""
+        """Bytes of the messages read and not done."""
         return self._buffer.size_bytes
 
     @property
@@ -110,9 +111,9 @@ class ConsumerLoop:
 
     @property
     def lags(self) -> Mapping[TopicPartition, int]:
-        """Messages from the first open one to the end, for each partition here, as of the last look."""
+        """Lag of each assigned partition, as last measured."""
         held = self._partitions.assigned
-        return {name: lag for name, lag in self._commits.lags.items() if name in held}
+        return {name: lag for name, lag in self._committer.lags.items() if name in held}
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
@@ -120,24 +121,24 @@ class ConsumerLoop:
         return frozenset(self._partitions.assigned)
 
     def request_stop(self) -> None:
-        """Finish what is in hand, commit, leave the group; `run` then returns."""
+        """Let `run` finish the messages in hand, commit, leave the group and return."""
         self._stopping.set()
         self._buffer.can_read.set()
 
     def reset_breaker(self) -> None:
-        """Go on after the breaker has tripped: somebody has looked. (A restart does the same.)"""
-        self._verdicts.reset_breaker()
+        """Continue after the breaker has tripped and the cause was looked at; a restart does the same."""
+        self._error_policy.reset_breaker()
 
     async def run(self) -> None:
-        """Consume until told to stop. Raises what was not a message's fault."""
+        """Consume until stopped; raise the first error that no message caused."""
         try:
             async with asyncio.TaskGroup() as self._tasks:
-                await self._live()
+                await self._consume()
                 for task in self._helpers:
                     task.cancel()
         except BaseExceptionGroup as failures:
             for also in failures.exceptions[1:]:
-                _log.error("Further failure recorded", error=repr(also))
+                _log.emit(log_events.CONSUMER_LOOP_FAILED_AGAIN, error=repr(also))
             raise failures.exceptions[0] from None
         finally:
             await self._pipeline.stop()
@@ -145,14 +146,14 @@ class ConsumerLoop:
                 await self._consumer.close()
 
     async def on_assigned(self, partitions: frozenset[TopicPartition]) -> None:
-        """Take partitions (the consumer's listener)."""
+        """Take partitions (called by the consumer)."""
         await self._guard(self._partitions.on_assigned(partitions))
 
     async def on_revoked(self, partitions: frozenset[TopicPartition]) -> None:
-        """Give partitions back (the consumer's listener). Groups are eager: all of them at once."""
+        """Release partitions (called by the consumer). Groups rebalance eagerly: all of them at once."""
         await self._guard(self._partitions.on_revoked(partitions))
 
-    async def _live(self) -> None:
+    async def _consume(self) -> None:
         self._pool.start(self._spawn, self._pipeline.advance)
         while self._consumer is None and not self._stopping.is_set():
             await self._attempt(self._join())
@@ -161,14 +162,14 @@ class ConsumerLoop:
             return
         while not self._stopping.is_set():
             await self._attempt(self._read(consumer))
-            await asyncio.sleep(0)  # a bus that never waits must not keep the workers from working
-            await self._commits.commit_due(consumer, self._partitions.assigned)
-            await self._commits.measure_lag(consumer, self._partitions.assigned)
-            self._partitions.check_fenced(self._spec.session_timeout_seconds)
+            await asyncio.sleep(0)  # a bus that never waits must not keep the workers from running
+            await self._committer.commit_due(consumer, self._partitions.assigned)
+            await self._committer.measure_lag(consumer, self._partitions.assigned)
+            self._partitions.check_fenced(self._group.session_timeout_seconds)
         await self._partitions.revoke(self.assignment, timeout_seconds=self._settings.stop_timeout_seconds)
 
     async def _join(self) -> None:
-        joining = asyncio.ensure_future(self._bus.consumer(self._spec, self))
+        joining = asyncio.ensure_future(self._bus.consumer(self._group, self))
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait((joining, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -181,7 +182,7 @@ class ConsumerLoop:
                 await asyncio.wait((joining,))
 
     async def _read(self, consumer: Consumer) -> None:
-        """Poll once: for messages where there is room, else only to stay a member."""
+        """Poll once: for messages where the buffer has room, else only to stay a member."""
         intake = self._buffer
         if not intake.has_room():
             await self._wait(intake.can_read, self._settings.keepalive_seconds)
@@ -195,31 +196,31 @@ class ConsumerLoop:
         self._ports.meter.in_flight(intake.message_count, intake.size_bytes, self._pool.running)
 
     async def _attempt(self, attempt: Coroutine[Any, Any, None]) -> None:
-        """Make one attempt at what needs the broker; state what is wrong with it, and wait."""
+        """Make one attempt at what needs the broker; record what is wrong with it, and back off."""
         try:
             await attempt
         except Unavailable as failure:
-            await self._rest(POLL, str(failure))
+            await self._back_off(POLL, str(failure))
         except OffsetMissing as failure:
-            await self._rest(OFFSETS, str(failure))
+            await self._back_off(OFFSETS, str(failure))
         except OffsetLost as lost:
-            await self._on_lost(lost)
+            await self._on_offset_lost(lost)
         except PartitionNotOwned as failure:
-            # The group has moved on in the middle of it; the next poll begins with what is ours then.
-            _log.info("Partitions moved", why=str(failure))
+            # The group rebalanced during the call; the next poll uses the new assignment.
+            _log.emit(log_events.PARTITIONS_MOVED, why=str(failure))
             await self._wait(self._stopping, self._settings.keepalive_seconds)
         else:
             self._failures = 0
             self._pauses.clear(POLL)
             self._pauses.clear(OFFSETS)
 
-    async def _rest(self, reason: str, detail: str) -> None:
+    async def _back_off(self, reason: str, detail: str) -> None:
         self._pauses.begin(reason, detail)
         self._failures += 1
         seconds = self._settings.retry_policy.wait_seconds(self._failures, self._ports.chance)
         await self._wait(self._stopping, seconds or 0.0)
 
-    async def _on_lost(self, lost: OffsetLost) -> None:
+    async def _on_offset_lost(self, lost: OffsetLost) -> None:
         partition = self._partitions.assigned.get(TopicPartition(lost.topic, lost.partition))
         if partition is None or LOSS in partition.hold_reasons or self._consumer is None:
             await self._wait(self._stopping, self._settings.keepalive_seconds)
@@ -242,7 +243,7 @@ class ConsumerLoop:
 
     async def _commit(self) -> None:
         if self._consumer is not None:
-            await self._commits.commit(self._consumer, self._partitions.assigned)
+            await self._committer.commit(self._consumer, self._partitions.assigned)
 
     async def _wait(self, event: asyncio.Event, seconds: float) -> None:
         await wait_at_most(event, seconds, clock=self._ports.clock)
@@ -250,7 +251,7 @@ class ConsumerLoop:
     def _new_partitions(self) -> PartitionAssignment:
         return PartitionAssignment(
             self._subscriptions,
-            is_sharded=self._spec.sharded,
+            is_sharded=self._group.sharded,
             ports=self._ports,
             settings=self._settings,
             pauses=self._pauses,
@@ -274,16 +275,16 @@ class ConsumerLoop:
     def _new_pipeline(self, codec: MessageCodec) -> Pipeline:
         return Pipeline(
             codec,
-            self._spec.group,
+            self._group.group,
             ports=self._ports,
             settings=self._settings,
             pool=self._pool,
             on_done=self._buffer.on_done,
-            error_policy=self._verdicts,
+            error_policy=self._error_policy,
         )
 
     async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let a failure of ours end the loop: a client library may swallow what a listener raises."""
+        """End the loop with the error: a client library may swallow what a listener raises."""
         try:
             await work
         except Exception as failure:
@@ -291,7 +292,7 @@ class ConsumerLoop:
             raise
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        assert self._tasks is not None, "nothing runs before `run`"
+        assert self._tasks is not None, "the loop starts tasks only within `run`"
         task = self._tasks.create_task(work)
         self._helpers.add(task)
         task.add_done_callback(self._helpers.discard)

@@ -1,7 +1,7 @@
-"""What the loop keeps of partitions and messages while it has them.
+"""State of partitions and messages while the loop has them.
 
-A unit is what is handled, spoken and remembered as one: a message, or what one poll brought for a
-batch handler. Units know where they belong and who comes after them; they decide nothing.
+One `InFlightMessage` is handled, published and committed as a whole: a single message, or a batch of what one
+poll returned. These classes know their partition and their successor, and decide nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .key_ordering import KeyOrdering
 from .offset_tracker import OffsetTracker
 
 
-class Stage(IntEnum):
-    """How far a unit has come. Each stage is repeated as a whole when it fails."""
+class MessageStage(IntEnum):
+    """Stages of a message. A stage that fails is repeated as a whole."""
 
     HANDLE = 0
     DEAD_LETTER = 1
-    """Write the dead letter; its sending is then the unit's effects."""
+    """Write the dead letter; publishing it then is the effect of the message."""
     PUBLISH = 2
     PUBLISH_LAST = 3
     AFTER_ACK = 4
@@ -34,35 +34,35 @@ class Stage(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class AssignedPartition:
-    """A partition for as long as this member has it; a new assignment makes a new one."""
+    """A partition while this member owns it; a new assignment creates a new one."""
 
     name: TopicPartition
     subscription: Subscription
     offsets: OffsetTracker = field(default_factory=OffsetTracker)
     key_ordering: KeyOrdering[InFlightMessage] = field(default_factory=KeyOrdering)
     committed: int | None = None
-    """What the group is known to have committed."""
-    quiet_at: int | None = None
-    """Position at the last look, if everything before it was done then."""
-    sought: tuple[float, int] | None = None
-    """When its end was looked for, and where it was; None once all before that is known to be done."""
+    """Offset that the group is known to have committed."""
+    idle_position: int | None = None
+    """Position at the last measurement, if everything before it was done then."""
+    catch_up_target: tuple[float, int] | None = None
+    """Time and end of the log when it was last looked up; None once all before it is done."""
     is_new: bool = True
-    """Its end was not looked for yet since it may be read."""
+    """Whether its end was not looked up since it became readable."""
     in_flight_messages: int = 0
-    """In flight."""
+    """Messages read and not done."""
     in_flight_bytes: int = 0
     hold_reasons: set[str] = field(default_factory=set)
-    """Why nothing of it is read now: a shard that is not ready, an unknown schema, a loss …"""
+    """Why it is not read now: a shard that is not ready, an unknown schema, a loss …"""
     deferred: list[Record] = field(default_factory=list)
-    """Read before the shard was ready."""
+    """Records read before the shard was ready."""
     started_up_to: int = -1
-    """Highest offset that was begun."""
+    """Highest offset that was started."""
     is_revoking: bool = False
-    """Nothing behind `begun_to` is started any more; what lies before it is, or it would be a gap."""
+    """Nothing behind `started_up_to` is started any more; what lies before it is, or it would be a gap."""
     is_fenced: bool = False
-    """Nothing of it is started any more: a newer owner writes its shard."""
+    """Nothing is started any more: a newer owner writes the shard."""
     is_closed: bool = False
-    """Nothing of it may be finished any more: it belongs to somebody else."""
+    """Nothing may be finished any more: another member owns it."""
 
     def can_start(self, offset: int) -> bool:
         """Whether a message may be started (again)."""
@@ -71,15 +71,18 @@ class AssignedPartition:
         return offset <= self.started_up_to or not self.is_revoking
 
     def mark_started(self, offset: int) -> None:
-        """Note that a message was begun: all before it is to be done before the partition goes."""
+        """Record that a message was started: everything before it has to be done before the partition is
+        released.
+        """
         self.started_up_to = max(self.started_up_to, offset)
 
 
 class InFlightMessage:
-    """One message on its way from its handler's call to its offset."""
+    """One message from the call of its handler to its offset."""
 
     __slots__ = (
         "acknowledgements",
+        "after_ack_task",
         "attempts",
         "cancelled_for",
         "deadline",
@@ -89,8 +92,7 @@ class InFlightMessage:
         "partition",
         "probe",
         "record",
-        "remembering",
-        "searched_for",
+        "searched_schema",
         "size_bytes",
         "stage",
         "started_at",
@@ -99,60 +101,60 @@ class InFlightMessage:
     def __init__(self, partition: AssignedPartition, record: Record) -> None:
         self.partition = partition
         self.record = record
-        self.size_bytes = size_of(record)
-        self.stage = Stage.HANDLE
+        self.size_bytes = record_size(record)
+        self.stage = MessageStage.HANDLE
         self.effects: Effects = NO_EFFECTS
         self.headers: tuple[Header, ...] = ()
-        """The trace that what is said carries on."""
+        """Trace headers that the published events carry."""
         self.acknowledgements: list[Acknowledgement] | None = None
         self.after_ack_task: asyncio.Task[None] | None = None
         self.failure: BaseException | None = None
-        """Why it is given up."""
+        """Why it is dead-lettered."""
         self.attempts = 0
         self.started_at = 0.0
         self.deadline = 0.0
         self.cancelled_for: str | None = None
         """Why its task was cancelled: `deadline` or `revoked`."""
         self.searched_schema: tuple[bytes | None, int | None] | None = None
-        """The unknown schema that was looked for on its behalf."""
+        """The unknown schema that was searched for because of it."""
         self.probe: asyncio.Future[bool] | None = None
-        """Who waits to learn whether infrastructure is back."""
+        """Set to whether the dependency is back, where this message is the probe for it."""
 
     @property
     def message_count(self) -> int:
-        """How many messages this is."""
+        """Number of records."""
         return 1
 
     @property
     def cause(self) -> str:
-        """Name what its events follow from; the same when it is handled again."""
+        """Identity that the ids of its events derive from; the same when it is handled again."""
         name = self.partition.name
         return f"{name.topic}:{name.partition}:{self.record.offset}"
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is somebody else's now."""
+        """Whether another member owns it now."""
         return self.partition.is_closed
 
     @property
     def can_start(self) -> bool:
-        """Whether anything of it may be started."""
+        """Whether any of its records may be started."""
         return self.partition.can_start(self.record.offset)
 
     def startable(self) -> InFlightMessage | None:
-        """Return what of it, or after it, may still be started."""
+        """Return it, or the part of it or its successor, that may still be started."""
         return self if self.can_start else None
 
     def mark_started(self) -> None:
-        """Note in its partition that it was begun."""
+        """Record in its partition that it was started."""
         self.partition.mark_started(self.record.offset)
 
     def partitions(self) -> tuple[AssignedPartition, ...]:
-        """Where it came from."""
+        """Return the partitions that it came from."""
         return (self.partition,)
 
     def finish(self) -> InFlightMessage | None:
-        """Note it as done; returns who may start now."""
+        """Mark it as done; return the message that may start now."""
         partition, record = self.partition, self.record
         partition.offsets.complete(record.offset)
         partition.in_flight_messages -= 1
@@ -163,7 +165,7 @@ class InFlightMessage:
 
 
 class InFlightBatch(InFlightMessage):
-    """What one poll brought for a batch handler."""
+    """Records of one topic that a batch handler takes as a whole."""
 
     __slots__ = ("parts", "queue")
 
@@ -171,16 +173,16 @@ class InFlightBatch(InFlightMessage):
         super().__init__(*parts[0])
         self.parts = parts
         self.queue = queue
-        self.size_bytes = sum(size_of(record) for _, record in parts)
+        self.size_bytes = sum(record_size(record) for _, record in parts)
 
     @property
     def message_count(self) -> int:
-        """How many messages this is."""
+        """Number of records."""
         return len(self.parts)
 
     @property
     def cause(self) -> str:
-        """Name all messages that its events follow from."""
+        """Identity of all its records, that the ids of its events derive from."""
         digest = blake2b(digest_size=16)
         for partition, record in self.parts:
             digest.update(f"{partition.name.partition}:{record.offset},".encode())
@@ -188,117 +190,117 @@ class InFlightBatch(InFlightMessage):
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is somebody else's now."""
+        """Whether another member owns one of its partitions now."""
         return any(partition.is_closed for partition, _ in self.parts)
 
     @property
     def can_start(self) -> bool:
-        """Whether anything of it may be started."""
+        """Whether any of its records may be started."""
         return any(partition.can_start(record.offset) for partition, record in self.parts)
 
     def partitions(self) -> tuple[AssignedPartition, ...]:
-        """Where it came from."""
+        """Return the partitions that it came from."""
         return tuple({id(partition): partition for partition, _ in self.parts}.values())
 
     def startable(self) -> InFlightMessage | None:
-        """Return what of it, or after it, may still be started: one shard must not stop the others."""
-        unit: InFlightBatch | None = self
-        while unit is not None:
-            if unit.is_closed:
+        """Return what of it, or its successor, may still be started: one shard must not stop the others."""
+        batch: InFlightBatch | None = self
+        while batch is not None:
+            if batch.is_closed:
                 return None  # its queue belongs to the next assignment
-            rest = [part for part in unit.parts if part[0].can_start(part[1].offset)]
+            rest = [part for part in batch.parts if part[0].can_start(part[1].offset)]
             if rest:
-                return unit if len(rest) == len(unit.parts) else InFlightBatch(rest, unit.queue)
-            unit = unit.queue.release()
+                return batch if len(rest) == len(batch.parts) else InFlightBatch(rest, batch.queue)
+            batch = batch.queue.release()
         return None
 
     def mark_started(self) -> None:
-        """Note in its partitions that it was begun."""
+        """Record in its partitions that it was started."""
         for partition, record in self.parts:
             partition.mark_started(record.offset)
 
     def split(self) -> Iterator[InFlightBatch]:
-        """Make one unit of each message, so that the bad one can be told from the others."""
+        """Return a batch for each record, so that the bad one can be found."""
         for part in self.parts:
             yield InFlightBatch((part,), self.queue)
 
     def finish(self) -> InFlightMessage | None:
-        """Note it as done; returns who may start now."""
+        """Mark it as done; return the batch that may start now."""
         for partition, record in self.parts:
             partition.offsets.complete(record.offset)
             partition.in_flight_messages -= 1
-            partition.in_flight_bytes -= size_of(record)
+            partition.in_flight_bytes -= record_size(record)
         return self.queue.release()
 
 
 class BatchQueue:
     """Batches of one topic, one after the other: that keeps the order of every key.
 
-    What has come while one was worked on goes together next: a handler that takes as long for one
-    message as for many (a commit, a statement) would else fall behind a steady trickle for good.
+    Records that arrive while a batch is handled form the next batch together: a handler that takes as long
+    for one record as for many (a commit, a statement) would else fall behind a steady trickle.
     """
 
-    __slots__ = ("_alone", "_is_held", "_most", "_waiting")
+    __slots__ = ("_is_busy", "_max_messages", "_split", "_waiting")
 
     def __init__(self, max_messages: int) -> None:
-        self._most = max_messages
+        self._max_messages = max_messages
         self._waiting: deque[InFlightBatch] = deque()
         self._split: deque[InFlightBatch] = deque()
-        """Batches that were taken apart to find the bad message: they stay apart."""
-        self._is_held = False
+        """Batches of one record each, made to find the bad one; they are not merged again."""
+        self._is_busy = False
 
     def acquire(self, batch: InFlightBatch) -> bool:
-        """Begin with a batch; False where it has to queue."""
-        if self._is_held:
+        """Start with a batch; False where it has to queue."""
+        if self._is_busy:
             self._waiting.append(batch)
             return False
-        self._is_held = True
+        self._is_busy = True
         return True
 
     def replace(self, batches: Sequence[InFlightBatch]) -> InFlightBatch | None:
-        """Put other batches in the place of the one that was begun; returns the one to begin with."""
+        """Replace the started batch by others; return the first of them."""
         self._split.extendleft(reversed(batches))
         return self.release()
 
     def release(self) -> InFlightBatch | None:
-        """End the batch that was begun; returns the next one."""
+        """End the started batch; return the next one."""
         if self._split:
             return self._split.popleft()
         if self._waiting:
-            return self._together(self._waiting.popleft())
-        self._is_held = False
+            return self._merge(self._waiting.popleft())
+        self._is_busy = False
         return None
 
-    def _together(self, first: InFlightBatch) -> InFlightBatch:
+    def _merge(self, first: InFlightBatch) -> InFlightBatch:
         parts = list(first.parts)
-        while self._waiting and len(parts) + self._waiting[0].message_count <= self._most:
+        while self._waiting and len(parts) + self._waiting[0].message_count <= self._max_messages:
             parts += self._waiting.popleft().parts
         return first if len(parts) == first.message_count else InFlightBatch(parts, self)
 
     def clear(self) -> None:
-        """Forget everything: all partitions were given back."""
+        """Drop everything: all partitions were revoked."""
         self._waiting.clear()
         self._split.clear()
-        self._is_held = False
+        self._is_busy = False
 
 
-def size_of(record: Record) -> int:
-    """Count what a record holds of the window."""
+def record_size(record: Record) -> int:
+    """Return the bytes of a record that count against the buffer."""
     key, value = record.key, record.value
     return (0 if key is None else len(key)) + (0 if value is None else len(value))
 
 
 def handler_of(subscription: Subscription) -> Handler:
-    """Return the handler of an input that has no batch handler."""
+    """Return the handler of a subscription that has no batch handler."""
     assert subscription.handler is not None
     return subscription.handler
 
 
 def batch_handler_of(subscription: Subscription) -> BatchHandler:
-    """Return the batch handler of an input that has one."""
+    """Return the batch handler of a subscription that has one."""
     assert subscription.batch_handler is not None
     return subscription.batch_handler
 
 
 Enqueue = Callable[[InFlightMessage], None]
-"""Hands a unit to whoever works."""
+"""Passes a message to the workers."""

@@ -1,7 +1,7 @@
-"""Which offset may be committed: the one after the contiguous prefix of what is done.
+"""Offset that may be committed: the one after the contiguous prefix of completed messages.
 
-Pure. One tracker per partition and assignment. Offsets may have holes (compaction, transaction
-markers), so contiguous means: nothing that was taken before it is still open.
+Pure. One tracker for each partition and assignment. Offsets may have holes (compaction, transaction markers),
+so contiguous means: nothing that was read before it is incomplete.
 """
 
 from __future__ import annotations
@@ -10,48 +10,50 @@ from collections import deque
 
 
 class OffsetTracker:
-    """Offsets in the order in which they were taken, and those that are done out of order."""
+    """Offsets in the order in which they were read, and those completed out of order."""
 
-    __slots__ = ("_ahead", "_open", "_position")
+    __slots__ = ("_completed_early", "_incomplete", "_position")
 
     def __init__(self) -> None:
-        self._open: deque[int] = deque()
+        self._incomplete: deque[int] = deque()
         self._completed_early: set[int] = set()
         self._position: int | None = None
 
     def add(self, offset: int) -> None:
-        """Note an offset that was read; they must rise, or the prefix would say too much."""
-        if self._open and offset <= self._open[-1]:
-            raise ValueError(f"offset {offset} was read after {self._open[-1]}")
-        self._open.append(offset)
+        """Add an offset that was read; offsets must rise, or too much would be committed."""
+        if self._incomplete and offset <= self._incomplete[-1]:
+            raise ValueError(f"offset {offset} was read after {self._incomplete[-1]}")
+        self._incomplete.append(offset)
 
     def complete(self, offset: int) -> None:
-        """Note that everything which follows from an offset is done."""
-        if offset != self._open[0]:
+        """Mark an offset as completed."""
+        if offset != self._incomplete[0]:
             self._completed_early.add(offset)
             return
-        self._open.popleft()
-        while self._open and self._open[0] in self._completed_early:
-            offset = self._open.popleft()
+        self._incomplete.popleft()
+        while self._incomplete and self._incomplete[0] in self._completed_early:
+            offset = self._incomplete.popleft()
             self._completed_early.discard(offset)
         self._position = offset + 1
 
     def skip_to(self, offset: int) -> None:
-        """Note that there is nothing to read before an offset (transaction markers, say), if all is done."""
-        if not self._open:
+        """Skip offsets that hold nothing to read (transaction markers), if everything else is completed."""
+        if not self._incomplete:
             self._position = offset
 
     @property
     def position(self) -> int | None:
-        """Offset to commit: the next one to read after a crash now. None before the first was done."""
+        """Offset to commit: the next one to read after a crash. None before the first was completed."""
         return self._position
 
     @property
-    def first_open(self) -> int | None:
-        """First offset that is not done; None where all are."""
-        return self._open[0] if self._open else None
+    def first_incomplete(self) -> int | None:
+        """First offset that is not completed; None where all are."""
+        return self._incomplete[0] if self._incomplete else None
 
     @property
-    def span(self) -> int:
-        """How many messages would come again after a crash now: those behind the first open one too."""
-        return len(self._open)
+    def redelivery_span(self) -> int:
+        """Messages that would be redelivered after a crash now, those behind the first incomplete one
+        included.
+        """
+        return len(self._incomplete)

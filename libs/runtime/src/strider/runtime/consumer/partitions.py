@@ -1,9 +1,8 @@
-"""Partitions coming and going, and which of them may be read now.
+"""Partition assignment: take partitions and shards, release them in order, choose what may be read.
 
-Gives back in order: start nothing new, finish what is in hand and what lies before it (a gap would
-make what is done come again), commit, abandon the rest, close the shard. What is abandoned has not
-happened: it is never committed and comes again to whoever has the partition next. New shards are
-read only when the topology says that they are ready.
+Releasing: start nothing new, finish what is in hand and what lies before it (a gap would make completed
+messages come again), commit, abandon the rest, close the shards. An abandoned message is never committed and
+is handled again by the next owner. A new shard is read only when the service has taken it over.
 """
 
 from __future__ import annotations
@@ -14,32 +13,33 @@ from collections.abc import Awaitable, Callable, Mapping
 from strider.messaging.effects import Subscription
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Consumer, TopicPartition
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 from .messages import AssignedPartition
 from .pauses import Pauses, Spawn, wait_before_attempt
 from .ports import shards_of
 from .spec import ConsumerPorts, ConsumerSettings
-from .worker_pool import WorkerPool, identities
+from .worker_pool import WorkerPool, partition_identities
 
 SHARD = "shards"
 FENCED = "fenced"
 JOINING = "joining"
 
 SHARD_CLOSE_SECONDS = 30.0
-"""How long a service may take to let its shards go, beyond the grace for what is in hand."""
+"""How long a service may take to close its shards, beyond the timeout for messages in hand."""
 
 MAX_REPORTED_ERRORS = 3
-"""So many shards are named that are not ready: as a rule the others have the same reason."""
+"""Shards named in a pause; as a rule the others have the same reason."""
 
 CANCEL_SECONDS = 1.0
-"""How long cancelled handlers may take to end; who ignores being cancelled is not waited for."""
+"""How long cancelled handlers may take to end; one that ignores it is not waited for."""
 
 _log = logger("loop")
 
 
 class PartitionAssignment:
-    """The partitions of this member; told by the consumer when they change."""
+    """The partitions of this member, updated by the consumer's rebalance callbacks."""
 
     def __init__(
         self,
@@ -64,78 +64,80 @@ class PartitionAssignment:
         self._spawn = spawn
         self._commit = commit
         self._on_open = on_open
-        self._on_gone = on_revoked
+        self._on_revoked = on_revoked
         self._opening: dict[int, asyncio.Task[None]] = {}
-        self._refusals: dict[int, str] = {}
-        """Why shards were not ready at the last try."""
-        self._resting: set[int] = set()
-        """Shards that wait for their next try."""
+        self._open_errors: dict[int, str] = {}
+        """Why shards were not ready at the last attempt."""
+        self._waiting_for_retry: set[int] = set()
+        """Shards that wait for their next attempt."""
         self._fenced: dict[int, float] = {}
         self._paused: frozenset[TopicPartition] = frozenset()
         self._changing = asyncio.Lock()
         self.assigned: dict[TopicPartition, AssignedPartition] = {}
         self.last_activity = ports.clock.monotonic()
-        """When a hand-out came, or a try to take a shard ended, in monotonic seconds."""
+        """Monotonic time of the last assignment, or end of an attempt to take a shard."""
 
     @property
     def opening(self) -> int:
-        """How many shards are being taken."""
+        """Number of shards that are being taken over."""
         return len(self._opening)
 
     def report_waiting_for_group(self) -> None:
-        """State that this member waits for its group. That excuses nothing that another group's does."""
+        """Pause until the group assigns partitions; not exempt from the watchdog, since other loops may
+        stall.
+        """
         why = "waiting for the group to hand out partitions"
         self._pauses.begin(JOINING, why, is_exempt=False, is_routine=True)
 
     async def on_assigned(self, partitions: frozenset[TopicPartition]) -> None:
-        """Take partitions; those of a shard are read when it is ready. None at all is a share as well."""
+        """Take partitions; those of a shard are read when it is ready. The share may be empty."""
         new = [
             AssignedPartition(name, self._subscriptions[name.topic])
             for name in sorted(partitions - self.assigned.keys())
         ]
         self.assigned.update({partition.name: partition for partition in new})
-        self._paused = frozenset()  # an assignment forgets what was paused
+        self._paused = frozenset()  # an assignment clears what was paused
         self._ports.meter.rebalanced(len(self.assigned))
-        _log.info("Partitions assigned", partitions=len(self.assigned))
+        _log.emit(log_events.PARTITIONS_ASSIGNED, partitions=len(self.assigned))
         if self._is_sharded:
             for partition in new:
                 partition.hold_reasons.add(SHARD)
             for shard in sorted(shards_of(frozenset(partition.name for partition in new))):
-                self._opening[shard] = self._spawn(self._open(shard))
+                self._opening[shard] = self._spawn(self._open_shard(shard))
             self._report_opening()
         self._pauses.clear(JOINING)
         self.last_activity = self._ports.clock.monotonic()
 
     async def on_revoked(self, partitions: frozenset[TopicPartition]) -> None:
-        """Give partitions back within the grace for it, and wait for the next hand-out."""
+        """Release partitions within the revoke timeout, and wait for the next assignment."""
         self.report_waiting_for_group()
         await self.revoke(partitions, timeout_seconds=self._settings.revoke_timeout_seconds)
 
     async def revoke(self, partitions: frozenset[TopicPartition], *, timeout_seconds: float) -> None:
-        """End what is in hand, commit, abandon the rest, and close the shards."""
+        """Finish what is in hand, commit, abandon the rest, and close the shards."""
         async with self._changing:
-            leaving = [self.assigned[name] for name in sorted(partitions & self.assigned.keys())]
-            if not leaving:
+            revoked = [self.assigned[name] for name in sorted(partitions & self.assigned.keys())]
+            if not revoked:
                 return
-            for partition in leaving:
+            for partition in revoked:
                 partition.is_revoking = True
-            await self._stop_opening(leaving)
-            which = identities(leaving)
+            await self._stop_opening(revoked)
+            which = partition_identities(revoked)
             await self._pool.wait_until_idle(which, seconds=timeout_seconds)
             await self._commit()
-            for partition in leaving:
+            for partition in revoked:
                 partition.is_closed = True
                 del self.assigned[partition.name]
                 self._ports.meter.lag(*partition.name, None)
             if abandoned := self._pool.abandon(which):
-                _log.warning("Messages abandoned", messages=abandoned, grace_seconds=timeout_seconds)
+                _log.emit(log_events.MESSAGES_ABANDONED, messages=abandoned, grace_seconds=timeout_seconds)
                 await self._pool.wait_until_idle(which, seconds=CANCEL_SECONDS)
-            self._on_gone(self.assigned)
-            await self._close_shards(leaving)
-            _log.info("Partitions revoked", partitions=len(leaving))
+            self._on_revoked(self.assigned)
+            await self._close_shards(revoked)
+            _log.emit(log_events.PARTITIONS_REVOKED, partitions=len(revoked))
 
     def on_fenced(self, fenced: ShardFenced) -> None:
-        """Stop a shard that somebody newer writes; the group will take it away in a moment."""
+        """Stop a shard that a newer owner writes, until the group revokes it."""
         if fenced.shard not in self._fenced:
             self._fenced[fenced.shard] = self._ports.clock.monotonic()
             self._pauses.begin(FENCED, f"{fenced}; waiting for the group to take it away")
@@ -145,34 +147,36 @@ class PartitionAssignment:
                 partition.is_fenced = True
 
     def check_fenced(self, timeout_seconds: float) -> None:
-        """Raise Fenced when a shard was fenced long ago and still nobody has taken it away."""
+        """Raise ShardFenced when a fenced shard was not revoked within the timeout."""
         now = self._ports.clock.monotonic()
         for shard, since in self._fenced.items():
             if now - since > timeout_seconds:
                 raise ShardFenced(shard)
 
     def apply_pauses(self, consumer: Consumer, *, is_full: bool) -> None:
-        """Tell the consumer which partitions it may read."""
+        """Pause and resume partitions at the consumer."""
         span = self._settings.max_redelivery_span
         if is_full:
             wanted = frozenset(self.assigned)
         else:
             wanted = frozenset(
-                name for name, each in self.assigned.items() if each.hold_reasons or each.offsets.span >= span
+                name
+                for name, each in self.assigned.items()
+                if each.hold_reasons or each.offsets.redelivery_span >= span
             )
         if wanted != self._paused:
             consumer.pause(wanted - self._paused)
             consumer.resume(self._paused - wanted)
             self._paused = wanted
 
-    async def _open(self, shard: int) -> None:
+    async def _open_shard(self, shard: int) -> None:
         attempt = 1
         while True:
             try:
                 await self._ports.shards.on_shards_taken(frozenset((shard,)))
                 break
             except Unavailable as failure:
-                self._refusals[shard] = f"shard {shard} is not ready: {failure}"
+                self._open_errors[shard] = f"shard {shard} is not ready: {failure}"
                 await self._wait_before_retry(attempt, shard)
                 attempt += 1
             except ShardFenced as fenced:
@@ -186,31 +190,31 @@ class PartitionAssignment:
                 self._on_open(partition)
 
     async def _wait_before_retry(self, attempt: int, shard: int) -> None:
-        self._resting.add(shard)
+        self._waiting_for_retry.add(shard)
         self._report_opening()
         try:
             await wait_before_attempt(attempt, ports=self._ports, settings=self._settings)
         finally:
-            self._resting.discard(shard)
+            self._waiting_for_retry.discard(shard)
             self._report_opening()
 
     def _end_opening(self, shard: int) -> asyncio.Task[None]:
-        self._refusals.pop(shard, None)
+        self._open_errors.pop(shard, None)
         return self._opening.pop(shard)
 
     def _report_opening(self) -> None:
-        """State what is being taken. Only the wait before a next try excuses that nothing moves.
+        """Report the shards that are being taken over; exempt from the watchdog only between attempts.
 
-        A take-over itself is work like any other: it shows by signs of life that it gets on.
+        A takeover itself is work like any other: it beats the heartbeat while it proceeds.
         """
         self.last_activity = self._ports.clock.monotonic()
         if not self._opening:
             self._pauses.clear(SHARD)
             return
         why = f"not ready yet: {', '.join(map(str, sorted(self._opening)))}"
-        if self._refusals:
-            why = "; ".join(list(self._refusals.values())[:MAX_REPORTED_ERRORS])
-        self._pauses.begin(SHARD, why, is_exempt=bool(self._resting))
+        if self._open_errors:
+            why = "; ".join(list(self._open_errors.values())[:MAX_REPORTED_ERRORS])
+        self._pauses.begin(SHARD, why, is_exempt=bool(self._waiting_for_retry))
 
     async def _stop_opening(self, revoked: list[AssignedPartition]) -> None:
         shards = {partition.name.partition for partition in revoked} if self._is_sharded else set()
@@ -233,6 +237,6 @@ class PartitionAssignment:
             async with asyncio.timeout(SHARD_CLOSE_SECONDS):
                 await self._ports.shards.on_shards_lost(shards)
         except (Unavailable, ShardFenced, TimeoutError) as failure:
-            # Whoever takes the shard next fences what could not be closed.
+            # The next owner of the shard fences what could not be closed.
             why = str(failure) or f"still busy after {SHARD_CLOSE_SECONDS:g} s"
-            _log.warning("Shards not closed", shards=sorted(shards), why=why)
+            _log.emit(log_events.SHARDS_NOT_CLOSED, shards=sorted(shards), why=why)

@@ -1,7 +1,8 @@
-"""What is done with a unit: handle, say, acknowledged, close, acknowledged, remember, done.
+"""Stages of a message: handle, publish, publish last, write state, complete.
 
-The order of words lives here and nowhere else. What becomes of a unit that fails on its way is
-`loop_verdicts`'s; here it is only told apart who failed: the handler, its deadline, or ourselves.
+The order of delivery is decided here and nowhere else: each publication is acknowledged before the next
+stage. What follows from a failure is decided by `error_policy`; here only its source is distinguished: the
+handler, its deadline, or the runtime.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from strider.contracts import DecodeError, UnknownSchema
 from strider.messaging.effects import DEAD_LETTERED, NO_EFFECTS, Effects, PublishRequest, Subscription
 from strider.messaging.errors import ShardFenced, Unavailable
 from strider.messaging.ports import Record
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 from strider.runtime.publishing.dead_letters import HandlerTimeoutError, dead_letter_reason
 from strider.runtime.publishing.publisher import check_acknowledged
 
 from .error_policy import ErrorPolicy
-from .messages import InFlightBatch, InFlightMessage, Stage, batch_handler_of, handler_of
+from .messages import InFlightBatch, InFlightMessage, MessageStage, batch_handler_of, handler_of
 from .ports import MessageCodec
 from .spec import ConsumerPorts, ConsumerSettings
 from .worker_pool import WorkerPool
@@ -28,7 +30,7 @@ _log = logger("loop")
 
 
 class Pipeline:
-    """Takes units through their stages."""
+    """Takes messages through their stages."""
 
     def __init__(
         self,
@@ -46,14 +48,14 @@ class Pipeline:
         self._ports = ports
         self._settings = settings
         self._pool = pool
-        self._verdicts = error_policy
+        self._error_policy = error_policy
         self._on_done = on_done
         self._deadline_seconds = settings.handler_timeout_seconds
         self._after_ack_tasks: set[asyncio.Task[None]] = set()
         self.last_activity = ports.clock.monotonic()
 
     async def advance(self, message: InFlightMessage) -> None:
-        """Do all that can be done with a unit now; whatever happens, it is accounted for."""
+        """Take a message as far as possible now; whatever happens, it is accounted for."""
         try:
             while not message.is_closed:
                 if not await self._steps[message.stage](self, message):
@@ -61,7 +63,7 @@ class Pipeline:
         except asyncio.CancelledError:
             self._on_cancelled(message)
         except Exception as failure:  # the one place where a handler's exceptions end
-            is_overdue = message.cancelled_for == "deadline" and message.stage is Stage.HANDLE
+            is_overdue = message.cancelled_for == "deadline" and message.stage is MessageStage.HANDLE
             if message.cancelled_for is not None and _uncancel(message):
                 raise
             self._on_failure(message, self._timeout_error(failure) if is_overdue else failure)
@@ -69,10 +71,10 @@ class Pipeline:
             if message.cancelled_for is not None and _uncancel(message):
                 raise asyncio.CancelledError
         if message.is_closed:
-            self._verdicts.on_dropped(message)
+            self._error_policy.on_revoked(message)
 
     def _on_cancelled(self, message: InFlightMessage) -> None:
-        """Tell our own cancelling from the worker's end, and both from a handler that lost its way."""
+        """Tell our own cancellation from the worker's end, and both from a handler that leaked one."""
         reason = message.cancelled_for
         if _uncancel(message):
             raise asyncio.CancelledError
@@ -80,17 +82,17 @@ class Pipeline:
             self._on_failure(message, self._timeout_error())
         elif reason is None:
             self._on_failure(
-                message, RuntimeError("the handler ended as cancelled, and nobody had cancelled it")
+                message, RuntimeError("the handler ended as cancelled without having been cancelled")
             )
 
     def _on_failure(self, message: InFlightMessage, failure: Exception) -> None:
         message.deadline = 0.0
         message.acknowledgements = None
         if not message.is_closed:
-            self._verdicts.on_failed(message, failure)
+            self._error_policy.on_failed(message, failure)
 
     def _timeout_error(self, cause: Exception | None = None) -> Exception:
-        failure = HandlerTimeoutError(f"no answer within {self._settings.handler_timeout_seconds:g} s")
+        failure = HandlerTimeoutError(f"no result within {self._settings.handler_timeout_seconds:g} s")
         failure.__cause__ = cause
         return failure
 
@@ -112,7 +114,7 @@ class Pipeline:
         except DecodeError as failure:
             if isinstance(failure, UnknownSchema) or batch.message_count == 1:
                 raise
-            self._verdicts.split(batch)
+            self._error_policy.split(batch)
             return False
         self._begin(batch)
         with ports.tracer.handling(batch.record, group=self._group):
@@ -135,59 +137,63 @@ class Pipeline:
         message.effects = effects
         if effects is NO_EFFECTS or not (effects.publish or effects.publish_last or effects.after_ack):
             return self._finish(message)
-        message.stage = Stage.PUBLISH
+        message.stage = MessageStage.PUBLISH
         return True
 
-    async def _give_up(self, unit: InFlightMessage) -> bool:
-        failure = unit.failure
+    async def _dead_letter(self, message: InFlightMessage) -> bool:
+        failure = message.failure
         assert failure is not None
-        letter = await self._ports.dead_letters.dead_letter(
-            unit.record, failure, attempts=max(1, unit.attempts), headers=unit.headers
+        dead_letter = await self._ports.dead_letters.dead_letter(
+            message.record, failure, attempts=max(1, message.attempts), headers=message.headers
         )
-        also = await self._last_words(unit.record, dead_letter_reason(failure))
-        unit.effects = Effects(
-            (letter, *also.publish), also.publish_last, after_ack=also.after_ack, outcome=DEAD_LETTERED
+        also = await self._given_up_effects(message.record, dead_letter_reason(failure))
+        message.effects = Effects(
+            (dead_letter, *also.publish), also.publish_last, after_ack=also.after_ack, outcome=DEAD_LETTERED
         )
-        unit.stage = Stage.PUBLISH
+        message.stage = MessageStage.PUBLISH
         return True
 
-    async def _last_words(self, record: Record, reason: str) -> Effects:
+    async def _given_up_effects(self, record: Record, reason: str) -> Effects:
         try:
             return await self._ports.on_given_up(record, reason)
         except (Unavailable, ShardFenced):
             raise
         except Exception:  # noqa: BLE001  # the dead letter must be written all the same
-            _log.exception("Given-up callback failed", topic=record.topic, offset=record.offset)
+            _log.emit(
+                log_events.GIVEN_UP_CALLBACK_FAILED, exc_info=True, topic=record.topic, offset=record.offset
+            )
             return NO_EFFECTS
 
-    async def _say(self, unit: InFlightMessage) -> bool:
-        if not await self._speak(unit, unit.effects.publish, part=""):
+    async def _publish(self, message: InFlightMessage) -> bool:
+        if not await self._publish_and_check(message, message.effects.publish, part=""):
             return False
-        unit.stage = Stage.PUBLISH_LAST
+        message.stage = MessageStage.PUBLISH_LAST
         return True
 
-    async def _close(self, unit: InFlightMessage) -> bool:
-        if not await self._speak(unit, unit.effects.publish_last, part=":close"):
+    async def _publish_last(self, message: InFlightMessage) -> bool:
+        if not await self._publish_and_check(message, message.effects.publish_last, part=":close"):
             return False
-        unit.stage = Stage.AFTER_ACK
+        message.stage = MessageStage.AFTER_ACK
         return True
 
-    async def _speak(self, unit: InFlightMessage, requests: Sequence[PublishRequest], *, part: str) -> bool:
-        """Send, or judge what was sent before; False while acknowledgements are out."""
-        if unit.acknowledgements is None:
+    async def _publish_and_check(
+        self, message: InFlightMessage, requests: Sequence[PublishRequest], *, part: str
+    ) -> bool:
+        """Publish, or check what was published before; False while acknowledgements are outstanding."""
+        if message.acknowledgements is None:
             if not requests:
                 return True
-            unit.acknowledgements = await self._ports.publisher.send(
-                requests, cause=unit.cause + part, headers=unit.headers
+            message.acknowledgements = await self._ports.publisher.send(
+                requests, cause=message.cause + part, headers=message.headers
             )
-            if self._wait_for_acknowledgements(unit):
+            if self._wait_for_acknowledgements(message):
                 return False
-        acknowledgements, unit.acknowledgements = unit.acknowledgements, None
+        acknowledgements, message.acknowledgements = message.acknowledgements, None
         check_acknowledged(acknowledgements)
         return True
 
     def _wait_for_acknowledgements(self, message: InFlightMessage) -> bool:
-        """Let the worker go; the unit comes back to one when the last acknowledgement has come."""
+        """Free the worker; the message returns to one when the last acknowledgement has come."""
         waiting = [each for each in message.acknowledgements or () if not each.done()]
         left = len(waiting)
 
@@ -201,29 +207,29 @@ class Pipeline:
             acknowledgement.add_done_callback(count)
         return bool(waiting)
 
-    async def _remember(self, unit: InFlightMessage) -> bool:
-        """Begin to remember, or judge what came of it; False while it is under way, without a worker."""
-        task, unit.after_ack_task = unit.after_ack_task, None
+    async def _run_after_ack(self, message: InFlightMessage) -> bool:
+        """Start `after_ack`, or check its result; False while it runs, without occupying a worker."""
+        task, message.after_ack_task = message.after_ack_task, None
         if task is None:
-            if unit.effects.after_ack is None:
-                return self._finish(unit)
-            unit.after_ack_task = task = asyncio.create_task(_run(unit.effects.after_ack))
+            if message.effects.after_ack is None:
+                return self._finish(message)
+            message.after_ack_task = task = asyncio.create_task(_await_after_ack(message.effects.after_ack))
             self._after_ack_tasks.add(task)
-            task.add_done_callback(lambda task: self._on_after_ack_done(unit, task))
+            task.add_done_callback(lambda task: self._on_after_ack_done(message, task))
             return False
         if task.cancelled():
-            raise RuntimeError("remembering ended as cancelled, and nobody had cancelled it")
+            raise RuntimeError("after_ack ended as cancelled without having been cancelled")
         task.result()
-        return self._finish(unit)
+        return self._finish(message)
 
     def _on_after_ack_done(self, message: InFlightMessage, task: asyncio.Task[None]) -> None:
         self._after_ack_tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # looked at here, because an abandoned unit's is looked at by nobody
+            task.exception()  # retrieved here, because nothing looks at the result of an abandoned message
         self._pool.add_priority(message)
 
     async def stop(self) -> None:
-        """End what is being remembered: the loop has ended."""
+        """Cancel `after_ack` tasks that still run: the loop has ended."""
         for task in self._after_ack_tasks:
             task.cancel()
         if self._after_ack_tasks:
@@ -231,14 +237,14 @@ class Pipeline:
 
     def _finish(self, message: InFlightMessage) -> bool:
         if message.is_closed:
-            return False  # what has gone in the meantime is not done here; `advance` drops it
+            return False  # revoked in the meantime, so not completed here; `advance` drops it
         now = self._ports.clock.monotonic()
         topic, outcome = message.record.topic, message.effects.outcome
         for _ in range(message.message_count):
             self._ports.meter.handled(topic, outcome, now - message.started_at)
         if message.failure is not None:
             self._ports.meter.dead_lettered(topic, dead_letter_reason(message.failure))
-        self._verdicts.on_done(message, now)
+        self._error_policy.on_done(message, now)
         successor = message.finish()
         if successor is not None:
             self._pool.add(successor)
@@ -248,23 +254,23 @@ class Pipeline:
 
     _steps: ClassVar[tuple[Callable[[Pipeline, InFlightMessage], Awaitable[bool]], ...]] = (
         _handle,
-        _give_up,
-        _say,
-        _close,
-        _remember,
+        _dead_letter,
+        _publish,
+        _publish_last,
+        _run_after_ack,
     )
-    """By number of the stage. Each answers whether there is more to do now."""
+    """Indexed by stage. Each returns whether there is more to do now."""
 
 
-async def _run(remember: Callable[[], Awaitable[None]]) -> None:
+async def _await_after_ack(remember: Callable[[], Awaitable[None]]) -> None:
     await remember()
 
 
-def _uncancel(unit: InFlightMessage) -> bool:
-    """Undo our own cancelling of this task; True where somebody else wants it to end as well."""
+def _uncancel(message: InFlightMessage) -> bool:
+    """Undo our own cancellation of this task; True where it is to end for another reason as well."""
     task = asyncio.current_task()
     assert task is not None
-    if unit.cancelled_for is not None:
-        unit.cancelled_for = None
+    if message.cancelled_for is not None:
+        message.cancelled_for = None
         return task.uncancel() > 0
     return task.cancelling() > 0

@@ -1,9 +1,10 @@
-"""Messages that retention took unread: said loudly, acknowledged, and only then passed over."""
+"""Messages that retention deleted unread: reported, acknowledged, and only then skipped."""
 
 from __future__ import annotations
 
 from strider.messaging.errors import OffsetLost, PartitionNotOwned, Unavailable
 from strider.messaging.ports import Consumer
+from strider.runtime.observability import log_events
 from strider.runtime.observability.logging import logger
 
 from .messages import AssignedPartition
@@ -24,10 +25,10 @@ async def report_loss(
     settings: ConsumerSettings,
     pauses: Pauses,
 ) -> None:
-    """Name the range in the log, the metrics and the dead letters, then read on where the log starts."""
+    """Report the range in log, metrics and dead letters, then continue where the log starts."""
     gone = max(0, lost.available - lost.wanted)
-    _log.error(
-        "Messages lost",
+    _log.emit(
+        log_events.MESSAGES_LOST,
         topic=lost.topic,
         partition=lost.partition,
         lost_from=lost.wanted,
@@ -35,31 +36,31 @@ async def report_loss(
         messages=gone,
     )
     ports.meter.lost(lost.topic, lost.partition, gone)
-    word = f"{LOSS} {lost.topic}[{lost.partition}]"
-    pauses.begin(word, str(lost))
-    await _say(lost, partition, word, ports=ports, settings=settings, pauses=pauses)
-    pauses.clear(word)
+    reason = f"{LOSS} {lost.topic}[{lost.partition}]"
+    pauses.begin(reason, str(lost))
+    await _publish_loss(lost, partition, reason, ports=ports, settings=settings, pauses=pauses)
+    pauses.clear(reason)
     if partition.is_closed:
         return
     try:
         consumer.seek(partition.name, lost.available)
     except PartitionNotOwned:
         return
-    # The next commit has it: else whoever has the partition next would report the same loss again.
+    # The next commit includes it: else the next owner of the partition would report the same loss again.
     partition.offsets.skip_to(lost.available)
     partition.hold_reasons.discard(LOSS)
 
 
-async def _say(
+async def _publish_loss(
     lost: OffsetLost,
     partition: AssignedPartition,
-    word: str,
+    reason: str,
     *,
     ports: ConsumerPorts,
     settings: ConsumerSettings,
     pauses: Pauses,
 ) -> None:
-    """Have the loss event acknowledged, however long that takes, as long as the partition is ours."""
+    """Publish the loss event, however long that takes, while the partition is ours."""
     attempt = 1
     while not partition.is_closed:
         try:
@@ -68,7 +69,7 @@ async def _say(
                 cause=f"{lost.topic}:{lost.partition}:{lost.wanted}-{lost.available}",
             )
         except Unavailable as failure:
-            pauses.begin(word, f"{lost}; {failure}")
+            pauses.begin(reason, f"{lost}; {failure}")
             await wait_before_attempt(attempt, ports=ports, settings=settings)
             attempt += 1
         else:

@@ -1,10 +1,13 @@
-"""How a consumer loop behaves, and what it is given to work with."""
+"""Specification of a consumer loop: group, subscriptions, settings and the ports it works with."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from strider.messaging.ports import Clock, Randomness, SchemaSource
+from strider.messaging.effects import Subscription
+from strider.messaging.ports import Chance, Clock, GroupSpec, SchemaSource
 from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreakerLimits
 from strider.runtime.publishing.dead_letters import DeadLetterWriter
@@ -22,7 +25,7 @@ from .ports import (
     ShardHooks,
     Tracer,
     ignore_caught_up,
-    say_nothing,
+    no_given_up_effects,
 )
 
 MIB = 1024 * 1024
@@ -30,30 +33,30 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSettings:
-    """Knobs of one consumer loop."""
+    """Settings of one consumer loop."""
 
     concurrency: int = 64
     """Handlers that run at a time."""
     buffer_messages: int = 2_000
     """Messages read and not done, over all partitions; beyond it nothing more is read."""
     buffer_bytes: int = 64 * MIB
-    """The same in bytes of keys and values. One poll may go over it by one message of the largest size."""
+    """The same in bytes of keys and values. One poll may exceed it by one message of the largest size."""
     max_redelivery_span: int = 10_000
-    """Messages of one partition from its first open one on: what would come again after a crash."""
+    """Messages of one partition from its first incomplete one on: what a crash would redeliver."""
     poll_records: int = 500
     poll_seconds: float = 0.5
     """Longest wait for new messages; a stop is noticed within it."""
     keepalive_seconds: float = 0.5
-    """How often a loop that may not read asks all the same, to stay a member."""
+    """How often a loop that may not read polls all the same, to stay a member."""
     handler_timeout_seconds: float = 30.0
     """For one call of a handler."""
     commit_interval_seconds: float = 0.5
     revoke_timeout_seconds: float = 10.0
-    """How long partitions that are taken away wait for what is in hand."""
+    """How long revoked partitions wait for the messages in hand."""
     stop_timeout_seconds: float = 25.0
     lag_interval_seconds: float = 5.0
     retry_policy: RetryPolicy = INFRASTRUCTURE_RETRY
-    """Waits between tries while infrastructure is down; must be endless."""
+    """Waits between attempts while a dependency is unavailable; must be endless."""
     breaker: DeadLetterBreakerLimits = field(default_factory=DeadLetterBreakerLimits)
 
 
@@ -62,12 +65,52 @@ class ConsumerPorts:
     """What a consumer loop works with, besides bus and codec."""
 
     clock: Clock
-    chance: Randomness
+    chance: Chance
     publisher: EventPublisher
     dead_letters: DeadLetterWriter
     schemas: SchemaSource = field(default_factory=NoSchemaSource)
     shards: ShardHooks = field(default_factory=NoShardHooks)
     tracer: Tracer = field(default_factory=NoTracer)
     meter: ConsumerMeter = field(default_factory=NoConsumerMeter)
-    on_given_up: OnGivenUp = say_nothing
+    on_given_up: OnGivenUp = no_given_up_effects
     on_caught_up: OnCaughtUp = ignore_caught_up
+
+
+AsyncStep: TypeAlias = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSpec:
+    """One consumer loop: a group, its subscriptions and callbacks."""
+
+    group: GroupSpec
+    subscriptions: tuple[Subscription, ...]
+    settings: ConsumerSettings = field(default_factory=ConsumerSettings)
+    shards: ShardHooks = field(default_factory=NoShardHooks)
+    on_given_up: OnGivenUp = no_given_up_effects
+    on_caught_up: OnCaughtUp = ignore_caught_up
+
+
+def consume(
+    group: str,
+    *subscriptions: Subscription,
+    settings: ConsumerSettings | None = None,
+    shards: ShardHooks | None = None,
+    on_given_up: OnGivenUp = no_given_up_effects,
+    on_caught_up: OnCaughtUp = ignore_caught_up,
+) -> ConsumerSpec:
+    """Return the consumer of a group, sharded or not as the declarations of its topics say."""
+    readers = [reader for each in subscriptions for reader in each.topic.read_by if reader.group == group]
+    if len(readers) != len(subscriptions):
+        named = ", ".join(each.topic.name for each in subscriptions)
+        raise ValueError(f"not every topic of {named} declares {group} as a consumer group")
+    if len({reader.sharded for reader in readers}) != 1:
+        raise ValueError(f"{group} must read either all of its topics by shard or none")
+    return ConsumerSpec(
+        GroupSpec(group, tuple(each.topic.name for each in subscriptions), sharded=readers[0].sharded),
+        subscriptions,
+        settings=settings or ConsumerSettings(),
+        shards=shards or NoShardHooks(),
+        on_given_up=on_given_up,
+        on_caught_up=on_caught_up,
+    )

@@ -1,1 +1,1 @@
-"""TODO: observability."""
+"""Observability: logs, log events, job logs, metrics, traces."""

@@ -1,7 +1,7 @@
-"""The log of one job: lines that bear a job id, handed to a sink beside the usual stream.
+"""Job logs: log lines with a job id, copied to a sink.
 
-Telling must never hold up doing: lines wait in a bounded queue, a full queue drops and counts, and
-a sink that is down costs its lines and nothing else. Where the lines end up is the sink's matter.
+Logging must never hold up work: lines wait in a bounded queue, a full queue drops and counts, and a sink that
+is unavailable costs its lines and nothing else. The sink decides where the lines are stored.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ QUEUE_LINES: Final = 10_000
 """Lines that may wait for the sink: about 5 MB of them."""
 BATCH_LINES: Final = 500
 DRAIN_INTERVAL_SECONDS: Final = 0.25
-"""How long a line may wait to be shown to somebody who follows a job's log."""
+"""How long a line may wait before a reader who follows a job's log sees it."""
 SINK_RETRY_SECONDS: Final = 5.0
-"""How long a sink that is down is left alone."""
+"""How long an unavailable sink is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class JobLogLine:
 
 
 class JobLogSink(Protocol):
-    """Where the lines of jobs are kept and followed."""
+    """Store for the lines of jobs."""
 
     async def write(self, lines: Sequence[JobLogLine]) -> None:
-        """Keep the lines, in order. Raises Unavailable where it cannot."""
+        """Store the lines, in order. Raises Unavailable where it cannot."""
 
 
 class JobLogCapture:
-    """Takes lines from any thread at once, and hands them to the sink in batches."""
+    """Takes lines from any thread at once, and passes them to the sink in batches."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class JobLogCapture:
         self._queue: deque[JobLogLine] = deque()
 
     def __call__(self, event: Mapping[str, Any]) -> None:
-        """Take a line, or drop it where too many wait already."""
+        """Queue a line, or drop it where too many wait already."""
         if len(self._queue) >= self._capacity:
             self._on_dropped(1)
             return
@@ -74,13 +74,13 @@ class JobLogCapture:
         )
 
     async def run(self, sink: JobLogSink) -> None:
-        """Hand lines to the sink until cancelled; what is left then goes out with `drain`."""
+        """Pass lines to the sink until cancelled; the rest is sent with `drain`."""
         while True:
             kept = await self.drain(sink)
             await self._clock.sleep(DRAIN_INTERVAL_SECONDS if kept else SINK_RETRY_SECONDS)
 
     async def drain(self, sink: JobLogSink) -> bool:
-        """Hand over what waits; False where the sink is down and a batch was lost."""
+        """Send the queued lines; False where the sink is unavailable and a batch was lost."""
         while self._queue:
             batch = [self._queue.popleft() for _ in range(min(BATCH_LINES, len(self._queue)))]
             try:

@@ -1,9 +1,9 @@
-"""How a process tells what happens: one line of JSON an event, secrets left out.
+"""Logs of a process: one line of JSON for each event, secrets removed.
 
-structlog is the way to write; what libraries say through `logging` takes the same road. Ids of what
-is being worked on (url, host, job_id, execution_id) are bound with `log_context` and stand in every
-line below it, the trace id by itself. Lines with a job id go to `logs_jobs` as well.
-A stream that cannot be written to is no reason to stop crawling.
+Lines are written with structlog; lines of libraries that use `logging` take the same path. Ids of the work in
+hand (url, host, job_id, execution_id) are bound with `log_context` and stand in every line within it; the
+trace id is added by itself. Lines with a job id also go to `job_logs`. A stream that cannot be written to is
+no reason to stop crawling.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from types import MappingProxyType
 from typing import Any, Final, TextIO
 
+from strider.messaging.log_events import EventLogger, logger
 from strider.runtime.lazy_imports import hidden_modules
 from strider.runtime.observability.tracing import current_trace_id
 from strider.runtime.settings.types import hide_password
 
-from .log_events import LogEvent
-
-# It would load rich for tracebacks in colour, a tenth of a service's start; ours are lines of JSON.
+# It would load rich for coloured tracebacks, a tenth of a service's start; ours are lines of JSON.
 with hidden_modules("rich", "better_exceptions"):
     import structlog
     from structlog.contextvars import bound_contextvars as log_context
@@ -41,14 +40,14 @@ QUIET_LIBRARIES: Final = MappingProxyType(
         "asyncio": logging.WARNING,
         "httpx": logging.WARNING,
         "httpcore": logging.WARNING,
-        "opentelemetry": logging.CRITICAL,  # a collector that is down is counted, not told again and again
+        "opentelemetry": logging.CRITICAL,  # a collector that is down is counted, not logged again and again
         "urllib3": logging.ERROR,
     }
 )
-"""Least level at which a library is heard; most say routine things at `info`."""
+"""Least level of a library's lines that are written; most log routine events at `info`."""
 
 MAX_TEXT_CHARS: Final = 16_384
-"""A longer text in a log line is cut: somebody's page may be in it."""
+"""A longer text in a log line is cut: it may contain a whole page."""
 
 REPEAT_INTERVAL_SECONDS: Final = 30.0
 """How long a library's line is not written again after it was."""
@@ -62,26 +61,7 @@ _SECRET_NAME = re.compile(
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in {9, 10}}
 _MAX_DEPTH = 12
 _MIN_SECRET_CHARS = 4
-"""A shorter secret is no secret, and taking it out would riddle every line with stars."""
-
-
-class EventLogger:
-    """Writes declared events in the name of one part; takes up the configuration at each line."""
-
-    def __init__(self, name: str) -> None:
-        self._log = structlog.get_logger(name)
-
-    def emit(self, event: LogEvent, /, **fields: Any) -> None:
-        """Write one line at the level that the event declares."""
-        getattr(self._log, event.level)(event.text, **fields)
-
-    def __getattr__(self, level: str) -> Any:
-        return getattr(self._log, level)
-
-
-def logger(name: str) -> EventLogger:
-    """Return a logger that names the part which writes."""
-    return EventLogger(name)
+"""A shorter secret is no secret, and removing it would fill every line with stars."""
 
 
 def configure_logs(
@@ -94,7 +74,7 @@ def configure_logs(
     secrets: Iterable[str] = (),
     capture: LogCapture | None = None,
 ) -> None:
-    """Set up structlog and `logging` for the whole process; calling it again replaces what was set."""
+    """Set up structlog and `logging` for the whole process; a further call replaces what was set."""
     severity = logging.getLevelNamesMapping()[level.upper()]
     chain = _processors(service, console=console, colors=colors, secrets=secrets, capture=capture)
     lines = _LineWriter(stream)
@@ -146,7 +126,7 @@ def _as_json(_logger: Any, _method: str, event: LogFields) -> str:
 
 def _console_processors(*, colors: bool) -> list[Any]:
     def defuse(_logger: Any, _method: str, event: LogFields) -> LogFields:
-        # A page may carry terminal commands in its URL: they are shown, not obeyed.
+        # A page may carry terminal commands in its URL: they are shown, not executed.
         return {k: v.translate(_CONTROL) if isinstance(v, str) else v for k, v in event.items()}
 
     renderer = structlog.dev.ConsoleRenderer(
@@ -156,11 +136,11 @@ def _console_processors(*, colors: bool) -> list[Any]:
 
 
 class SecretScrubber:
-    """Takes secrets out of a line: by the name they stand under, by their value, out of addresses."""
+    """Removes secrets from a line: by field name, by value, and from addresses."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         known = sorted((text for text in secrets if len(text) >= _MIN_SECRET_CHARS), key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, known))) if known else None
+        self._secrets = re.compile("|".join(map(re.escape, known))) if known else None
 
     def __call__(self, _logger: Any, _method: str, event: LogFields) -> LogFields:
         return {name: self._value(name, value, 0) for name, value in event.items()}
@@ -184,11 +164,11 @@ class SecretScrubber:
         return self.scrub(str(value) if isinstance(value, BaseException) else repr(value))
 
     def scrub(self, text: str) -> str:
-        """Take secrets out of a text, and cut it where it is too long."""
+        """Return a text without secrets, cut where it is too long."""
         if len(text) > MAX_TEXT_CHARS:
             text = f"{text[:MAX_TEXT_CHARS]}… ({len(text)} characters)"
-        if self._known is not None:
-            text = self._known.sub("***", text)
+        if self._secrets is not None:
+            text = self._secrets.sub("***", text)
         return hide_password(text) if "://" in text and "@" in text else text
 
 
@@ -209,7 +189,7 @@ class _LineWriter:
 
 
 class _LineLogger:
-    """What structlog takes for a logger: a name, and where its lines go."""
+    """A logger in structlog's sense: a name, and where its lines go."""
 
     def __init__(self, lines: _LineWriter, name: str) -> None:
         self.name = name
@@ -224,13 +204,13 @@ class _LineLogger:
 
 
 class _RepeatFilter:
-    """Lets one of many equal lines through: a client says every tenth of a second that its broker is gone."""
+    """Lets one of many equal lines through: a client logs ten times a second that its broker is gone."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, int, str], tuple[float, int]] = {}
 
-    def admit(self, record: logging.LogRecord) -> int | None:
-        """Say how many were left out since the last one that was let through; None: leave this out too."""
+    def count_suppressed(self, record: logging.LogRecord) -> int | None:
+        """Return how many were suppressed since the last one that passed; None: suppress this one too."""
         key = (record.name, record.levelno, str(record.msg))
         since, left_out = self._seen.get(key, (float("-inf"), 0))
         if record.created - since < REPEAT_INTERVAL_SECONDS:
@@ -243,7 +223,7 @@ class _RepeatFilter:
 
 
 class _StdlibHandler(logging.Handler):
-    """Sends what libraries say through `logging` down the same road."""
+    """Sends the lines of libraries that use `logging` through the same processors."""
 
     def __init__(self, chain: list[Any], lines: _LineWriter) -> None:
         super().__init__()
@@ -252,7 +232,7 @@ class _StdlibHandler(logging.Handler):
         self._repeats = _RepeatFilter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        repeated = self._repeats.admit(record)
+        repeated = self._repeats.count_suppressed(record)
         if repeated is None:
             return
         method = record.levelname.lower()

@@ -1,8 +1,8 @@
-"""What a process counts: every metric declared once, and a bound on how many series it may grow.
+"""Metrics of a process: each declared once, with a bound on the number of its series.
 
-A declaration names kind, labels and meaning; the operations page's table is rendered from it. A
-label whose values come from outside (a reason, a topic) cannot fill the memory: past a metric's
-`max_series` new values are counted under `other`.
+A declaration has kind, labels and meaning; the operations page's table is rendered from it. A label whose
+values come from outside (a reason, a topic) cannot fill the memory: past a metric's `max_series` new values
+are counted under `other`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ DURATION_BUCKETS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric, as it is declared."""
+    """Declaration of one metric."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -59,16 +59,19 @@ class Metric:
 MESSAGES: Final = Metric(
     "strider_messages_total",
     "counter",
-    "Messages done with, by what came of them; the outcomes are a closed list of each service.",
+    "Messages done, by outcome; the outcomes are a closed list of each service.",
     ("topic", "outcome"),
 )
 HANDLER_SECONDS: Final = Metric(
-    "strider_handler_seconds", "histogram", "Time from a message's start to the handler's answer.", ("topic",)
+    "strider_handler_seconds",
+    "histogram",
+    "Time from the start of a message to the result of its handler.",
+    ("topic",),
 )
 IN_FLIGHT_BYTES: Final = Metric(
-    "strider_in_flight_bytes", "gauge", "Their size as they were read.", ("group",)
+    "strider_in_flight_bytes", "gauge", "Bytes of the messages read and not done.", ("group",)
 )
-IN_FLIGHT: Final = Metric("strider_in_flight", "gauge", "Messages read and not yet done with.", ("group",))
+IN_FLIGHT: Final = Metric("strider_in_flight", "gauge", "Messages read and not done.", ("group",))
 ACTIVE_WORKERS: Final = Metric("crawler_active_workers", "gauge", "Handlers running now.", ("group",))
 LAG: Final = Metric(
     "kafka_consumergroup_lag",
@@ -78,21 +81,19 @@ LAG: Final = Metric(
     max_series=4096,
 )
 DEAD_LETTERS: Final = Metric(
-    "strider_dead_letters_total", "counter", "Messages given up and kept in the DLQ.", ("topic", "reason")
+    "strider_dead_letters_total", "counter", "Messages that went to the dead letters.", ("topic", "reason")
 )
 LOSSES: Final = Metric(
-    "strider_loss_events_total", "counter", "Times that retention took messages unread.", ("topic",)
+    "strider_loss_events_total", "counter", "Times that retention deleted messages unread.", ("topic",)
 )
 LOST_MESSAGES: Final = Metric(
-    "strider_lost_messages_total", "counter", "Messages that retention took unread.", ("topic",)
+    "strider_lost_messages_total", "counter", "Messages that retention deleted unread.", ("topic",)
 )
 PAUSED: Final = Metric(
     "strider_paused", "gauge", "1 while consumption is paused for a stated reason.", ("group", "reason")
 )
-PAUSES: Final = Metric("strider_pauses_total", "counter", "Stated pauses that began.", ("reason",))
-REBALANCES: Final = Metric(
-    "strider_rebalances_total", "counter", "Times that partitions came or went.", ("group",)
-)
+PAUSES: Final = Metric("strider_pauses_total", "counter", "Pauses that began.", ("reason",))
+REBALANCES: Final = Metric("strider_rebalances_total", "counter", "Rebalances of the group.", ("group",))
 COMMIT_FAILURES: Final = Metric(
     "strider_commit_failures_total",
     "counter",
@@ -100,25 +101,27 @@ COMMIT_FAILURES: Final = Metric(
     ("group", "why"),
 )
 RETRIES: Final = Metric(
-    "strider_retries_total", "counter", "Messages tried again, something being unavailable.", ("part",)
+    "strider_retries_total", "counter", "Messages retried because a dependency was unavailable.", ("part",)
 )
 STALLS: Final = Metric(
     "strider_stalls_total", "counter", "Times that the watchdog found nothing moving.", ("kind",)
 )
 LAST_ACTIVITY: Final = Metric(
-    "strider_last_activity_age_seconds", "gauge", "Seconds since anything in the pipeline moved."
+    "strider_last_activity_age_seconds", "gauge", "Seconds since the last activity of the process."
 )
 LOOP_DELAY: Final = Metric(
-    "strider_event_loop_delay_seconds", "gauge", "How late the event loop's last turn was."
+    "strider_event_loop_delay_seconds", "gauge", "How late the event loop was at its last tick."
 )
-DEPENDENCY_UP: Final = Metric("strider_dependency_up", "gauge", "1 while the dependency answers.", ("part",))
+DEPENDENCY_UP: Final = Metric("strider_dependency_up", "gauge", "1 while the dependency responds.", ("part",))
 JOB_LOG_DROPPED: Final = Metric(
     "strider_job_log_dropped_total",
     "counter",
-    "Lines of job logs that were dropped, the sink being full or down.",
+    "Lines of job logs that were dropped, because the sink was full or unavailable.",
 )
 SPANS_LOST: Final = Metric("strider_spans_lost_total", "counter", "Spans that the collector did not take.")
-BUILD: Final = Metric("strider_build_info", "gauge", "1, labelled with what runs.", ("service", "version"))
+BUILD: Final = Metric(
+    "strider_build_info", "gauge", "1, labelled with service and version.", ("service", "version")
+)
 
 RUNTIME_METRICS: Final = (
     MESSAGES,
@@ -143,11 +146,11 @@ RUNTIME_METRICS: Final = (
     SPANS_LOST,
     BUILD,
 )
-"""What every process counts."""
+"""Metrics of every process."""
 
 
 class _PendingCount:
-    """What was counted of a series since it was shown last: the library's own counter takes seven calls."""
+    """Amount counted of a series since the last rendering: the library's own counter takes seven calls."""
 
     __slots__ = ("amount", "series")
 
@@ -163,7 +166,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._families: dict[str, MetricWrapperBase] = {}
         self._series: dict[tuple[str, tuple[str, ...]], MetricWrapperBase] = {}
-        self._counted: dict[tuple[str, tuple[str, ...]], _PendingCount] = {}
+        self._pending: dict[tuple[str, tuple[str, ...]], _PendingCount] = {}
         self._counts: dict[str, int] = {}
         for metric in declared:
             self.declare(metric)
@@ -185,69 +188,69 @@ class Metrics:
 
     def count(self, metric: Metric, *labels: str, amount: float = 1) -> None:
         """Add to a counter; called several times a page."""
-        counted = self._counted.get((metric.name, labels))
+        counted = self._pending.get((metric.name, labels))
         if counted is not None:
             counted.amount += amount
             return
-        series = self._of(metric, labels)
+        series = self._series_of(metric, labels)
         assert isinstance(series, Counter)
         series.inc(amount)
         key = (metric.name, labels)
         if key in self._series:  # else it was counted under `other`
-            self._counted[key] = _PendingCount(series)
+            self._pending[key] = _PendingCount(series)
 
     def set(self, metric: Metric, *labels: str, value: float) -> None:
         """Set a gauge."""
-        series = self._of(metric, labels)
+        series = self._series_of(metric, labels)
         assert isinstance(series, Gauge)
         series.set(value)
 
     def observe(self, metric: Metric, *labels: str, value: float) -> None:
         """Add an observation to a histogram."""
-        series = self._of(metric, labels)
+        series = self._series_of(metric, labels)
         assert isinstance(series, Histogram)
         series.observe(value)
 
     def remove(self, metric: Metric, *labels: str) -> None:
-        """Take a series away, such as the lag of a partition that another process has now."""
-        self._counted.pop((metric.name, labels), None)
+        """Remove a series, such as the lag of a partition that another process has now."""
+        self._pending.pop((metric.name, labels), None)
         if self._series.pop((metric.name, labels), None) is not None:
             self._families[metric.name].remove(*labels)
             self._counts[metric.name] -= 1
 
     def render(self) -> bytes:
-        """Write everything in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         self._flush_pending()
         return generate_latest(self.registry)
 
     def value(self, metric: Metric, *labels: str) -> float | None:
-        """Read one sample back, for readiness and tests; None where nothing was counted yet."""
+        """Return the value of one sample, for readiness and tests; None where nothing was counted yet."""
         self._flush_pending()
         pairs = dict(zip(metric.labels, labels, strict=True))
         return self.registry.get_sample_value(metric.name, pairs)
 
     def _flush_pending(self) -> None:
-        """Have the registry show what was counted."""
-        for counted in self._counted.values():
+        """Add pending amounts to the registry's counters."""
+        for counted in self._pending.values():
             amount, counted.amount = counted.amount, 0.0
             if amount:
                 counted.series.inc(amount)
 
-    def _of(self, metric: Metric, labels: tuple[str, ...]) -> MetricWrapperBase:
+    def _series_of(self, metric: Metric, labels: tuple[str, ...]) -> MetricWrapperBase:
         key = (metric.name, labels)
         series = self._series.get(key)
         if series is not None:
             return series
         family = self._families[metric.name]
         if self._counts[metric.name] >= metric.max_series:
-            return family.labels(*(OTHER for _ in labels))  # not kept: what comes from outside may be endless
+            return family.labels(*(OTHER for _ in labels))  # not kept: values from outside may be endless
         self._counts[metric.name] += 1
         series = self._series[key] = family.labels(*labels) if labels else family
         return series
 
 
 def metric_table(declared: Iterable[Metric] = RUNTIME_METRICS) -> str:
-    """Render declarations as the Markdown table that the operations page carries."""
+    """Render declarations as the Markdown table of the operations page."""
     lines = ["| metric | kind | labels | meaning |", "|---|---|---|---|"]
     lines += [
         f"| `{metric.name}` | {metric.kind} | {' '.join(metric.labels) or '-'} | {metric.help} |"

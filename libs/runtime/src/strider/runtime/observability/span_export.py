@@ -1,7 +1,7 @@
-"""Spans of the messages that are sampled, on their way to a collector.
+"""Spans of sampled messages, exported to a collector.
 
-Imported only where a collector is named: the SDK and its exporter cost every other process a second
-of start and some megabytes. A collector that is down costs its spans and nothing else.
+Imported only where a collector is named: the SDK and its exporter cost every other process a second of start
+and some megabytes. A collector that is down costs its spans and nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from strider.messaging.ports import Record
+from strider.runtime.observability import log_events
 from strider.runtime.observability.tracing import current_traceparent
 
 from .logging import logger
@@ -32,13 +33,13 @@ _log = logger("tracing")
 
 
 class SpanRecorder:
-    """Makes a span of each sampled message, and hands spans on in batches, on a thread of its own."""
+    """Makes a span of each sampled message, and exports spans in batches, on a thread of its own."""
 
     def __init__(
         self, service: str, exporter: SpanExporter, *, on_lost: Callable[[int], None] = lambda _spans: None
     ) -> None:
         self._provider = TracerProvider(
-            sampler=ALWAYS_ON,  # what is asked for here was sampled already
+            sampler=ALWAYS_ON,  # every message that reaches this was sampled already
             resource=Resource({"service.name": service}),
             shutdown_on_exit=False,
         )
@@ -49,7 +50,7 @@ class SpanRecorder:
 
     @contextmanager
     def span(self, record: Record, arrived: bytes, group: str) -> Iterator[None]:
-        """Record what happens to a message, below the span that it came from."""
+        """Record the handling of a message as a child of the span that it came from."""
         parent = SpanContext(
             int(arrived[3:35], 16), int(arrived[36:52], 16), is_remote=True, trace_flags=TraceFlags(1)
         )
@@ -77,7 +78,7 @@ class SpanRecorder:
             span.end()
 
     def close(self, timeout_seconds: float) -> None:
-        """Send what waits and stop; blocks as long as the collector takes, within its time."""
+        """Export what waits and stop; blocks as long as the collector takes, within the timeout."""
         self._provider.force_flush(round(timeout_seconds * 1000))
         self._provider.shutdown()
 
@@ -88,7 +89,7 @@ def _traceparent(span: Span) -> bytes:
 
 
 class LossReportingExporter(SpanExporter):
-    """Tells once that the collector is gone and once that it is back; in between it counts."""
+    """Exporter that logs once that the collector is gone and once that it is back, and counts in between."""
 
     def __init__(self, inner: SpanExporter, on_lost: Callable[[int], None]) -> None:
         self._inner = inner
@@ -96,31 +97,31 @@ class LossReportingExporter(SpanExporter):
         self._is_down = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Hand a batch to the collector; what it does not take is lost, and nothing else is."""
+        """Export a batch; spans that the collector does not take are lost, and nothing else is."""
         try:
             result = self._inner.export(spans)
-            why = "the collector refused or did not answer"
+            why = "the collector refused or did not respond"
         except Exception as error:  # noqa: BLE001  # an exporter's bug must not reach the crawl either
             result, why = SpanExportResult.FAILURE, repr(error)
         is_down = result is not SpanExportResult.SUCCESS
         if is_down:
             self._on_lost(len(spans))
         if is_down and not self._is_down:
-            _log.warning("Traces lost", why=why, spans=len(spans))
+            _log.emit(log_events.TRACES_LOST, why=why, spans=len(spans))
         elif self._is_down and not is_down:
-            _log.info("Trace export recovered")
+            _log.emit(log_events.TRACE_EXPORT_RECOVERED)
         self._is_down = is_down
         return result
 
     def shutdown(self) -> None:
-        """Stop the exporter within."""
+        """Stop the inner exporter."""
         self._inner.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Nothing waits here: the queue stands before this exporter."""
+        """Flush the inner exporter; nothing waits here, since the queue stands before it."""
         return self._inner.force_flush(timeout_millis)
 
 
 def otlp_exporter(endpoint: str) -> SpanExporter:
-    """Make the exporter to a collector: OTLP over HTTP, at the standard path below the endpoint."""
+    """Return the exporter to a collector: OTLP over HTTP, at the standard path below the endpoint."""
     return OTLPSpanExporter(endpoint=endpoint.rstrip("/") + "/v1/traces", timeout=EXPORT_TIMEOUT_SECONDS)

@@ -1,41 +1,70 @@
-"""One trace for one URL's life, through every topic, at almost no cost for the rest.
+"""Message traces: one trace for one URL through every topic, at almost no cost for unsampled ones.
 
-A message's `traceparent` is carried on as it came; only where its sampled bit is set, and a
-collector is named, does a span object exist at all. A message without one begins a trace, and
-chance decides whether it is sampled.
+A message's `traceparent` is passed on as it came; a span object exists only where its sampled bit is set and
+a collector is named. A message without one begins a trace, sampled at random.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from typing import Final, Protocol
 
 from strider.messaging.ports import Header, Record
 
-from .trace_context import TRACEPARENT, current_traceparent, is_sampled, traceparent_of
+TRACEPARENT: Final = "traceparent"
+
+_FORMAT = re.compile(
+    rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[^\s]*)?"
+)
+_SAMPLED_BIT: Final = 1
+
+current_traceparent: ContextVar[bytes | None] = ContextVar("current_traceparent", default=None)
+"""Trace of the message in hand; events published because of it carry it on."""
 
 CLOSE_TIMEOUT_SECONDS: Final = 3.0
 """How long stopping may wait for the collector to take the last spans."""
 
 _UNSAMPLED: Final = b"00"
+
 _SAMPLED: Final = b"01"
 
 
+def traceparent_of(headers: Iterable[Header]) -> bytes | None:
+    """Return a well-formed traceparent; a broken one counts as none, as the standard says."""
+    for name, value in headers:
+        if name == TRACEPARENT:
+            return value if value is not None and _FORMAT.fullmatch(value) else None
+    return None
+
+
+def is_sampled(traceparent: bytes) -> bool:
+    """Whether the origin of the trace wants it recorded."""
+    return bool(int(traceparent[53:55], 16) & _SAMPLED_BIT)
+
+
+def current_trace_id() -> str | None:
+    """Return the trace id of the message in hand, for log lines and dead letters."""
+    traceparent = current_traceparent.get()
+    return None if traceparent is None else traceparent[3:35].decode("ascii")
+
+
 class TraceRecorder(Protocol):
-    """Who makes spans."""
+    """Records spans."""
 
     def span(self, record: Record, arrived: bytes, group: str) -> AbstractContextManager[None]:
-        """Record what happens to a message, and make its span the current trace meanwhile."""
+        """Record the handling of a message, and make its span the current trace meanwhile."""
 
     def close(self, timeout_seconds: float) -> None:
-        """Send what waits and stop."""
+        """Export what waits and stop."""
 
 
 class MessageTracer:
-    """The traces that pass through this process."""
+    """Makes the trace of a message current while it is handled, and begins new traces."""
 
     def __init__(self, *, sample: float, recorder: TraceRecorder | None = None) -> None:
         self._recorder = recorder
@@ -44,8 +73,8 @@ class MessageTracer:
 
     @contextmanager
     def handling(self, record: Record, *, group: str = "") -> Iterator[None]:
-        """Make the record's trace the current one while it is worked on, recorded where it is sampled."""
-        arrived = traceparent_of(record.headers) or self._begin()
+        """Make the record's trace current while it is handled; record it where it is sampled."""
+        arrived = traceparent_of(record.headers) or self._new_traceparent()
         if self._recorder is not None and is_sampled(arrived):
             with self._recorder.span(record, arrived, group):
                 yield
@@ -57,16 +86,16 @@ class MessageTracer:
             current_traceparent.reset(token)
 
     def headers(self) -> tuple[Header, ...]:
-        """Give what a message that is said now must carry, so that its reader goes on with the trace."""
+        """Return the headers of events published now, so that their readers continue the trace."""
         current = current_traceparent.get()
         return () if current is None else ((TRACEPARENT, current),)
 
     def close(self, timeout_seconds: float = CLOSE_TIMEOUT_SECONDS) -> None:
-        """Send what waits and stop; blocks as long as the collector takes, within its time."""
+        """Export what waits and stop; blocks as long as the collector takes, within the timeout."""
         if self._recorder is not None:
             self._recorder.close(timeout_seconds)
 
-    def _begin(self) -> bytes:
+    def _new_traceparent(self) -> bytes:
         flags = _SAMPLED if self._sample and self._random.random() < self._sample else _UNSAMPLED
         return b"00-%032x-%016x-%s" % (
             self._random.getrandbits(128) or 1,
@@ -78,7 +107,7 @@ class MessageTracer:
 def open_tracer(
     service: str, *, endpoint: str, sample: float, on_lost: Callable[[int], None] = lambda _spans: None
 ) -> MessageTracer:
-    """Make the traces of a process; without a collector's address nothing is recorded."""
+    """Return the tracer of a process; without a collector's address nothing is recorded."""
     if not endpoint:
         return MessageTracer(sample=sample)
     from .span_export import SpanRecorder, otlp_exporter  # noqa: PLC0415  # only who exports pays for it

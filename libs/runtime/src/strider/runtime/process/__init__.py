@@ -1,1 +1,1 @@
-"""TODO: process."""
+"""Life of a service process: startup, consumers, supervision, health, watchdog, shutdown."""

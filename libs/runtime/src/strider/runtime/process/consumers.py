@@ -1,6 +1,6 @@
-"""The consumer loops of a process, and what they share: one speaker, one book of schemas.
+"""The consumer loops of a process with the publisher and the schemas that they share.
 
-Puts a service's wiring and the runtime's parts together. Decides nothing about messages.
+Connects a service definition with the parts of the runtime. Decides nothing about messages.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from strider.messaging.schema_registry_client import SchemaRegistryClient
 
 DRAIN_SHARE: Final = 0.8
-"""Part of the grace for what is in hand; the rest is for the last commit and for closing."""
+"""Part of the shutdown time for messages in hand; the rest is for the last commit and for closing."""
 STOP_NOTICE_SECONDS: Final = 0.5
-"""How long a loop that polls may take to notice that it is to stop."""
+"""How long a polling loop may take to notice that it is to stop."""
 
 
 class ServiceConsumers:
-    """All loops of one process."""
+    """All consumer loops of one process."""
 
-    def __init__(self, context: ServiceContext[Any], wiring: ServiceDefinition, *, version: str) -> None:
-        self._process = context
-        self._definition = wiring
+    def __init__(self, context: ServiceContext[Any], definition: ServiceDefinition, *, version: str) -> None:
+        self._context = context
+        self._definition = definition
         self._version = version
         settings = context.settings
         self._registry = open_schema_registry(settings.registry)
-        self._finder = SchemaFinder(context.bus, codec=context.codec, registry=self._registry)
+        self._schema_finder = SchemaFinder(context.bus, codec=context.codec, registry=self._registry)
         self._schema_publisher = SchemaPublisher(
             context.name, codec=context.codec, clock=context.clock, registry=self._registry
         )
-        self._speaker = EventPublisher(
+        self._event_publisher = EventPublisher(
             context.bus,
             context.codec,
             service=context.name,
@@ -55,20 +55,20 @@ class ServiceConsumers:
             clock=context.clock,
         )
         self._loops: list[ConsumerLoop] = []
-        self.wards: list[WatchedLoop] = []
-        for consumption in wiring.consumers:
+        self.watched: list[WatchedLoop] = []
+        for consumption in definition.consumers:
             self._add(consumption)
 
     def _add(self, spec: ConsumerSpec) -> None:
-        process, settings = self._process, self._process.settings
+        process, settings = self._context, self._context.settings
         group = spec.group.group
         meter = ConsumerMetrics(process.metrics, process.heartbeat, group=group, clock=process.clock)
         ports = ConsumerPorts(
             clock=process.clock,
             chance=process.chance,
-            publisher=self._speaker,
+            publisher=self._event_publisher,
             dead_letters=self._dead_letters(group),
-            schemas=self._finder,
+            schemas=self._schema_finder,
             shards=spec.shards,
             tracer=process.traces,
             meter=meter,
@@ -84,10 +84,10 @@ class ServiceConsumers:
             settings=replace(spec.settings, stop_timeout_seconds=drain_seconds(settings.run.grace_seconds)),
         )
         self._loops.append(loop)
-        self.wards.append(WatchedLoop(loop, meter))
+        self.watched.append(WatchedLoop(loop, meter))
 
     def _dead_letters(self, group: str) -> DeadLetterWriter:
-        process = self._process
+        process = self._context
         if self._definition.dead_letters is None:
             raise ValueError(f"{process.name} consumes, but names no topic for dead letters")
         worker = f"{socket.gethostname()}:{os.getpid()}"
@@ -100,68 +100,68 @@ class ServiceConsumers:
         )
 
     async def declare_schemas(self) -> None:
-        """Have every schema that is written here acknowledged; repeated where that raises Unavailable."""
-        producer = await self._process.bus.producer()
+        """Have every schema that is written here acknowledged; call again where that raises Unavailable."""
+        producer = await self._context.bus.producer()
         try:
             await self._schema_publisher.publish(producer, written_topics(self._definition))
         finally:
             await producer.close()
 
     def coroutines(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
-        """Give what runs, with its names."""
+        """Yield the name and the coroutine of each loop."""
         for loop in self._loops:
             yield f"consume {loop.group}", loop.run()
 
     def stop(self) -> None:
-        """Let every loop finish what it has in hand."""
+        """Let every loop finish the messages in hand."""
         for loop in self._loops:
             loop.request_stop()
 
     def pauses(self) -> Iterator[str]:
-        """Give the stated pauses of all loops."""
-        return _told((loop.group, loop.paused_reasons) for loop in self._loops)
+        """Yield the pauses of all loops."""
+        return _describe_pauses((loop.group, loop.paused_reasons) for loop in self._loops)
 
     def exempt_pauses(self) -> Iterator[str]:
-        """Give those of them that excuse a loop in which nothing moves."""
-        return _told((loop.group, loop.exempt_pauses) for loop in self._loops)
+        """Yield those pauses that the watchdog accepts as a reason why nothing moves."""
+        return _describe_pauses((loop.group, loop.exempt_pauses) for loop in self._loops)
 
     async def close(self) -> None:
         """Close what the loops shared."""
-        await self._speaker.close()
-        await self._finder.close()
+        await self._event_publisher.close()
+        await self._schema_finder.close()
         if self._registry is not None:
             await self._registry.close()
 
 
 def drain_seconds(shutdown_seconds: float) -> float:
-    """How much of the grace is for what is in hand."""
+    """Return how much of the shutdown time is for messages in hand."""
     return max(0.0, shutdown_seconds * DRAIN_SHARE - STOP_NOTICE_SECONDS)
 
 
-def written_topics(wiring: ServiceDefinition) -> Sequence[Topic[Any]]:
-    """List the topics that a service writes, dead letters included."""
-    letters = () if wiring.dead_letters is None else (wiring.dead_letters,)
-    return (*wiring.produces, *letters)
+def written_topics(definition: ServiceDefinition) -> Sequence[Topic[Any]]:
+    """Return the topics that a service writes, dead letters included."""
+    dead_letters = () if definition.dead_letters is None else (definition.dead_letters,)
+    return (*definition.produces, *dead_letters)
 
 
-def all_topics(wiring: ServiceDefinition) -> Sequence[Topic[Any]]:
-    """List every topic that a service reads or writes, each once."""
-    read = (reads.topic for consumption in wiring.consumers for reads in consumption.subscriptions)
-    return tuple({topic.name: topic for topic in (*read, *written_topics(wiring), SCHEMAS)}.values())
+def all_topics(definition: ServiceDefinition) -> Sequence[Topic[Any]]:
+    """Return every topic that a service reads or writes, each once."""
+    read = (reads.topic for consumption in definition.consumers for reads in consumption.subscriptions)
+    return tuple({topic.name: topic for topic in (*read, *written_topics(definition), SCHEMAS)}.values())
 
 
-def _told(pauses: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
+def _describe_pauses(pauses: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[str]:
     for group, reasons in pauses:
-        for word, why in reasons.items():
-            yield f"{group}: {word}: {why}"
+        for reason, detail in reasons.items():
+            yield f"{group}: {reason}: {detail}"
 
 
 def open_schema_registry(settings: SchemaRegistrySettings) -> SchemaRegistryClient | None:
-    """Make a client of the schema registry; None where there is none."""
+    """Return a client of the schema registry; None where there is none."""
     url = settings.url.get_secret_value()
     if not url:
         return None
-    # Its HTTP client is loaded by those only who have a registry.
+    # Its HTTP client is loaded only where a registry is configured.
     from strider.messaging.schema_registry_client import SchemaRegistryClient  # noqa: PLC0415
 
     return SchemaRegistryClient(

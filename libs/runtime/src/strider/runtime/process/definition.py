@@ -1,7 +1,7 @@
-"""What a service is made of, in the words of its `__main__`: what it gets, and what it answers.
+"""Service definition: what `build` gets, and what it returns.
 
-`build` gets a `Process` (settings, bus, clock and all that is there once) and answers a `Wiring`:
-what is consumed by whom, what is written, what it depends on. Wiring happens once, by constructor.
+`build` gets a `ServiceContext` (settings, bus, clock and everything that exists once) and returns a
+`ServiceDefinition`: consumers, written topics, dependencies. Wiring happens once, by constructor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
-from strider.messaging.ports import Bus, Clock, Randomness
+from strider.messaging.ports import Bus, Chance, Clock
 from strider.runtime.consumer.ports import DeadLetterObjectStore
 from strider.runtime.consumer.spec import AsyncStep, ConsumerSpec
 from strider.runtime.observability.job_logs import JobLogSink
@@ -28,14 +28,14 @@ S = TypeVar("S", bound=ServiceSettings)
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext(Generic[S]):
-    """What there is once in a process, for adapters and topologies to be built with."""
+    """Everything that exists once in a process, for building adapters and handlers."""
 
     name: str
     settings: S
     bus: Bus
     codec: Codec
     clock: Clock
-    chance: Randomness
+    chance: Chance
     metrics: Metrics
     heartbeat: Heartbeat
     readiness: Readiness
@@ -44,27 +44,27 @@ class ServiceContext(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class ServiceDefinition:
-    """What a service consists of."""
+    """Parts of a service."""
 
     consumers: tuple[ConsumerSpec, ...] = ()
     produces: Sequence[Topic[Any]] = ()
-    """Every topic that it writes; dead letters and schemas go without saying."""
+    """Every topic that it writes, except dead letters and schemas."""
     dead_letters: Topic[Any] | None = None
-    """Where messages go that cannot be handled; needed by whoever consumes."""
+    """Topic for messages that cannot be handled; required for services that consume."""
     dependencies: tuple[Dependency, ...] = ()
-    """What it needs besides the broker, and how to ask after it."""
+    """Dependencies besides the broker, with their probes."""
     connect: tuple[AsyncStep, ...] = ()
-    """Opens stores, in this order; may raise Unavailable, and is then tried again until it works."""
+    """Opens stores, in this order; may raise Unavailable, and is then called again until it works."""
     background: tuple[AsyncStep, ...] = ()
     """Work besides the consumers. None of it may end while the process runs."""
     on_stop: tuple[Callable[[], None], ...] = ()
     """Called when the process is asked to stop, before its consumers are: to cut short what takes long."""
     close: tuple[AsyncStep, ...] = ()
-    """Closes stores, in this order, after the last message is done with."""
+    """Closes stores, in this order, after the last message is done."""
     objects: DeadLetterObjectStore | None = None
-    """Where large dead letters go."""
+    """Object store for large dead letters."""
     job_logs: JobLogSink | None = None
-    """Who keeps the log lines of jobs."""
+    """Sink for the log lines of jobs."""
 
 
 BuildService: TypeAlias = Callable[[ServiceContext[S]], ServiceDefinition]

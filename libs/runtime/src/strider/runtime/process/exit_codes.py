@@ -1,7 +1,7 @@
-"""What a process says by the number it ends with.
+"""Exit codes of a process and their meaning.
 
-Decides nothing but the numbers and their meaning; who ends when is `service`'s and `watchdog`'s
-matter. The table in docs/operations/processes.md is rendered from here.
+Decides nothing but the numbers; `lifecycle` and `watchdog` decide when a process ends. The table in
+docs/operations/processes.md is rendered from here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
 
 EXIT_MEANINGS: Final = MappingProxyType(
     {
-        ExitCode.OK: ("Stopped as asked, everything in hand finished and committed.", "nothing"),
+        ExitCode.OK: ("Stopped as requested, everything in hand finished and committed.", "nothing"),
         ExitCode.FAILED: (
             "Unrecoverable: a task died, memory over its limit, health port taken; the log says why.",
             "restart with back-off",
@@ -43,20 +43,20 @@ EXIT_MEANINGS: Final = MappingProxyType(
             "do not restart: change what the line on stderr names",
         ),
         ExitCode.INTERRUPTED: (
-            "SIGINT, and the grace ran out or a second signal came: work in hand will be redelivered.",
+            "SIGINT, and the shutdown timed out or a second signal came: work in hand will be redelivered.",
             "nothing",
         ),
         ExitCode.TERMINATED: (
-            "SIGTERM, and the grace ran out or a second signal came: work in hand will be redelivered.",
+            "SIGTERM, and the shutdown timed out or a second signal came: work in hand will be redelivered.",
             "nothing",
         ),
     }
 )
-"""Each code's meaning, and what a supervisor should do about it."""
+"""Meaning of each code, and what a supervisor should do about it."""
 
 
 def exit_table() -> str:
-    """Render the codes as the Markdown table that the operations page carries."""
+    """Render the codes as the Markdown table of the operations page."""
     lines = ["| code | name | meaning | supervisor |", "|---|---|---|---|"]
     lines += [
         f"| {code.value} | `{code.name}` | {meaning} | {reaction} |"

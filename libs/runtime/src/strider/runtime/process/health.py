@@ -1,32 +1,84 @@
-"""Where a process answers how it is: `/livez`, `/readyz`, `/metrics`.
+"""Health server of a process: `/livez`, `/readyz`, `/metrics`, and the little HTTP they need.
 
-Runs on the event loop that does the work, so that an answer of `/livez` proves that the loop turns.
-Decides nothing: what is ready is `readiness`' matter, what is counted is `metrics`'; how a question is
-read is `health_asking`'s.
+Runs on the event loop that does the work, so that a response of `/livez` proves that the loop runs. Decides
+nothing: `readiness` knows what is ready, `metrics` what is counted. The head of a request is bounded in size;
+what it carries besides its first line is ignored.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 
 from strider.messaging.errors import InfrastructureError
 
-from .health_http import BadHealthRequest, HealthResponse, read_request, render_response
 from .readiness import Readiness
 
+MAX_HEAD_BYTES: Final = 16 * 1024
+_REQUEST_LINE_PARTS: Final = 3
+
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
 MAX_CONNECTIONS: Final = 64
-"""More at a time are closed unheard: whoever floods the probes must not take the process's files."""
+"""Further connections are closed unread: a flood of probes must not use up the process's files."""
+
 CONNECTION_TIMEOUT_SECONDS: Final = 5.0
-"""For the question to come, and for the answer to be taken."""
+"""For the request to arrive, and for the response to be taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthResponse:
+    """Response to a probe or scraper."""
+
+    status: int
+    content_type: str
+    body: bytes
+    headers: Sequence[tuple[str, str]] = ()
+
+
+class BadHealthRequest(Exception):
+    """Not an HTTP request, or one that is too long; the message says why."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+async def read_request(reader: asyncio.StreamReader) -> tuple[str, str]:
+    """Return method and path of a request; raise BadHealthRequest, or ConnectionError at its end."""
+    head = b""
+    while b"\r\n\r\n" not in head and b"\n\n" not in head:
+        if len(head) > MAX_HEAD_BYTES:
+            raise BadHealthRequest(431, f"a head of more than {MAX_HEAD_BYTES} bytes")
+        part = await reader.read(MAX_HEAD_BYTES)
+        if not part:
+            raise ConnectionError("closed before the request was complete")
+        head += part
+    parts = head.split(b"\n", 1)[0].decode("latin-1").split()
+    if len(parts) != _REQUEST_LINE_PARTS or not parts[2].startswith("HTTP/1."):
+        raise BadHealthRequest(400, "not a request of HTTP/1.1")
+    return parts[0], parts[1].partition("?")[0]
+
+
+def render_response(response: HealthResponse, *, has_body: bool) -> bytes:
+    """Encode a response; the connection ends with it."""
+    lines = [
+        f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}",
+        f"Content-Type: {response.content_type}",
+        f"Content-Length: {len(response.body)}",
+        *(f"{name}: {value}" for name, value in response.headers),
+        "Connection: close",
+    ]
+    return "\r\n".join((*lines, "", "")).encode() + (response.body if has_body else b"")
 
 
 class HealthPortUnavailable(InfrastructureError):
-    """The port to listen on is somebody else's, or no address of this machine."""
+    """The port is in use, or the address is none of this machine."""
 
     def __init__(self, host: str, port: int, cause: str) -> None:
         super().__init__(
@@ -36,9 +88,9 @@ class HealthPortUnavailable(InfrastructureError):
 
 
 class HealthServer:
-    """The small HTTP server of a process: one question a connection.
+    """The small HTTP server of a process: one request a connection.
 
-    Three fixed answers need no web framework, and loading one was a fifth of a service's start.
+    Three fixed responses need no web framework, and loading one was a fifth of a service's start.
     """
 
     def __init__(
@@ -54,48 +106,48 @@ class HealthServer:
         self._metrics = metrics
         self._details = details
         self._server: asyncio.Server | None = None
-        self._asking: set[asyncio.Task[None]] = set()
+        self._open_connections: set[asyncio.Task[None]] = set()
         self._paths: Final = {"/livez": self.livez, "/readyz": self.readyz, "/metrics": self.metrics}
         self.port = 0
 
     async def start(self, host: str, port: int) -> int:
-        """Listen, and return the port; raises AddressTaken where that is impossible."""
+        """Listen, and return the port; raises HealthPortUnavailable where that is impossible."""
         try:
-            self._server = await asyncio.start_server(self._hear, host, port)
+            self._server = await asyncio.start_server(self._on_connection, host, port)
         except OSError as error:
             raise HealthPortUnavailable(host, port, error.strerror or str(error)) from error
         self.port = int(self._server.sockets[0].getsockname()[1])
         return self.port
 
     async def close(self) -> None:
-        """Stop listening; whoever is being answered has a moment more."""
+        """Stop listening; open connections have a moment more."""
         if self._server is None:
             return
         server, self._server = self._server, None
         server.close()
-        if self._asking:
-            _, late = await asyncio.wait(self._asking, timeout=1.0)
+        if self._open_connections:
+            _, late = await asyncio.wait(self._open_connections, timeout=1.0)
             for task in late:
                 task.cancel()
 
     def respond(self, method: str, path: str) -> HealthResponse:
-        """Answer one question; never raises."""
-        tell = self._paths.get(path)
-        if tell is None:
+        """Return the response to a request; never raise."""
+        handler = self._paths.get(path)
+        if handler is None:
             return HealthResponse(404, "text/plain", f"there are {' '.join(self._paths)}\n".encode())
         if method not in ("GET", "HEAD"):
             return HealthResponse(405, "text/plain", b"GET or HEAD\n", (("Allow", "GET, HEAD"),))
         try:
-            return tell()
-        except Exception as failure:  # noqa: BLE001  # a probe must be told what is wrong, not be cut off
+            return handler()
+        except Exception as failure:  # noqa: BLE001  # a probe must get the reason, not a closed connection
             return HealthResponse(500, "text/plain", f"{type(failure).__name__}: {failure}\n".encode())
 
     def livez(self) -> HealthResponse:
-        """Answer that the event loop turns; anything more would restart processes that only wait."""
+        """Return 200 while the event loop runs; any further check would restart processes that only wait."""
         return HealthResponse(200, "text/plain; charset=utf-8", b"alive\n")
 
     def readyz(self) -> HealthResponse:
-        """Answer 200 where the work can be done, else 503; with every reason either way."""
+        """Return 200 where the process is ready, else 503; with every reason either way."""
         report = {"service": self._service, **self._readiness.report(), **self._details()}
         text = json.dumps(report, indent=1, default=str) + "\n"
         return HealthResponse(
@@ -103,22 +155,22 @@ class HealthServer:
         )
 
     def metrics(self) -> HealthResponse:
-        """Answer with everything that is counted, in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return HealthResponse(200, METRICS_TYPE, self._metrics())
 
-    async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._asking) >= MAX_CONNECTIONS:
+    async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._open_connections) >= MAX_CONNECTIONS:
             writer.close()
             return
         task = asyncio.current_task()
         assert task is not None
-        self._asking.add(task)
+        self._open_connections.add(task)
         try:
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECTION_TIMEOUT_SECONDS):
                     await self._serve(reader, writer)
         finally:
-            self._asking.discard(task)
+            self._open_connections.discard(task)
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

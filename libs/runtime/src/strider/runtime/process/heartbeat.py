@@ -1,7 +1,7 @@
-"""The pulse of the pipeline: when something last moved, and how often in a row nothing succeeded.
+"""Heartbeat of a process: last activity, last success, failures in a row, errors by domain.
 
-Everything that is done touches it; the watchdog and `/readyz` read it, the one from its own thread.
-Each attribute is written whole, so that a reader never sees half of one.
+Everything that is done updates it; the watchdog and `/readyz` read it, the watchdog from its own thread. Each
+attribute is written whole, so that a reader never sees half of one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from strider.messaging.ports import Clock
 
 MAX_DOMAINS: Final = 1000
-"""Domains whose errors are remembered; beyond that the one without errors for the longest time goes."""
+"""Domains whose errors are kept; beyond that the one without errors for the longest time is dropped."""
 
 
 class Heartbeat:
@@ -28,20 +28,20 @@ class Heartbeat:
         self.consecutive_failures = 0
 
     def beat(self) -> None:
-        """Note that something moved: a message was read, answered, acknowledged or committed."""
+        """Record activity: a message was read, answered, acknowledged or committed."""
         self.last_activity = self._clock.monotonic()
 
     def observe(self, moment: float) -> None:
-        """Note that something moved at that (monotonic) time, as somebody else has seen it."""
+        """Record activity at that (monotonic) time."""
         self.last_activity = max(self.last_activity, moment)
 
     def record_success(self) -> None:
-        """Note that a message was done with."""
+        """Record that a message was done."""
         self._last_success = self.last_activity = self._clock.monotonic()
         self.consecutive_failures = 0
 
     def record_failure(self, domain: str | None = None) -> None:
-        """Note that a message failed; where a site is to blame, its domain is counted."""
+        """Record that a message failed; where a site is to blame, its domain is counted."""
         self.beat()
         self.consecutive_failures += 1
         if domain is not None:
@@ -51,20 +51,20 @@ class Heartbeat:
 
     @property
     def last_activity_timestamp(self) -> datetime:
-        """When something last moved, by the wall clock."""
-        return self._moment(self.last_activity)
+        """Wall-clock time of the last activity."""
+        return self._wall_clock(self.last_activity)
 
     @property
     def last_success(self) -> datetime | None:
-        """When a message was last done with, by the wall clock."""
-        return None if self._last_success is None else self._moment(self._last_success)
+        """Wall-clock time at which a message was last done."""
+        return None if self._last_success is None else self._wall_clock(self._last_success)
 
     def domain_errors(self) -> Mapping[str, int]:
-        """List errors by domain, the domain with the latest error last."""
+        """Return errors by domain, the domain with the latest error last."""
         return dict(self._domains)
 
     def report(self) -> dict[str, Any]:
-        """Say the state, as `/readyz` shows it: the ten domains with the most errors."""
+        """Return the state for `/readyz`, with the ten domains that have the most errors."""
         worst = sorted(self._domains.items(), key=lambda item: -item[1])[:10]
         return {
             "last_activity": self.last_activity_timestamp.isoformat(),
@@ -73,5 +73,5 @@ class Heartbeat:
             "domain_errors": dict(worst),
         }
 
-    def _moment(self, monotonic: float) -> datetime:
+    def _wall_clock(self, monotonic: float) -> datetime:
         return self._clock.now() - timedelta(seconds=self._clock.monotonic() - monotonic)

@@ -1,9 +1,8 @@
-"""How a process starts: the one entrance of every service.
+"""Entry point of every service: command line, settings, event loop, exit code.
 
     raise SystemExit(run_service("echo", EchoSettings, build))
 
-Reads the command line and the settings, and says in one line what is wrong with them; then lives
-its `service_life` on an event loop, and answers with the exit code.
+Reports in one line each what is wrong with arguments or settings; then runs the `lifecycle`.
 """
 
 from __future__ import annotations
@@ -27,9 +26,16 @@ from .lifecycle import ServiceLifecycle
 from .startup import ServiceStartup
 
 GC_THRESHOLD_OBJECTS: Final = 10_000
-"""So many more objects than before are there before some are looked at: messages come in hundreds."""
+"""New objects after which the garbage collector runs: messages come in hundreds."""
 
-__all__ = ["Consumption", "ServiceContext", "Wiring", "consume", "kafka_connection", "run_service"]
+__all__ = [
+    "ConsumerSpec",
+    "ServiceContext",
+    "ServiceDefinition",
+    "consume",
+    "kafka_connection",
+    "run_service",
+]
 
 
 def run_service(
@@ -40,25 +46,25 @@ def run_service(
     argv: Sequence[str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> int:
-    """Run a service until it is asked to stop or cannot go on; returns the exit code."""
+    """Run a service until it is asked to stop or cannot continue; return the exit code."""
     arguments = sys.argv[1:] if argv is None else list(argv)
     if {"-h", "--help"} & set(arguments):
-        return _say(render_help(name, settings_class))
+        return _write(render_help(name, settings_class))
     unknown = [argument for argument in arguments if argument != "--print-config"]
     if unknown:
-        return _refuse(name, [f"there is no option {unknown[0]}; see --help"])
+        return _report_problems(name, [f"unknown option {unknown[0]}; see --help"])
     try:
         loaded = load_settings(
             settings_class, os.environ if environ is None else environ, requires_addresses=True
         )
     except SettingsError as error:
-        return _refuse(name, error.problems)
+        return _report_problems(name, error.problems)
     if arguments:
-        return _say(render_config(loaded))
-    return _live(name, loaded, build)
+        return _write(render_config(loaded))
+    return _run_lifecycle(name, loaded, build)
 
 
-def _live(name: str, loaded: LoadedSettings[S], build: BuildService[S]) -> int:
+def _run_lifecycle(name: str, loaded: LoadedSettings[S], build: BuildService[S]) -> int:
     async def live() -> ExitCode:
         has_no_color = bool(os.environ.get("NO_COLOR"))
         start = ServiceStartup(
@@ -66,13 +72,15 @@ def _live(name: str, loaded: LoadedSettings[S], build: BuildService[S]) -> int:
         )
         return await ServiceLifecycle(start).run()
 
-    _spare_the_collector()
+    _tune_garbage_collector()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return int(runner.run(live()))
 
 
-def _spare_the_collector() -> None:
-    """Leave what a process is made of alone: it stays, and a look at all of it costs as much as a page."""
+def _tune_garbage_collector() -> None:
+    """Exclude the objects of the startup from garbage collection: they stay, and a scan costs as much as a
+    page.
+    """
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD_OBJECTS, 10, 10)
 
@@ -82,7 +90,7 @@ def _kafka_bus(settings: ServiceSettings) -> KafkaBus:
 
 
 def kafka_connection(settings: ServiceSettings) -> KafkaConnection:
-    """Name the way to the broker, for whoever brings a client of its own."""
+    """Return the connection to the broker, for services with a client of their own."""
     kafka = settings.kafka
     return KafkaConnection(
         bootstrap_servers=kafka.bootstrap_servers,
@@ -105,12 +113,12 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def _say(text: str, stream: TextIO | None = None) -> int:
+def _write(text: str, stream: TextIO | None = None) -> int:
     (stream or sys.stdout).write(text)
     return ExitCode.OK
 
 
-def _refuse(name: str, problems: list[str]) -> int:
+def _report_problems(name: str, problems: list[str]) -> int:
     for problem in problems:
-        _say(f"{name}: {problem}\n", sys.stderr)
+        _write(f"{name}: {problem}\n", sys.stderr)
     return ExitCode.SETTINGS

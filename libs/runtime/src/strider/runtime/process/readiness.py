@@ -1,7 +1,7 @@
-"""Whether this process can do its work, and if not, why not.
+"""Readiness of the process, with the reasons why it is not ready.
 
-Gathers what others know: the phase of life, the state of each dependency, the stated pauses of the
-consumers. Decides one thing, ready or not, and says the reasons. Knows nothing of HTTP.
+Collects the phase, the state of each dependency and the pauses of the consumers. Decides one thing: ready or
+not. Knows nothing of HTTP.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ STOPPING: Final = "stopping"
 
 
 PROBE_TIMEOUT_SECONDS: Final = 5.0
-"""A dependency that takes longer to say that it is there is not there."""
+"""A dependency that takes longer to respond counts as unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """Something outside that this process needs, and how to ask after it."""
+    """Something outside that this process needs, and how to probe it."""
 
     name: str
     ping: Callable[[], Awaitable[None]]
-    """Returns where it answers (`SELECT 1`, PING, metadata), raises Unavailable where it does not."""
+    """Returns where it responds (`SELECT 1`, PING, metadata), raises Unavailable where it does not."""
     reconnect: Callable[[], Awaitable[None]] | None = None
-    """Throws away connections that may be dead and makes new ones; raises Unavailable where it cannot."""
+    """Replaces connections that may be dead; raises Unavailable where it cannot."""
     is_vital: bool = True
-    """Whether the process cannot work without it; else how it is is shown, and nothing waits for it."""
+    """Whether the process cannot work without it; else its state is shown, and nothing waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyState:
-    """How a dependency was when it was last asked."""
+    """State of a dependency when it was last probed."""
 
     name: str
     ok: bool
@@ -49,25 +49,25 @@ class DependencyState:
 
 
 class Readiness:
-    """The state of the process, for its probes and for the watchdog."""
+    """State of the process, for its probes and for the watchdog."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._dependencies: dict[str, DependencyState] = {}
         self._pauses: list[Callable[[], Iterable[str]]] = []
-        self._excuses: list[Callable[[], Iterable[str]]] = []
+        self._exempt_pauses: list[Callable[[], Iterable[str]]] = []
         self.phase = STARTING
         self.step = ""
         """What the current phase waits for, in words."""
 
     def register(self, name: str, *, is_vital: bool = True) -> None:
-        """Name a dependency before it was asked for the first time: unknown is not ready."""
+        """Register a dependency before its first probe: unknown is not ready."""
         since = self._clock.monotonic()
-        unknown = DependencyState(name, ok=False, detail="not asked yet", since=since, is_vital=is_vital)
+        unknown = DependencyState(name, ok=False, detail="not probed yet", since=since, is_vital=is_vital)
         self._dependencies.setdefault(name, unknown)
 
     def record(self, name: str, *, ok: bool, detail: str = "") -> bool:
-        """Note how a dependency is; True where that is news."""
+        """Record the state of a dependency; return whether it has changed."""
         before = self._dependencies.get(name)
         changed = before is None or before.ok != ok
         since = self._clock.monotonic() if changed or before is None else before.since
@@ -78,28 +78,28 @@ class Readiness:
     def watch_pauses(
         self, pauses: Callable[[], Iterable[str]], *, exempt: Callable[[], Iterable[str]] | None = None
     ) -> None:
-        """Ask this for the reasons of pauses, whenever somebody wants to know.
+        """Add a source of pauses, called whenever the state is read.
 
-        `excusing` gives those of them for which work may wait without an end; all, where it is not given.
+        `exempt` yields those pauses for which work may wait without a limit; all, where it is not given.
         """
         self._pauses.append(pauses)
-        self._excuses.append(exempt or pauses)
+        self._exempt_pauses.append(exempt or pauses)
 
     def pauses(self) -> tuple[str, ...]:
-        """Reasons for which consumption is paused now."""
+        """Return the reasons for which consumption is paused now."""
         return _gather(self._pauses)
 
     def dependencies(self) -> Mapping[str, DependencyState]:
-        """List the dependencies, by name."""
+        """Return the dependencies, by name."""
         return dict(self._dependencies)
 
     def reasons(self) -> list[str]:
-        """Why the process is not ready; nothing where it is."""
+        """Return why the process is not ready; empty where it is."""
         return [*self._process_reasons(), *(f"paused: {reason}" for reason in self.pauses())]
 
     def exempt_reasons(self) -> list[str]:
-        """Why nothing need move, however long it takes; a pause that nobody vouches for is not among them."""
-        return [*self._process_reasons(), *(f"paused: {reason}" for reason in _gather(self._excuses))]
+        """Return why nothing need move, however long it takes: the pauses that the watchdog accepts."""
+        return [*self._process_reasons(), *(f"paused: {reason}" for reason in _gather(self._exempt_pauses))]
 
     def _process_reasons(self) -> list[str]:
         reasons = []
@@ -113,7 +113,7 @@ class Readiness:
         return reasons
 
     def report(self) -> dict[str, Any]:
-        """Say everything, as `/readyz` answers it."""
+        """Return the whole state, for `/readyz`."""
         now = self._clock.monotonic()
         reasons = self.reasons()
         return {
@@ -133,16 +133,16 @@ class Readiness:
 
 
 def _gather(sources: Iterable[Callable[[], Iterable[str]]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(reason for tell in sources for reason in tell()))
+    return tuple(dict.fromkeys(reason for source in sources for reason in source()))
 
 
 async def probe_dependency(dependency: Dependency) -> str:
-    """Ask a dependency how it is: empty where it answers in time, else what is wrong."""
+    """Probe a dependency: empty where it responds in time, else what is wrong."""
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
             await dependency.ping()
     except Unavailable as error:
         return error.detail
     except TimeoutError:
-        return f"no answer within {PROBE_TIMEOUT_SECONDS:g} s"
+        return f"no response within {PROBE_TIMEOUT_SECONDS:g} s"
     return ""

@@ -1,7 +1,7 @@
-"""What is wrong when nothing moves: asked of the dependencies, the event loop and the stacks.
+"""Diagnosis of a stall: state of the dependencies, the event loop and the stacks.
 
-Runs partly on the watchdog's thread (an event loop that is blocked cannot diagnose itself), partly
-on the loop. Changes nothing but connections, and those only where it is asked to.
+Runs partly on the watchdog's thread (an event loop that is blocked cannot diagnose itself), partly on the
+loop. Changes nothing but connections, and those only in `reconnect_dependencies`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOOP_TIMEOUT_SECONDS: Final = 2 * PROBE_TIMEOUT_SECONDS
 def run_on_loop(
     loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T], *, timeout_seconds: float
 ) -> T | None:
-    """Run a coroutine on the loop from another thread; None where the loop does not answer in time."""
+    """Run a coroutine on the loop from another thread; None where the loop does not respond in time."""
     try:
         future = asyncio.run_coroutine_threadsafe(work, loop)
     except RuntimeError:  # the loop is closed already
@@ -45,14 +45,14 @@ def run_on_loop(
 
 
 async def check_dependencies(dependencies: Iterable[Dependency]) -> dict[str, str]:
-    """Ask every dependency at once; `ok` or what is wrong, by name."""
+    """Probe every dependency at once; return `ok` or what is wrong, by name."""
     asked = tuple(dependencies)
     answers = await asyncio.gather(*(probe_dependency(dependency) for dependency in asked))
     return {dependency.name: answer or "ok" for dependency, answer in zip(asked, answers, strict=True)}
 
 
 async def reconnect_dependencies(dependencies: Iterable[Dependency]) -> dict[str, str]:
-    """Make new connections wherever that can be done; what came of it, by name."""
+    """Reconnect every dependency that can; return the result, by name."""
     results: dict[str, str] = {}
     for dependency in dependencies:
         if dependency.reconnect is None:
@@ -69,31 +69,31 @@ async def reconnect_dependencies(dependencies: Iterable[Dependency]) -> dict[str
 
 
 def thread_stacks() -> dict[str, list[str]]:
-    """Where every thread stands; the event loop's own thread shows what blocks it."""
+    """Return the stack of every thread; the event loop's own thread shows what blocks it."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     return {
-        names.get(ident, str(ident)): _lines(traceback.extract_stack(frame))
+        names.get(ident, str(ident)): _stack_lines(traceback.extract_stack(frame))
         for ident, frame in sys._current_frames().items()  # noqa: SLF001  # the one way to see other threads
         if ident != threading.get_ident()
     }
 
 
 def task_stacks(loop: asyncio.AbstractEventLoop) -> list[str]:
-    """Where the tasks of the loop wait, equal ones counted together, most frequent first."""
+    """Return where the tasks of the loop wait, equal ones counted together, most frequent first."""
     try:
         tasks = asyncio.all_tasks(loop)
-    except RuntimeError:  # the set changed under our eyes: the loop does turn
+    except RuntimeError:  # the set changed during the call: the loop does run
         return ["tasks come and go too fast to be listed"]
     counts: dict[str, int] = {}
     for task in tasks:
-        key = " > ".join(_waits(task.get_coro())) or task.get_name()
+        key = " > ".join(_await_chain(task.get_coro())) or task.get_name()
         counts[key] = counts.get(key, 0) + 1
     ordered = sorted(counts.items(), key=lambda item: -item[1])[:MAX_STACKS]
     return [f"{count} x {key}" for key, count in ordered]
 
 
-def _waits(awaited: Any) -> Iterator[str]:
-    """Follow a coroutine to what it waits for: a task's own stack shows only its outermost frame."""
+def _await_chain(awaited: Any) -> Iterator[str]:
+    """Follow a coroutine to what it awaits: a task's own stack shows only its outermost frame."""
     for _ in range(MAX_WAIT_DEPTH):
         frame = getattr(awaited, "cr_frame", None)
         if frame is None:
@@ -103,7 +103,7 @@ def _waits(awaited: Any) -> Iterator[str]:
         awaited = awaited.cr_await
 
 
-def _lines(stack: traceback.StackSummary) -> list[str]:
+def _stack_lines(stack: traceback.StackSummary) -> list[str]:
     return [f"{_short_path(frame.filename)}:{frame.lineno} {frame.name}" for frame in stack[-STACK_FRAMES:]]
 
 

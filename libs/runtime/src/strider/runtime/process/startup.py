@@ -1,8 +1,8 @@
-"""How a process comes to run, in phases: each is told once, with the time that it took.
+"""Startup of a process in phases, each logged once with its duration.
 
-logs → telemetry → health → adapters → checks → schemas → consumers. The health server comes early,
-so that a process that waits for its broker can say so. Whatever a phase opens is noted with how to
-close it, so that an end in the middle of the start leaves nothing open.
+logs → telemetry → health → adapters → checks → schemas → consumers. The health server comes early, so that a
+process that waits for its broker can report it. Everything that a phase opens is registered for closing, so
+that an end in the middle of the startup leaves nothing open.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, TextIO
+from math import inf
+from typing import Any, Final, Generic, TextIO, TypeVar
 
+from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
-from strider.messaging.errors import StartRefused
-from strider.messaging.ports import Bus
-from strider.runtime.clocks import SystemClock, SystemRandomness
+from strider.messaging.errors import StartRefused, Unavailable
+from strider.messaging.ports import Bus, Chance, Clock
+from strider.politeness.retry_policy import RetryPolicy
+from strider.runtime.clocks import SystemChance, SystemClock
+from strider.runtime.observability import log_events
 from strider.runtime.observability import metrics as declared
 from strider.runtime.observability.job_logs import JobLogCapture
 from strider.runtime.observability.logging import configure_logs, logger
@@ -35,33 +39,87 @@ from .exit_codes import ExitCode
 from .health import HealthServer
 from .heartbeat import Heartbeat
 from .readiness import Dependency, Readiness
-from .start_checks import StartupRetry, check_partition_counts
 from .supervision import CloseStack, TaskSupervisor
 from .watchdog import Watchdog, resident_bytes
 from .watchdog_target import ServiceWatchdogTarget
+
+T = TypeVar("T")
+
+
+STARTUP_RETRY_POLICY: Final = RetryPolicy(
+    retries=inf, first_seconds=0.25, factor=2, cap_seconds=4, jitter_seconds=0.5, deadline_seconds=inf
+)
+"""Waits for dependencies at the startup: shorter than while running, nothing else is held up by them."""
+
+_log = logger("service")
+
+
+class StartupRetry:
+    """Retries work until its dependency is available, reporting meanwhile what it waits for."""
+
+    def __init__(self, readiness: Readiness, *, clock: Clock, chance: Chance) -> None:
+        self._readiness = readiness
+        self._clock = clock
+        self._chance = chance
+
+    async def run(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Run some work; repeat it with growing waits, for ever, while a dependency is unavailable."""
+        attempt = 1
+        missed: set[str] = set()
+        while True:
+            try:
+                done = await work()
+            except Unavailable as error:
+                missed.add(error.dependency)
+                if self._readiness.record(error.dependency, ok=False, detail=error.detail) or attempt == 1:
+                    _log.emit(log_events.DEPENDENCY_AWAITED, part=error.dependency, why=error.detail)
+                self._readiness.step = f"waiting for {error.dependency}"
+                await self._clock.sleep(STARTUP_RETRY_POLICY.wait_seconds(attempt, self._chance) or 0)
+                attempt += 1
+            else:
+                self._readiness.step = ""
+                for part in missed:
+                    self._readiness.record(part, ok=True)
+                return done
+
+
+async def check_partition_counts(bus: Bus, topics: Iterable[Topic[Any]], *, shards: int) -> None:
+    """Compare partition counts with the declared ones: a key would else lead to the wrong shard."""
+    for topic in topics:
+        wanted = topic.partitions or shards
+        found = await bus.partition_count(topic.name)
+        if found is None:
+            raise Unavailable("kafka", f"topic {topic.name} does not exist; run: strider topics apply")
+        if found != wanted:
+            source = "declared" if topic.partitions else "set by STRIDER_SHARDS"
+            raise StartRefused(
+                f"topic {topic.name} has {found} partitions on the broker, but {wanted} are {source}; "
+                "the count is fixed for the life of the topics"
+            )
+
 
 _log = logger("service")
 
 
 @dataclass(frozen=True, slots=True)
 class RunningService:
-    """A process that runs: what must be told when it is to stop."""
+    """A running process, and what has to be called when it stops."""
 
     consumers: ServiceConsumers
     watchdog: Watchdog
-    vitals: ServiceWatchdogTarget
+    target: ServiceWatchdogTarget
     on_stop: tuple[Callable[[], None], ...] = ()
 
     def stop(self) -> None:
-        """Let consumers finish what they have in hand; a process that ends need not be watched."""
+        """Let consumers finish the messages in hand; a process that ends need not be watched."""
         self.watchdog.stop()
-        for tell in self.on_stop:
-            tell()
+        for callback in self.on_stop:
+            callback()
         self.consumers.stop()
 
 
 class ServiceStartup(Generic[S]):
-    """The start of one process."""
+    """The startup of one process."""
 
     def __init__(
         self,
@@ -83,7 +141,7 @@ class ServiceStartup(Generic[S]):
         self._no_color = has_no_color
         self.exit_now = exit_now
         self._clock = SystemClock()
-        self._chance = SystemRandomness()
+        self._chance = SystemChance()
         self._capture: JobLogCapture | None = None
         self._metrics = Metrics(with_process=True)
         self._heartbeat = Heartbeat(self._clock)
@@ -95,20 +153,20 @@ class ServiceStartup(Generic[S]):
         self.on_exit: Callable[[ExitCode], None] = lambda _code: None
 
     async def run(self) -> RunningService:
-        """Go through the phases."""
+        """Run the phases."""
         with self._phase("logs"):
-            self._tell()
+            self._configure_logs()
         with self._phase("telemetry"):
             traces = self._open_telemetry()
         with self._phase("health"):
             await self._start_health_server()
         with self._phase("adapters"):
-            process = self._process(traces)
-            wiring = await self._wire(process)
+            context = self._new_context(traces)
+            definition = await self._connect(context)
         with self._phase("checks"):
-            await self._check(process, wiring)
+            await self._check_dependencies(context, definition)
         with self._phase("consumers"):
-            self.running = await self._consume(process, wiring)
+            self.running = await self._start_consumers(context, definition)
         return self.running
 
     @contextmanager
@@ -117,9 +175,11 @@ class ServiceStartup(Generic[S]):
         self.readiness.step = name
         yield
         self.readiness.step = ""
-        _log.info("Startup phase completed", phase=name, seconds=round(self._clock.monotonic() - began, 3))
+        _log.emit(
+            log_events.STARTUP_PHASE_COMPLETED, phase=name, seconds=round(self._clock.monotonic() - began, 3)
+        )
 
-    def _tell(self) -> None:
+    def _configure_logs(self) -> None:
         logs = self._settings.logs
         configure_logs(
             self._name,
@@ -131,8 +191,11 @@ class ServiceStartup(Generic[S]):
             capture=lambda event: self._capture(event) if self._capture else None,
         )
         chosen = sorted(variable for variable, origin in self._origins.items() if origin != "default")
-        _log.info(
-            "Starting", version=strider_version(), python=platform.python_version(), settings_from=chosen
+        _log.emit(
+            log_events.SERVICE_STARTING,
+            version=strider_version(),
+            python=platform.python_version(),
+            settings_from=chosen,
         )
 
     def _open_telemetry(self) -> MessageTracer:
@@ -157,9 +220,13 @@ class ServiceStartup(Generic[S]):
         health = self._settings.health
         port = await server.start(health.host, health.port)
         self.closers.add("health", server.close)
-        _log.info("Listening", url=f"http://{health.host}:{port}", paths="/livez /readyz /metrics")
+        _log.emit(
+            log_events.HEALTH_SERVER_STARTED,
+            url=f"http://{health.host}:{port}",
+            paths="/livez /readyz /metrics",
+        )
 
-    def _process(self, traces: MessageTracer) -> ServiceContext[S]:
+    def _new_context(self, traces: MessageTracer) -> ServiceContext[S]:
         bus = self._make_bus(self._settings)
         self.closers.add("bus", bus.close)
         return ServiceContext(
@@ -175,56 +242,58 @@ class ServiceStartup(Generic[S]):
             traces=traces,
         )
 
-    async def _wire(self, process: ServiceContext[S]) -> ServiceDefinition:
-        wiring = self._build(process)
-        for number, close in enumerate(reversed(wiring.close)):
-            self.closers.add(f"adapter {len(wiring.close) - number}", close)
-        for dependency in (*wiring.dependencies, Dependency("kafka", process.bus.ping)):
+    async def _connect(self, context: ServiceContext[S]) -> ServiceDefinition:
+        definition = self._build(context)
+        for number, close in enumerate(reversed(definition.close)):
+            self.closers.add(f"adapter {len(definition.close) - number}", close)
+        for dependency in (*definition.dependencies, Dependency("kafka", context.bus.ping)):
             self.readiness.register(dependency.name, is_vital=dependency.is_vital)
-        for connect in wiring.connect:
-            await self._patience().run(connect)
-        return wiring
+        for connect in definition.connect:
+            await self._retry().run(connect)
+        return definition
 
-    async def _check(self, process: ServiceContext[S], wiring: ServiceDefinition) -> None:
-        patience = self._patience()
-        for dependency in (each for each in wiring.dependencies if each.is_vital):
-            await patience.run(dependency.ping)
+    async def _check_dependencies(self, context: ServiceContext[S], definition: ServiceDefinition) -> None:
+        retry = self._retry()
+        for dependency in (each for each in definition.dependencies if each.is_vital):
+            await retry.run(dependency.ping)
             self.readiness.record(dependency.name, ok=True)
-        await patience.run(process.bus.ping)
-        topics = all_topics(wiring)
+        await retry.run(context.bus.ping)
+        topics = all_topics(definition)
         shards = self._settings.run.shards
-        await patience.run(lambda: check_partition_counts(process.bus, topics, shards=shards))
+        await retry.run(lambda: check_partition_counts(context.bus, topics, shards=shards))
         self.readiness.record("kafka", ok=True)
 
-    async def _consume(self, process: ServiceContext[S], wiring: ServiceDefinition) -> RunningService:
-        consumers = ServiceConsumers(process, wiring, version=strider_version())
+    async def _start_consumers(
+        self, context: ServiceContext[S], definition: ServiceDefinition
+    ) -> RunningService:
+        consumers = ServiceConsumers(context, definition, version=strider_version())
         self.closers.add("speaker", consumers.close)
-        await self._patience().run(consumers.declare_schemas)
+        await self._retry().run(consumers.declare_schemas)
         self.readiness.watch_pauses(consumers.pauses, exempt=consumers.exempt_pauses)
-        self._start_job_logs(wiring)
-        vitals = ServiceWatchdogTarget(
+        self._start_job_logs(definition)
+        target = ServiceWatchdogTarget(
             clock=self._clock,
             heartbeat=self._heartbeat,
             readiness=self.readiness,
             metrics=self._metrics,
-            dependencies=(*wiring.dependencies, Dependency("kafka", process.bus.ping)),
-            wards=consumers.wards,
+            dependencies=(*definition.dependencies, Dependency("kafka", context.bus.ping)),
+            consumers=consumers.watched,
             stop=self.on_exit,
             shutdown_seconds=self.shutdown_seconds,
             exit_now=self.exit_now,
         )
         for name, work in consumers.coroutines():
             self.tasks.start(name, work, is_consumer=True)
-        for step in wiring.background:
-            self.tasks.start(getattr(step, "__qualname__", "background"), _ended(step))
-        self.tasks.start("turn", vitals.tick())
-        self.tasks.start("probe dependencies", vitals.probe_dependencies())
-        return RunningService(consumers, self._watch(vitals), vitals, wiring.on_stop)
+        for step in definition.background:
+            self.tasks.start(getattr(step, "__qualname__", "background"), _await_step(step))
+        self.tasks.start("turn", target.tick())
+        self.tasks.start("probe dependencies", target.probe_dependencies())
+        return RunningService(consumers, self._watch(target), target, definition.on_stop)
 
-    def _watch(self, vitals: ServiceWatchdogTarget) -> Watchdog:
+    def _watch(self, target: ServiceWatchdogTarget) -> Watchdog:
         run = self._settings.run
         watchdog = Watchdog(
-            vitals,
+            target,
             self._heartbeat,
             monotonic=self._clock.monotonic,
             threshold_seconds=run.stall_threshold_seconds,
@@ -235,8 +304,8 @@ class ServiceStartup(Generic[S]):
         watchdog.start()
         return watchdog
 
-    def _start_job_logs(self, wiring: ServiceDefinition) -> None:
-        sink = wiring.job_logs
+    def _start_job_logs(self, definition: ServiceDefinition) -> None:
+        sink = definition.job_logs
         if sink is None:
             return
         capture = JobLogCapture(
@@ -247,14 +316,14 @@ class ServiceStartup(Generic[S]):
         self.tasks.start("job logs", capture.run(sink))
         self.closers.add("job logs", lambda: capture.drain(sink))
 
-    def _patience(self) -> StartupRetry:
+    def _retry(self) -> StartupRetry:
         return StartupRetry(self.readiness, clock=self._clock, chance=self._chance)
 
 
-async def _ended(step: Callable[[], Any]) -> None:
+async def _await_step(step: Callable[[], Any]) -> None:
     await step()
 
 
 def exit_code_for(error: BaseException | None) -> ExitCode:
-    """Say how a process ends whose task has died: what only a person can change is no crash."""
+    """Return the exit code for a task that has died: what only a person can change is no crash."""
     return ExitCode.REFUSED if isinstance(error, StartRefused) else ExitCode.FAILED

@@ -1,1 +1,1 @@
-"""TODO: publishing."""
+"""Publishing: events of handlers, dead letters, and the breaker that limits them."""

@@ -1,8 +1,8 @@
-"""When are there too many bad messages to go on?
+"""Breaker that stops a consumer loop when too many messages are bad.
 
-Pure. One bad message must not stop a partition; a flood of them must, because it means that a
-writer or we ourselves are broken, and draining a topic into the dead letters helps nobody. Trips
-on a run of bad ones, or on their share of a window; stays tripped until somebody resets it.
+Pure. One bad message must not stop a partition; a flood of them must, because it means that a writer or the
+service itself is broken, and dead-lettering a whole topic helps no one. Trips on a sequence of bad messages,
+or on their share of a window; stays tripped until it is reset.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+_SLOTS_PER_WINDOW = 12
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterBreakerLimits:
-    """How many bad messages are borne."""
+    """How many bad messages are tolerated."""
 
     consecutive: int = 100
     """Bad ones in a row."""
     failure_share: float = 0.5
-    """Bad ones among all of a window, once the window has seen `least_messages`."""
+    """Bad ones among all of a window, once the window has `min_messages`."""
     min_messages: int = 200
     window_seconds: float = 60.0
 
@@ -30,16 +32,13 @@ class _TimeSlot:
     bad: int = 0
 
 
-_SLOTS_PER_WINDOW = 12
-
-
 class DeadLetterBreaker:
-    """Counts good and bad messages, and says when to stop. Time is an argument."""
+    """Counts good and bad messages, and trips. Time is an argument."""
 
     def __init__(self, limits: DeadLetterBreakerLimits) -> None:
         self._limits = limits
         self._slots: deque[_TimeSlot] = deque()
-        self._run = 0
+        self._consecutive = 0
         self._reason: str | None = None
 
     @property
@@ -49,27 +48,27 @@ class DeadLetterBreaker:
 
     def record_success(self, now: float) -> None:
         """Count a message that was done."""
-        self._run = 0
+        self._consecutive = 0
         self._slot(now).good += 1
 
     def record_failure(self, now: float) -> bool:
-        """Count a bad message; False where it is one too many and must not be given up."""
+        """Count a bad message; False where it is one too many and must not be dead-lettered."""
         if self._reason is None:
-            self._run += 1
+            self._consecutive += 1
             self._slot(now).bad += 1
-            self._reason = self._judge()
+            self._reason = self._trip_reason()
         return self._reason is None
 
     def reset(self) -> None:
-        """Forget everything: somebody has looked."""
+        """Forget all counts: the cause was looked at."""
         self._slots.clear()
-        self._run = 0
+        self._consecutive = 0
         self._reason = None
 
-    def _judge(self) -> str | None:
+    def _trip_reason(self) -> str | None:
         limits = self._limits
-        if self._run >= limits.consecutive:
-            return f"{self._run} bad messages in a row"
+        if self._consecutive >= limits.consecutive:
+            return f"{self._consecutive} bad messages in a row"
         bad = sum(slot.bad for slot in self._slots)
         seen = bad + sum(slot.good for slot in self._slots)
         if seen >= limits.min_messages and bad >= limits.failure_share * seen:

@@ -1,11 +1,15 @@
-"""What is kept of a message that could not be handled: all of it, and why.
+"""Dead letters: the whole message that could not be handled, and why.
 
-Decides the shape of a dead letter; how a large message fits into one is `deadletters_packing`'s.
-Does not decide that a message is given up, nor sends.
+Decides the content of a dead letter, and how a large message fits into one: whole, by reference to the object
+store, or truncated. A service must not stop for one large message: what was cut is named, and the message
+itself still stands in its topic until retention deletes it. Does not decide that a message is dead-lettered,
+nor publishes.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,14 +23,13 @@ from strider.messaging.errors import OffsetLost
 from strider.messaging.ports import Clock, Header, Record
 from strider.runtime.consumer.ports import DeadLetterObjectStore
 
-from .dead_letter_packing import PackedMessage, pack_message
-
 MESSAGE_SHARE: Final = 0.75
-"""Part of a letter that the message itself may take. The rest is for what we say about it, which is
-clipped to less (four bytes a character at the worst)."""
+"""Part of a dead letter that the message itself may take. The rest is for texts about it, which are clipped
+to less (four bytes a character at the worst).
+"""
 
 MAX_STACK_TRACE_CHARS: Final = 16_384
-"""The innermost frames are kept: they say what failed."""
+"""The innermost frames are kept: they show what failed."""
 
 MAX_TEXT_CHARS: Final = 2_048
 
@@ -35,13 +38,27 @@ HANDLER_TIMEOUT: Final = "handler_timeout"
 RESULT_REFUSED: Final = "answer_refused"
 RETENTION_LOSS: Final = "retention_loss"
 
+_TRUNCATED_HEADER_BYTES: Final = 256
+"""More than the header takes that names what is missing."""
+
+CLAIMED_HEADERS: Final = "strider-claimed-headers"
+"""Header that replaces the key and all headers where they are too large: its value refers to their object."""
+
+TRUNCATED: Final = "strider-truncated"
+"""Header of a message that was truncated: its value names what is missing. Never send such a message again
+from its dead letter.
+"""
+
+LENGTH_BYTES: Final = 5
+"""What a length may take beside the bytes that it counts."""
+
 
 class HandlerTimeoutError(Exception):
     """A handler was cancelled at its deadline."""
 
 
 def dead_letter_reason(failure: BaseException) -> str:
-    """Name why a message is given up, in the words of the dead letters."""
+    """Return the reason word for a failure."""
     if isinstance(failure, DecodeError):
         return failure.reason
     if isinstance(failure, HandlerTimeoutError):
@@ -50,16 +67,16 @@ def dead_letter_reason(failure: BaseException) -> str:
 
 
 def safe_repr(failure: BaseException) -> str:
-    """Describe a failure for a log line, even one that cannot describe itself."""
+    """Return the repr of a failure for a log line, even where the repr itself raises."""
     try:
         return repr(failure)
-    except Exception as broken:  # noqa: BLE001  # it is somebody else's code, and says nothing about the message
+    except Exception as broken:  # noqa: BLE001  # the repr is foreign code
         return f"<{_class_of(failure)}, whose repr raises {type(broken).__qualname__}>"
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterOrigin:
-    """Who writes the dead letters."""
+    """The service that writes the dead letters."""
 
     service: str
     group: str
@@ -68,7 +85,7 @@ class DeadLetterOrigin:
 
 
 class DeadLetterWriter:
-    """Writes what goes to `<service>-dlq`."""
+    """Makes the events of `<service>-dlq`."""
 
     def __init__(
         self,
@@ -79,7 +96,7 @@ class DeadLetterWriter:
         objects: DeadLetterObjectStore | None = None,
         scrub: Callable[[str], str] = lambda text: text,
     ) -> None:
-        """`scrub` takes secrets out of tracebacks and messages."""
+        """`scrub` removes secrets from tracebacks and messages."""
         self._topic = topic
         self._origin = origin
         self._clock = clock
@@ -89,12 +106,12 @@ class DeadLetterWriter:
     async def dead_letter(
         self, record: Record, failure: BaseException, *, attempts: int = 1, headers: Sequence[Header] = ()
     ) -> Publish:
-        """Write down a message and its failure; raises Unavailable where the object store does not answer.
+        """Return the dead letter of a message; raises Unavailable where the object store does not respond.
 
-        `headers` carry the trace that it was handled in.
+        `headers` carry the trace in which it was handled.
         """
-        value, room_bytes = encoded_bytes(record.value), int(self._topic.max_bytes * MESSAGE_SHARE)
-        packed = await pack_message(record, max_bytes=room_bytes, objects=self._objects)
+        value, max_bytes = encoded_bytes(record.value), int(self._topic.max_bytes * MESSAGE_SHARE)
+        packed = await pack_message(record, max_bytes=max_bytes, objects=self._objects)
         event = self._event(
             topic=record.topic,
             partition=record.partition,
@@ -109,8 +126,8 @@ class DeadLetterWriter:
             value_sha256="" if value is None else sha256(value).hexdigest(),
             header_names=tuple(name for name, _ in packed.headers),
             header_values=tuple(content for _, content in packed.headers),
-            task_id=_text(record.headers, "entry"),
-            execution_id=_text(record.headers, "execution"),
+            task_id=_header_text(record.headers, "entry"),
+            execution_id=_header_text(record.headers, "execution"),
             error_class=_class_of(failure)[:MAX_TEXT_CHARS],
             error_message=_truncation_notice(record, packed)
             + self._scrub(_message_of(failure))[:MAX_TEXT_CHARS],
@@ -121,7 +138,7 @@ class DeadLetterWriter:
         return Publish(self._topic, event)
 
     def loss_event(self, lost: OffsetLost) -> Publish:
-        """Write down which messages are gone unread."""
+        """Return the event for messages that were deleted unread."""
         event = self._event(
             topic=lost.topic,
             partition=lost.partition,
@@ -147,7 +164,7 @@ class DeadLetterWriter:
 
 
 def _truncation_notice(record: Record, packed: PackedMessage) -> str:
-    """Say first what the letter lacks, and where it can be had."""
+    """Return what the dead letter lacks, and where it can be found."""
     if not packed.missing:
         return ""
     where = f"{record.topic}[{record.partition}]@{record.offset}"
@@ -162,7 +179,7 @@ def _class_of(failure: BaseException) -> str:
 def _message_of(failure: BaseException) -> str:
     try:
         return str(failure)
-    except Exception as broken:  # noqa: BLE001  # the letter must be written all the same
+    except Exception as broken:  # noqa: BLE001  # the dead letter must be written all the same
         return f"<{_class_of(failure)}, whose str raises {type(broken).__qualname__}>"
 
 
@@ -170,12 +187,88 @@ def _stack_of(failure: BaseException) -> str:
     return "".join(traceback.format_exception(failure))
 
 
-def _text(headers: Sequence[Header], wanted: str) -> str:
+def _header_text(headers: Sequence[Header], wanted: str) -> str:
     found = next((content for name, content in headers if name == wanted), None)
     return "" if found is None else found.decode("utf-8", "replace")[:MAX_TEXT_CHARS]
 
 
 def _trace_id(headers: Sequence[Header]) -> str:
-    """Take the trace id out of a W3C traceparent: version-trace-span-flags."""
-    parts = _text(headers, "traceparent").split("-")
+    """Return the trace id of a W3C traceparent: version-trace-span-flags."""
+    parts = _header_text(headers, "traceparent").split("-")
     return parts[1] if len(parts) == 4 else ""  # noqa: PLR2004  # the format's four parts
+
+
+@dataclass(frozen=True, slots=True)
+class PackedMessage:
+    """Parts of a message that go into its dead letter."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    value_object: str = ""
+    missing: str = ""
+    """What was cut, in words; empty where nothing was."""
+
+
+async def pack_message(
+    record: Record, *, max_bytes: int, objects: DeadLetterObjectStore | None
+) -> PackedMessage:
+    """Fit a message into so many bytes; raises Unavailable where its store does not respond."""
+    headers = tuple((name, content or b"") for name, content in record.headers)
+    rest_bytes = _size(record.key) + sum(map(_header_size, headers))
+    key, value, value_object = record.key, encoded_bytes(record.value), ""
+    value_bytes = _size(value)
+    if rest_bytes + value_bytes <= max_bytes:
+        return PackedMessage(key, value, headers)
+    if objects is None:
+        return _truncate(record, headers, max_bytes=max_bytes)
+    # The larger part goes, because the smaller one alone mostly fits.
+    if value is not None and (value_bytes >= rest_bytes or value_bytes > max_bytes):
+        value_object, value = await objects.put(value), None
+    if rest_bytes > value_bytes or rest_bytes > max_bytes:
+        reference = await objects.put(_document(key, headers))
+        key, headers = None, ((CLAIMED_HEADERS, reference.encode()),)
+    return PackedMessage(key, value, headers, value_object)
+
+
+def _truncate(record: Record, headers: Sequence[Header], *, max_bytes: int) -> PackedMessage:
+    """Keep the beginning of everything: an eighth of the bytes for key and headers each, the rest for the
+    value.
+    """
+    key, missing = _head(record.key, max_bytes // 8, "key")
+    kept: list[Header] = []
+    used_bytes = 0
+    for header in headers:
+        used_bytes += _header_size(header)
+        if used_bytes > max_bytes // 8:
+            missing.append(f"{len(headers) - len(kept)} of {len(headers)} headers")
+            break
+        kept.append(header)
+    left_bytes = max_bytes - _size(key) - sum(map(_header_size, kept)) - _TRUNCATED_HEADER_BYTES
+    value, missing_value = _head(encoded_bytes(record.value), left_bytes, "value")
+    cut = ", ".join((*missing, *missing_value))
+    return PackedMessage(key, value, (*kept, (TRUNCATED, cut.encode())), missing=cut)
+
+
+def _head(content: bytes | None, max_bytes: int, name: str) -> tuple[bytes | None, list[str]]:
+    if content is None or _size(content) <= max_bytes:
+        return content, []
+    head = content[: max(0, max_bytes - LENGTH_BYTES)]
+    return head, [f"the last {len(content) - len(head)} of {len(content)} bytes of the {name}"]
+
+
+def _document(key: bytes | None, headers: Sequence[Header]) -> bytes:
+    document = {
+        "key": None if key is None else base64.b64encode(key).decode(),
+        "headers": [[name, base64.b64encode(content).decode()] for name, content in headers],
+    }
+    return json.dumps(document).encode()
+
+
+def _header_size(header: Header) -> int:
+    name, content = header
+    return _size(name.encode("utf-8", "surrogatepass")) + _size(content)
+
+
+def _size(content: bytes | None) -> int:
+    return LENGTH_BYTES + len(content or b"")

@@ -1,8 +1,8 @@
-"""From what a handler wants said to messages on the bus.
+"""Event publisher: from the requests of a handler to messages on the bus.
 
 Decides key, partition and headers of each event by its topic's declaration, and whether it is worth
-compressing; one producer sends it all. What is encoded already keeps to the same rules, but is never
-decoded to see. Does not decide when: the loop holds the order of words.
+compressing; one producer sends everything. Bytes that are encoded already follow the same rules, but are
+never decoded to check. Does not decide when: the pipeline holds the order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SPEC_VERSION: Header = ("ce_specversion", b"1.0")
 
 
 class EventPublisher:
-    """Speaks for one service; shared by its loops, so that they share its connections."""
+    """Publishes for one service; shared by its loops, so that they share its connections."""
 
     def __init__(self, bus: Bus, codec: MessageCodec, *, service: str, shards: int, clock: Clock) -> None:
         self._bus = bus
@@ -34,28 +34,28 @@ class EventPublisher:
         self._shards = shards
         self._clock = clock
         self._producer: Producer | None = None
-        self._opening = asyncio.Lock()
+        self._open_lock = asyncio.Lock()
 
     async def send(
         self, requests: Sequence[PublishRequest], *, cause: str = "", headers: tuple[Header, ...] = ()
     ) -> list[Acknowledgement]:
-        """Queue events in their order; returns their acknowledgements.
+        """Queue events in their order; return their acknowledgements.
 
-        `cause` names what they follow from, and with the place in `says` becomes the event's id: so
-        a repeat has the same id. Everything is encoded before anything is sent: what cannot be
-        encoded has said nothing.
+        `cause` names what they follow from, and with the position in `requests` becomes the event's id: so a
+        repeat has the same id. Everything is encoded before anything is sent: an encoding error publishes
+        nothing.
         """
         now = self._clock.now().isoformat().encode()
         messages = [
-            self.compose(say, cause=f"{cause}:{number}" if cause else "", now=now, headers=headers)
-            for number, say in enumerate(requests)
+            self.compose(request, cause=f"{cause}:{number}" if cause else "", now=now, headers=headers)
+            for number, request in enumerate(requests)
         ]
         acknowledgements: list[Acknowledgement] = []
-        producer = self._producer or await self._open()
+        producer = self._producer or await self._open_producer()
         try:
             for message in messages:
                 acknowledgements.append(_as_future(await producer.send(message)))  # noqa: PERF401  # see below
-        except BaseException:  # what was sent before is nobody's any more
+        except BaseException:  # nothing waits for what was sent before
             for acknowledgement in acknowledgements:
                 acknowledgement.add_done_callback(_mark_retrieved)
             raise
@@ -73,7 +73,7 @@ class EventPublisher:
     def compose(
         self, request: PublishRequest, *, cause: str, now: bytes, headers: tuple[Header, ...]
     ) -> OutgoingMessage:
-        """Make the message of what is to be said; raises EncodeError where its topic's rules forbid it."""
+        """Return the message of a request; raises EncodeError where its topic's rules forbid it."""
         topic = request.topic
         value, schema_headers = self._value_of(request)
         if isinstance(request, PublishRaw):
@@ -113,7 +113,7 @@ class EventPublisher:
             await producer.close()
 
     def _value_of(self, request: PublishRequest) -> tuple[bytes | None, tuple[Header, ...]]:
-        """Give the bytes, and the headers that a reader of them needs."""
+        """Return the bytes, and the headers that a reader of them needs."""
         if isinstance(request, PublishRaw):
             check_raw(request)
             return request.value, ()
@@ -128,21 +128,23 @@ class EventPublisher:
         topic = request.topic
         if topic.partitioner == "shard":
             if topic.shard_of is None:
-                raise EncodeError(f"{topic.name} is partitioned by shard but does not say whose")
+                raise EncodeError(
+                    f"{topic.name} is partitioned by shard, but its declaration has no shard_of"
+                )
             return topic.shard_of(request.event, topic.partitions or self._shards)
         if topic.partitioner == "explicit" and request.partition is None:
             raise EncodeError(f"{topic.name} is partitioned explicitly, and no partition was named")
         return request.partition
 
-    async def _open(self) -> Producer:
-        async with self._opening:
+    async def _open_producer(self) -> Producer:
+        async with self._open_lock:
             if self._producer is None:
                 self._producer = await self._bus.producer()
             return self._producer
 
 
 def check_raw(request: PublishRaw) -> None:
-    """Refuse bytes, or a tombstone, that their topic does not take."""
+    """Refuse bytes, or a tombstone, that their topic does not accept."""
     topic = request.topic
     if topic.partitioner != "key" and request.partition is None:
         raise EncodeError(f"{topic.name} is partitioned by {topic.partitioner}, and no partition was named")
@@ -155,13 +157,13 @@ def check_raw(request: PublishRaw) -> None:
 
 
 def check_event(topic: Topic[Any], event: object) -> None:
-    """Refuse an event of another topic: key and place would be looked for in it."""
+    """Refuse an event of another topic: key and partition are taken from it."""
     if type(event) is not topic.value:
         raise EncodeError(f"{topic.name} carries {topic.value.__name__}, not {type(event).__name__}")
 
 
 def check_value(topic: Topic[Any], value: bytes) -> None:
-    """Hold bytes that nobody has encoded here to the limits that the codec holds events to."""
+    """Apply the codec's size limits to bytes that were encoded elsewhere."""
     if not value:
         raise EncodeError(f"{topic.name}: no bytes")
     if len(value) > topic.max_bytes:
@@ -169,17 +171,17 @@ def check_value(topic: Topic[Any], value: bytes) -> None:
 
 
 def event_id(cause: str, key: bytes | None, value: bytes | None) -> bytes:
-    """Name a message by what it follows from, or by its content; a repeat has the same name."""
+    """Return the id of a message: its cause, or a hash of its content; a repeat has the same id."""
     if cause:
         return cause.encode()
     digest = blake2b(encoded_bytes(value) or b"", digest_size=16)
     if value is None:
-        digest.update(key or b"")  # all tombstones would have one name
+        digest.update(key or b"")  # all tombstones would have one id
     return digest.hexdigest().encode()
 
 
 def check_acknowledged(acknowledgements: Sequence[Acknowledgement]) -> None:
-    """Raise the first failure of acknowledgements that have all come, having looked at each."""
+    """Raise the first failure of completed acknowledgements, having retrieved each."""
     failures = [failure for each in acknowledgements if (failure := _failure_of(each)) is not None]
     if failures:
         raise failures[0]
@@ -196,5 +198,5 @@ def _as_future(acknowledgement: Awaitable[RecordMetadata]) -> Acknowledgement:
 
 
 def _mark_retrieved(acknowledgement: Acknowledgement) -> None:
-    """Look at a failure that nobody will wait for, so that it is not reported as forgotten."""
+    """Retrieve a failure that nothing will wait for, so that it is not reported as lost."""
     _failure_of(acknowledgement)

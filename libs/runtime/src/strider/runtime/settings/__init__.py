@@ -1,1 +1,1 @@
-"""TODO: settings."""
+"""Settings: classes, value types, loading from file and environment, help texts."""

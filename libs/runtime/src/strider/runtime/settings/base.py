@@ -1,10 +1,9 @@
-"""What can be set, and what is set when nobody says anything.
+"""Settings classes, one frozen class per area, with their defaults.
 
-One frozen class per area, gathered in `ServiceSettings`, from which each service derives its own.
-A field's variable is its area's prefix and its name, or what `Variable` says; the sentence beneath
-a field is its help text, its line in `.env.example` and in the table of the docs. Where values
-come from (file, environment, secret files) is `settings_sources`' matter: building one of these
-classes reads nothing.
+They are gathered in `ServiceSettings`, from which each service derives its own. A field's variable is its
+area's prefix and its name, or what `EnvironmentVariable` says; the sentence beneath a field is its help text,
+its line in `.env.example` and in the table of the docs. Where values come from (file, environment, secret
+files) is known to `loader`: building one of these classes reads nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class SettingsArea(BaseModel):
 
 
 class CrawlSettings(SettingsArea):
-    """How every crawl behaves towards the sites that it visits."""
+    """Crawling: delays, robots.txt, User-Agent."""
 
     PREFIX: ClassVar[str] = "STRIDER_"
 
@@ -58,22 +57,22 @@ class CrawlSettings(SettingsArea):
     host_delay_seconds: Annotated[Seconds, EnvironmentVariable("STRIDER_HOST_DELAY")] = 1.0
     """Shortest time between two requests to one host; robots.txt may only make it longer."""
     group_by: Annotated[Literal["host", "domain"], BeforeValidator(lowercase)] = "host"
-    """Whose requests are kept apart: those to one host name, or to all names of a registrable domain."""
+    """Scope of the crawl delay: one host name, or all names of a registrable domain."""
     respect_robots: Annotated[bool, EnvironmentVariable("CRAWLER_RESPECT_ROBOTS_TXT")] = True
-    """Whether robots.txt is asked first and kept to; false only where every site is your own."""
+    """Whether robots.txt is fetched first and obeyed; false only where every site is your own."""
     contact: ContactAddress = ""
-    """URL or mail address of who is responsible, part of the User-Agent; needed for anything but loopback."""
+    """URL or mail address of the operator, part of the User-Agent; required for anything but loopback."""
     user_agent: HeaderText = ""
-    """The whole User-Agent, instead of the name, version and contact that are sent otherwise."""
+    """The whole User-Agent, instead of name, version and contact."""
 
 
 class KafkaSettings(SettingsArea):
-    """The broker, and how to be let in."""
+    """Kafka: brokers and credentials."""
 
     PREFIX: ClassVar[str] = "KAFKA_"
 
     bootstrap_servers: Annotated[Endpoints, RequiredAddress()] = ("localhost:9092",)
-    """Brokers to ask first, host:port, parted by commas."""
+    """Bootstrap servers, comma-separated host:port."""
     security_protocol: Annotated[
         Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], BeforeValidator(uppercase)
     ] = "PLAINTEXT"
@@ -81,21 +80,21 @@ class KafkaSettings(SettingsArea):
     sasl_mechanism: Annotated[
         Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], BeforeValidator(uppercase)
     ] = "SCRAM-SHA-512"
-    """How to log in, where the protocol says SASL."""
+    """SASL mechanism, where the protocol uses SASL."""
     sasl_username: str = ""
-    """Who logs in."""
+    """User name for SASL."""
     sasl_password: SecretStr = SecretStr("")
-    """The password of that user."""
+    """Password of that user."""
     ssl_ca_file: ReadableFile = ""
-    """Certificates of the authorities to trust (PEM); the system's where empty."""
+    """Certificate authorities to trust (PEM); the system's where empty."""
     ssl_cert_file: ReadableFile = ""
-    """Own certificate (PEM), where the broker asks for one."""
+    """Client certificate (PEM), where the broker requires one."""
     ssl_key_file: ReadableFile = ""
-    """Key of the own certificate (PEM)."""
+    """Key of the client certificate (PEM)."""
     ssl_key_password: SecretStr = SecretStr("")
     """Password of that key."""
     session_timeout_seconds: Annotated[PositiveSeconds, EnvironmentVariable("KAFKA_SESSION_TIMEOUT")] = 45.0
-    """How long a consumer may be silent before its partitions go to others; brokers take 6 s or more."""
+    """How long a consumer may be silent before its partitions go to others; brokers accept 6 s or more."""
 
     @model_validator(mode="after")
     def _login_is_complete(self) -> Self:
@@ -112,51 +111,42 @@ class KafkaSettings(SettingsArea):
 
 
 class SchemaRegistrySettings(SettingsArea):
-    """A schema registry that speaks the Confluent interface; without one the `schemas` topic serves."""
+    """Schema registry with the Confluent interface; without one the `schemas` topic serves."""
 
     PREFIX: ClassVar[str] = "SCHEMA_REGISTRY_"
 
     url: WebUrl = SecretUrl("")
-    """Address of the registry; empty: schemas travel on their own topic only."""
+    """URL of the registry; empty: schemas travel on their own topic only."""
     username: str = ""
-    """Who logs in to the registry."""
+    """User name for the registry."""
     password: SecretStr = SecretStr("")
-    """The password of that user."""
+    """Password of that user."""
     ca_file: ReadableFile = ""
-    """Certificates of the authorities to trust (PEM); the system's where empty."""
+    """Certificate authorities to trust (PEM); the system's where empty."""
 
 
 class PostgresSettings(SettingsArea):
-    """The read models' database."""
+    """PostgreSQL: the read models."""
 
     PREFIX: ClassVar[str] = "POSTGRES_"
 
     dsn: PostgresUrl = SecretUrl("postgresql://localhost:5432/strider")
-    """Address with user, password, database and options such as sslmode."""
+    """URL with user, password, database and options such as sslmode."""
 
 
 class RedisSettings(SettingsArea):
-    """The working set's store."""
+    """Redis: the working set of the frontier."""
 
     PREFIX: ClassVar[str] = "REDIS_"
 
     url: RedisUrl = SecretUrl("redis://localhost:6379/0")
-    """Address with password and database; rediss:// encrypts."""
+    """URL with password and database; rediss:// encrypts."""
     ca_file: ReadableFile = ""
-    """Certificates of the authorities to trust with rediss:// (PEM); the system's where empty."""
-
-
-class SearchSettings(SettingsArea):
-    """The search index."""
-
-    PREFIX: ClassVar[str] = "OPENSEARCH_"
-
-    url: WebUrl = SecretUrl("")
-    """Address with user and password; empty: no search index is written."""
+    """Certificate authorities to trust with rediss:// (PEM); the system's where empty."""
 
 
 class ObjectStoreSettings(SettingsArea):
-    """Bodies and long texts."""
+    """Object store: bodies and long texts."""
 
     PREFIX: ClassVar[str] = "OBJECT_STORE_"
 
@@ -165,7 +155,7 @@ class ObjectStoreSettings(SettingsArea):
 
 
 class LogSettings(SettingsArea):
-    """What a process tells."""
+    """Logs."""
 
     PREFIX: ClassVar[str] = "STRIDER_LOG_"
 
@@ -178,7 +168,7 @@ class LogSettings(SettingsArea):
 
 
 class HealthSettings(SettingsArea):
-    """Where a process answers how it is."""
+    """Health server: `/livez`, `/readyz`, `/metrics`."""
 
     PREFIX: ClassVar[str] = "STRIDER_HEALTH_"
 
@@ -189,33 +179,35 @@ class HealthSettings(SettingsArea):
 
 
 class TelemetrySettings(SettingsArea):
-    """Traces. Metrics are always there, at /metrics."""
+    """Traces. Metrics are always served, at /metrics."""
 
     PREFIX: ClassVar[str] = "STRIDER_"
 
     trace_sample: float = Field(default=0.01, ge=0, le=1)
     """Share of new traces that are recorded, 0 to 1; a trace that began elsewhere keeps its own decision."""
     otlp_endpoint: Annotated[WebUrl, EnvironmentVariable("OTEL_EXPORTER_OTLP_ENDPOINT")] = SecretUrl("")
-    """Collector to send traces to over HTTP; empty: trace ids travel, but nothing is recorded."""
+    """URL of the collector for traces over HTTP; empty: trace ids travel, but nothing is recorded."""
 
 
 class RunSettings(SettingsArea):
-    """How a process waits, gives up and stops."""
+    """Process: shards, timeouts, limits."""
 
     PREFIX: ClassVar[str] = "STRIDER_"
 
     shards: int = Field(default=12, ge=1, le=4096)
     """Number of shards, which is the partition count of the host-keyed topics. Fixed for their life."""
     stall_threshold_seconds: Annotated[StallSeconds, EnvironmentVariable("STALL_THRESHOLD")] = 300.0
-    """Work waits and nothing has moved for so long: the process diagnoses itself and exits. 3 s or more."""
+    """Time without movement while work waits, after which the process diagnoses itself and exits; 3 s or
+    more.
+    """
     grace_seconds: Annotated[Seconds, EnvironmentVariable("STRIDER_GRACE")] = 25.0
-    """Time to finish what is in hand after SIGTERM, before it is left to be redelivered."""
+    """Time to finish the messages in hand after SIGTERM; the others are redelivered."""
     memory_limit_mb: Annotated[int, Field(ge=0)] = 0
-    """Resident memory above which the process ends itself in order (exit code 1); 0 sets no limit."""
+    """Resident memory in MB above which the process stops (exit code 1); 0 sets no limit."""
 
 
 class ServiceSettings(BaseSettings):
-    """Every knob that all services have. A service derives its own, with `PREFIX` and further fields."""
+    """Settings of every service. A service derives its own, with `PREFIX` and further fields."""
 
     PREFIX: ClassVar[str] = ""
 
@@ -231,7 +223,6 @@ class ServiceSettings(BaseSettings):
     registry: SchemaRegistrySettings = SchemaRegistrySettings()
     postgres: PostgresSettings = PostgresSettings()
     redis: RedisSettings = RedisSettings()
-    search: SearchSettings = SearchSettings()
     objects: ObjectStoreSettings = ObjectStoreSettings()
     logs: LogSettings = LogSettings()
     health: HealthSettings = HealthSettings()
@@ -247,13 +238,13 @@ class ServiceSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take values from the caller only: `settings_sources` knows where each one came from."""
+        """Take values from the caller only: `loader` knows where each one came from."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
 
 def secret_values(settings: BaseModel) -> frozenset[str]:
-    """Every secret value that is set, passwords within addresses included, for the logs to leave out."""
+    """Return every secret value that is set, passwords within addresses included, for the logs to remove."""
     found: set[str] = set()
     for name in type(settings).model_fields:
         value = getattr(settings, name)
@@ -268,7 +259,7 @@ def secret_values(settings: BaseModel) -> frozenset[str]:
 
 
 def _password_of(address: str) -> str:
-    """Find the password, also in an address that is none because the password was not escaped."""
+    """Return the password, also of an invalid address whose password was not escaped."""
     try:
         if password := urlsplit(address).password:
             return password

@@ -1,18 +1,23 @@
-"""Where the values of settings come from, and what is wrong with them.
+"""Settings loader: values from file and environment, and everything that is wrong with them.
 
-Layers, the later ones winning: the class's defaults, the file that `STRIDER_CONFIG` names (YAML or
-TOML, one table per area), the environment, in which `NAME_FILE` gives the file that holds the
-value of `NAME`. The environment is an argument. Everything wrong is said at once, a line each,
-with the variable's name and never with a secret value.
+Layers, the later ones winning: the class's defaults, the file that `STRIDER_CONFIG` names (YAML or TOML, one
+table per area), the environment, in which `NAME_FILE` gives the file that holds the value of `NAME`. The
+environment is an argument. All problems are reported at once, a line each, with the variable's name and never
+with a secret value.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
+import inspect
 import tomllib
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -21,7 +26,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from .base import ServiceSettings, SettingsArea
-from .field_docs import field_description
 from .types import EnvironmentVariable, RequiredAddress
 from .validation_messages import validation_message
 
@@ -33,29 +37,28 @@ COMMAND_VARIABLES: Final = MappingProxyType(
     {
         CONFIG_VARIABLE: "Settings file, YAML or TOML, one table per area; the environment wins over it.",
         "STRIDER_HOME": "Folder of the local stack's data, logs and state, instead of .strider.",
-        "STRIDER_CACHE": "Folder of what the local stack has downloaded, shared by checkouts.",
-        "STRIDER_JARS_URL": "Where the local stack gets its Java archives, instead of the public place.",
+        "STRIDER_CACHE": "Folder of the local stack's downloads, shared by checkouts.",
+        "STRIDER_JARS_URL": "URL of the Java archives for the local stack, instead of the public one.",
         "STRIDER_API_PORT": "Port of the API in the local stack.",
     }
 )
-"""Names beginning like a setting that are no setting of a service: no process may trip over them."""
+"""Variables of the command that look like settings of a service: no process may refuse them."""
 
 
 SHARED_PREFIXES: Final = (
     "KAFKA_",
     "POSTGRES_",
     "REDIS_",
-    "OPENSEARCH_",
     "OBJECT_STORE_",
     "SCHEMA_REGISTRY_",
 )
-"""Beginnings that our settings have in common with those of other programs."""
+"""Prefixes that our settings have in common with those of other programs."""
 
 OTHER_SERVICES_PREFIXES: Final = ("STRIDER_API_",)
-"""Beginnings of one service's own settings: the others leave them to it, since all may share one file."""
+"""Prefixes of one service's own settings: the others ignore them, since all may share one file."""
 
 MISSPELLING_CUTOFF: Final = 0.9
-"""Likeness from which a name is a misspelt setting: KAFKA_BOOTSTRAP_SERVER is, POSTGRES_DB is not."""
+"""Similarity from which a name is a misspelt setting: KAFKA_BOOTSTRAP_SERVER is, POSTGRES_DB is not."""
 
 
 class SettingsError(Exception):
@@ -68,7 +71,7 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SettingField:
-    """One setting: its variable, and where it stands in the settings and in the settings file."""
+    """One setting: its variable, and its place in the settings and in the settings file."""
 
     variable: str
     area: str
@@ -84,7 +87,7 @@ class SettingField:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings(Generic[S]):
-    """Settings, and what each variable's value came from."""
+    """Settings, and the origin of each variable's value."""
 
     settings: S
     origins: Mapping[str, str]
@@ -92,7 +95,7 @@ class LoadedSettings(Generic[S]):
 
 
 def setting_fields(settings_class: type[ServiceSettings]) -> Iterator[SettingField]:
-    """Every setting of a service: those of the areas first, then its own."""
+    """Yield every setting of a service: those of the areas first, then its own."""
     own = settings_class.PREFIX.lower().rstrip("_")
     for name, info in settings_class.model_fields.items():
         kind = info.annotation
@@ -113,23 +116,24 @@ def _variable(prefix: str, field: str, info: FieldInfo) -> str:
 def load_settings(
     settings_class: type[S], environ: Mapping[str, str], *, requires_addresses: bool = False
 ) -> LoadedSettings[S]:
-    """Gather the layers and build the settings. Raises SettingsError with everything that is wrong.
+    """Merge the layers and build the settings; raise SettingsError with everything that is wrong.
 
-    A process that `needs_places` refuses an empty address, where it would wait at the default's for ever.
+    A process that `requires_addresses` refuses an empty address, where it would wait at the default's for
+    ever.
     """
-    reading = _Reading(settings_class, environ)
-    layers = (reading.config_file(), reading.environment())
+    reader = _SettingsReader(settings_class, environ)
+    layers = (reader.config_file(), reader.environment())
     values = {variable: found for layer in layers for variable, found in layer.items()}
     if requires_addresses:
-        reading.problems += reading.empty_addresses(values)
-    origins = {knob.variable: "default" for knob in reading.knobs}
+        reader.problems += reader.empty_addresses(values)
+    origins = {setting.variable: "default" for setting in reader.fields}
     origins |= {variable: found.origin for variable, found in values.items()}
     try:
-        settings = settings_class(**reading.nested(values))
+        settings = settings_class(**reader.nested(values))
     except ValidationError as error:
-        reading.problems += [reading.explain(problem, origins) for problem in error.errors()]
-    if reading.problems:
-        raise SettingsError(reading.problems)
+        reader.problems += [reader.describe(problem, origins) for problem in error.errors()]
+    if reader.problems:
+        raise SettingsError(reader.problems)
     return LoadedSettings(settings, MappingProxyType(origins))
 
 
@@ -138,18 +142,18 @@ class _SourcedValue(NamedTuple):
     origin: str
 
 
-class _Reading:
-    """One reading of the layers, and what was found wrong on the way."""
+class _SettingsReader:
+    """One reading of the layers, and the problems found."""
 
     def __init__(self, settings_class: type[ServiceSettings], environ: Mapping[str, str]) -> None:
-        self.knobs = tuple(setting_fields(settings_class))
+        self.fields = tuple(setting_fields(settings_class))
         self.problems: list[str] = []
         self._class = settings_class
         self._environ = environ
-        self._names = {knob.variable for knob in self.knobs}
+        self._names = {setting.variable for setting in self.fields}
 
     def environment(self) -> dict[str, _SourcedValue]:
-        """Values by variable. An empty variable counts as one that is not set."""
+        """Return the environment's values by variable. An empty variable counts as one that is not set."""
         found: dict[str, _SourcedValue] = {}
         for variable in self._names:
             in_file = f"{variable}_FILE"
@@ -164,15 +168,15 @@ class _Reading:
         self.problems += self._unknown_variables()
         return found
 
-    def empty_addresses(self, said: Container[str]) -> Iterator[str]:
-        """Name addresses that are set to nothing, most often by a variable of a script that is not set."""
-        for knob in self.knobs:
-            is_empty = knob.variable not in said and self._environ.get(knob.variable) == ""
-            if is_empty and any(isinstance(mark, RequiredAddress) for mark in knob.info.metadata):
-                yield f"{knob.variable}: is set and empty; name an address, or unset it for the default"
+    def empty_addresses(self, values: Container[str]) -> Iterator[str]:
+        """Yield a problem for each address that is set to nothing, often by an unset variable of a script."""
+        for setting in self.fields:
+            is_empty = setting.variable not in values and self._environ.get(setting.variable) == ""
+            if is_empty and any(isinstance(mark, RequiredAddress) for mark in setting.info.metadata):
+                yield f"{setting.variable}: is set and empty; name an address, or unset it for the default"
 
     def config_file(self) -> dict[str, _SourcedValue]:
-        """Values by variable from the settings file, if one is named."""
+        """Return the settings file's values by variable, if a file is named."""
         path = self._environ.get(CONFIG_VARIABLE, "")
         if not path or (text := self._text_of(CONFIG_VARIABLE, path)) is None:
             return {}
@@ -192,39 +196,39 @@ class _Reading:
         }
 
     def _table(self, area: str, table: object, *, path: str) -> Iterator[tuple[str, Any]]:
-        places = {knob.field: knob.variable for knob in self.knobs if knob.area == area}
-        if not isinstance(table, dict) or not places:
-            areas = sorted({knob.area for knob in self.knobs})
+        variables = {setting.field: setting.variable for setting in self.fields if setting.area == area}
+        if not isinstance(table, dict) or not variables:
+            areas = sorted({setting.area for setting in self.fields})
             self.problems.append(f"{path}: {area} is no table of settings; there are {', '.join(areas)}")
             return
         for field, value in table.items():
-            if field not in places:
+            if field not in variables:
                 self.problems.append(
-                    f"{path}: there is no setting {area}.{field}{_suggestion(str(field), places)}"
+                    f"{path}: there is no setting {area}.{field}{_suggestion(str(field), variables)}"
                 )
             elif value is not None:
-                yield places[field], value
+                yield variables[field], value
 
     def nested(self, values: Mapping[str, _SourcedValue]) -> dict[str, Any]:
         """Arrange values as the settings class takes them: own ones flat, the others below their area."""
         tree: dict[str, Any] = {}
-        for knob in self.knobs:
-            if knob.variable in values:
-                inside = tree if knob.owner is self._class else tree.setdefault(knob.area, {})
-                inside[knob.field] = values[knob.variable].value
+        for setting in self.fields:
+            if setting.variable in values:
+                inside = tree if setting.owner is self._class else tree.setdefault(setting.area, {})
+                inside[setting.field] = values[setting.variable].value
         return tree
 
-    def explain(self, problem: Mapping[str, Any], origins: Mapping[str, str]) -> str:
-        """Say one of pydantic's problems in the words of who has set the variable."""
+    def describe(self, problem: Mapping[str, Any], origins: Mapping[str, str]) -> str:
+        """Return the line for one of pydantic's problems."""
         place = tuple(str(part) for part in problem["loc"])
         message = validation_message(problem)
-        for knob in self.knobs:
-            here = (knob.field,) if knob.owner is self._class else (knob.area, knob.field)
+        for setting in self.fields:
+            here = (setting.field,) if setting.owner is self._class else (setting.area, setting.field)
             if place[: len(here)] != here:
                 continue
             if problem["type"] == "missing":
-                return f"{knob.variable}: must be set: {knob.description}"
-            return f"{knob.variable}: {message} (from {origins[knob.variable]})"
+                return f"{setting.variable}: must be set: {setting.description}"
+            return f"{setting.variable}: {message} (from {origins[setting.variable]})"
         return message
 
     def _text_of(self, variable: str, path: str) -> str | None:
@@ -235,10 +239,10 @@ class _Reading:
             return None
 
     def _unknown_variables(self) -> Iterator[str]:
-        """Name what looks like ours and is not: most often a slip of the pen, which must not go unseen.
+        """Yield a problem for each variable that looks like ours and is none: most often a typing error.
 
-        Other programs have variables of the shared prefixes too (KAFKA_HOME), so there only what
-        is all but the name of a setting counts.
+        Other programs have variables of the shared prefixes too (KAFKA_HOME), so there only names that are
+        nearly those of a setting count.
         """
         prefixes = tuple(prefix for prefix in ("STRIDER_", self._class.PREFIX) if prefix)
         known = self._names | COMMAND_VARIABLES.keys()
@@ -255,7 +259,7 @@ class _Reading:
                 yield f"{variable}: there is no such setting; did you mean {meant}?"
 
     def _misspelt_setting(self, variable: str) -> str:
-        """Find the setting that is meant by a name with a letter too few or too many."""
+        """Return the setting whose name differs by a letter or so; empty for none."""
         for name in (variable, variable.removesuffix("_FILE")):
             if close := difflib.get_close_matches(name, sorted(self._names), n=1, cutoff=MISSPELLING_CUTOFF):
                 return close[0]
@@ -277,3 +281,26 @@ def _parse_config(text: str, *, is_toml: bool) -> dict[str, Any]:
 def _cause(error: Exception) -> str:
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split())
+
+
+def field_description(owner: type, field: str) -> str:
+    """Return the sentence below a field where its class, or a base class, declares it; on one line."""
+    for declaring in owner.__mro__:
+        if field in inspect.get_annotations(declaring):
+            return _descriptions(declaring).get(field, "")
+    return ""
+
+
+@cache
+def _descriptions(declaring: type) -> Mapping[str, str]:
+    (body,) = ast.parse(dedent(inspect.getsource(declaring))).body
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for statement, below in pairwise(body.body):
+        match statement, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = " ".join(text.split())
+    return found

@@ -1,7 +1,7 @@
-"""Kinds of values that a setting may have: durations with units, lists, words, addresses with a password.
+"""Types of setting values: durations with units, lists, addresses with a password, checked texts.
 
-Knows how one value is read, refused and shown, and nothing of which settings there are. What is
-wrong with an address is said without quoting it, since it may carry a password.
+Knows how one value is parsed, refused and shown, and nothing of which settings there are. An invalid address
+is never quoted, since it may carry a password.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 
 class EnvironmentVariable(NamedTuple):
-    """The name of a field's environment variable, where prefix and field name do not give it."""
+    """Name of a field's environment variable, where prefix and field name do not give it."""
 
     name: str
 
 
 class RequiredAddress(NamedTuple):
-    """Marks an address that every service needs: where it is set to nothing, the default is not meant."""
+    """Marks an address that every service needs: an empty value does not mean the default."""
 
 
 class SecretUrl(SecretStr):
@@ -39,7 +39,7 @@ _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[\w.%-]+):(?P<port>
 _MAIL = re.compile(r"[^@\s<>]+@[\w.-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MAX_PORT: Final = 65_535
-_ESCAPE_HINT: Final = "special signs in a password are written as %2F and the like"
+_ESCAPE_HINT: Final = "escape special characters in a password, such as / as %2F"
 _USERINFO = re.compile(r"(?P<start>://[^/?#@:\s]*):[^?#\s]{0,1024}@")
 """A slash in a password should be escaped, and often is not. Bounded, so that no text takes long."""
 
@@ -50,7 +50,7 @@ def hide_password(text: str) -> str:
 
 
 def hide_secrets(address: str) -> str:
-    """Hide what may be secret in one address: its password, whatever is in it, and what its query says.
+    """Hide what may be secret in one address: its password, and the values of its query.
 
     Where it is not clear what belongs to the password, more is hidden and not less.
     """
@@ -66,7 +66,7 @@ def hide_secrets(address: str) -> str:
 
 
 def parse_duration(value: Any) -> Any:
-    """Read `300`, `300s`, `5m`, `250ms`, `1h` or `1d` as seconds."""
+    """Parse `300`, `300s`, `5m`, `250ms`, `1h` or `1d` as seconds."""
     if not isinstance(value, str):
         return value
     found = _DURATION.fullmatch(value.strip())
@@ -76,33 +76,33 @@ def parse_duration(value: Any) -> Any:
 
 
 def split_words(value: Any) -> Any:
-    """Read `a, b c` as three words, so that a list fits into one variable."""
+    """Split `a, b c` into three values, so that a list fits into one variable."""
     return tuple(re.split(r"[,\s]+", value.strip())) if isinstance(value, str) else value
 
 
 def lowercase(value: Any) -> Any:
-    """Read a word in any case."""
+    """Return a text in lower case."""
     return value.lower() if isinstance(value, str) else value
 
 
 def uppercase(value: Any) -> Any:
-    """Read a word in any case."""
+    """Return a text in upper case."""
     return value.upper() if isinstance(value, str) else value
 
 
 def require_endpoints(servers: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse what is no endpoint, host:port; what may hold a password is counted, not quoted."""
+    """Refuse what is no endpoint, host:port; an item that may hold a password is counted, not quoted."""
     may_quote = not any("@" in server for server in servers)
     for at, server in enumerate(servers, start=1):
         found = _HOST_AND_PORT.fullmatch(server)
         if found is None or not 1 <= int(found["port"]) <= _MAX_PORT:
             what = repr(server[:80]) if may_quote else f"item {at}"
-            raise ValueError(f"must be host:port, several parted by commas; {what} is not")
+            raise ValueError(f"must be host:port, several separated by commas; {what} is not")
     return servers
 
 
 def require_address(*schemes: str) -> Callable[[SecretUrl], SecretUrl]:
-    """Make a check that an address is empty, or has one of the schemes and says where to go."""
+    """Return a check that an address is empty, or has one of the schemes and a host."""
     wanted = " or ".join(f"{scheme}://" for scheme in schemes)
 
     def check(address: SecretUrl) -> SecretUrl:
@@ -110,19 +110,19 @@ def require_address(*schemes: str) -> Callable[[SecretUrl], SecretUrl]:
         if not text:
             return address
         if " " in text or _UNPRINTABLE.search(text):
-            raise ValueError("must be an address; a blank or control character is in it")
+            raise ValueError("must be an address without blanks and control characters")
         scheme, parted, _ = text.partition("://")
         if not parted or scheme.lower() not in schemes:
             raise ValueError(f"must be an address that begins with {wanted}")
         if not _has_host(text):
-            raise ValueError(f"must be an address with a host, and a port that is one ({_ESCAPE_HINT})")
+            raise ValueError(f"must be an address with a host and a valid port ({_ESCAPE_HINT})")
         return address
 
     return check
 
 
 def _has_host(address: str) -> bool:
-    """Look for a host, a folder or a socket. PostgreSQL takes several hosts, parted by commas."""
+    """Whether there is a host, a folder or a socket. PostgreSQL takes several hosts, separated by commas."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -144,14 +144,14 @@ def _is_host(host: str) -> bool:
 
 
 def require_file(path: str) -> str:
-    """Refuse the name of a file that cannot be read: later its library would only say that something is."""
+    """Refuse a file that cannot be read, by name: its library would not name it later."""
     if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):  # noqa: PTH113  # no path is made of it
-        raise ValueError(f"there is no file {path} that can be read here")
+        raise ValueError(f"cannot read file {path}")
     return path
 
 
 def require_contact(contact: str) -> str:
-    """Refuse what site owners could not reach: a contact is a web or a mail address."""
+    """Refuse a contact that is neither a web nor a mail address."""
     require_printable(contact)
     address = contact.removeprefix("mailto:")
     is_web = contact.lower().startswith(("http://", "https://")) and _has_host(contact)
@@ -165,12 +165,12 @@ def require_contact(contact: str) -> str:
 def require_printable(text: str) -> str:
     """Refuse control characters: the text becomes part of a header line."""
     if _UNPRINTABLE.search(text):
-        raise ValueError("must have no control character in it")
+        raise ValueError("must not contain control characters")
     return text
 
 
 def require_at_least(least_seconds: float, *, why: str) -> Callable[[float], float]:
-    """Make a check that refuses durations below which nothing would work."""
+    """Return a check that refuses durations below which nothing would work."""
 
     def check(seconds: float) -> float:
         if seconds < least_seconds:
@@ -193,21 +193,23 @@ PositiveSeconds = Annotated[float, BeforeValidator(_finite), BeforeValidator(par
 
 StallSeconds = Annotated[
     Seconds,
-    AfterValidator(require_at_least(3.0, why="a healthy process may take a second for one turn of its loop")),
+    AfterValidator(
+        require_at_least(3.0, why="a healthy process may take a second for one iteration of its loop")
+    ),
 ]
-"""After how long without a sign of life something counts as stalled."""
+"""Time without activity after which something counts as stalled."""
 
-WordList = Annotated[tuple[str, ...], BeforeValidator(split_words)]
-"""Several words in one variable, parted by commas or blanks."""
+ValueList = Annotated[tuple[str, ...], BeforeValidator(split_words)]
+"""Several values in one variable, separated by commas or blanks."""
 
-Endpoints = Annotated[WordList, AfterValidator(require_endpoints)]
-"""Words that are host:port each."""
+Endpoints = Annotated[ValueList, AfterValidator(require_endpoints)]
+"""Values that are host:port each."""
 
 ContactAddress = Annotated[str, AfterValidator(require_contact)]
 """A URL or mail address, or nothing."""
 
 ReadableFile = Annotated[str, AfterValidator(require_file)]
-"""The name of a file that is there, or nothing."""
+"""The name of a readable file, or nothing."""
 
 HeaderText = Annotated[str, AfterValidator(require_printable)]
 """Text that can be sent in a header line."""

@@ -1,1 +1,18 @@
-"""TODO: patches."""
+"""Changes to aiokafka's internals, each for a bug or a cost that its public interface leaves.
+
+| module | what it reaches into |
+|---|---|
+| batching_pace | Fetcher._get_actions_per_node, MessageAccumulator.drain_by_nodes |
+| closed_connections | conn.AIOKafkaConnection.send, ._send_sasl_token |
+| compression | record.default_records zstd functions, MessageAccumulator._append_batch |
+| fast_append | MessageAccumulator.add_message, batch.append |
+| internals | coordinator, fetcher, subscription state, sender and accumulator |
+| safe_decompression | fetcher.MemoryRecords, .PartitionRecords, .FetchResult |
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+AIOKAFKA_VERSION: Final = "0.14.0"
+"""The version these patches were written against; a test fails when another one is installed."""

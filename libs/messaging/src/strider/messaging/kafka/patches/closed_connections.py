@@ -1,11 +1,11 @@
-"""The client library's connections, made to take a transport that has closed for a broken connection.
+"""Connections of the client library that report a closed transport as a broken connection.
 
-uvloop refuses a write between the end of a connection and the turn of the loop in which the library
-hears of it, with a RuntimeError where asyncio's own transport says nothing. No caller in the library
-expects that one: the task that follows the cluster's metadata dies of it, unseen, and whoever waits
-for metadata waits for ever, with the broker long back.
+uvloop refuses a write after the end of a connection and before the library notices it, with a RuntimeError
+where asyncio's own transport is silent. No caller in the library expects that error: the task that refreshes
+the cluster's metadata dies of it unseen, and every wait for metadata lasts for ever, although the broker is
+back.
 
-Like `insides`, this holds for aiokafka 0.14 and 0.15. It knows nothing of what is sent.
+Like `internals`, this holds for AIOKAFKA_VERSION. It knows nothing of what is sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _patched: Any = library
 
 
 def install_closed_transport_handling() -> None:
-    """Have every client of this process connect in this way; a second call changes nothing.
+    """Have every client of this process use these connections; a second call changes nothing.
 
     The library names the class in its own module only, so that no single client can be given another.
     """
@@ -28,10 +28,10 @@ def install_closed_transport_handling() -> None:
 
 
 class ClosedTransportConnection(_Connection):  # type: ignore[misc]  # the library has no types
-    """A connection whose every failure to write is one that its callers know."""
+    """A connection that raises KafkaConnectionError for every failure to write."""
 
     def send(self, request: Any, expect_response: bool = True) -> Any:
-        """Send a request, or say that the connection is broken."""
+        """Send a request, or raise that the connection is broken."""
         try:
             return super().send(request, expect_response)
         except RuntimeError as error:

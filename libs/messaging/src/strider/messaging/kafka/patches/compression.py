@@ -1,13 +1,13 @@
-"""How hard the client library compresses what it sends, and what not at all.
+"""Compression of what the client library sends: zstd level 1, stored for small batches.
 
-The library writes zstd at level 3 and lets nobody choose. Level 1 takes three fifths of the time for
-three per cent more bytes, and a page's text is compressed at two hops. A batch of a few small events
-costs its sender 20 µs and each of its readers 15, whatever its size, to have a kilobyte less on a disk:
-it is stored in zstd's form as it is, which any reader understands. Batches grow with the load, so
-those of a busy topic are compressed all the same. What is compressed already, as the bodies of pages,
-goes in batches without any, beside the others in one request.
+The library writes zstd at a fixed level 3. Level 1 takes three fifths of the time for three per cent more
+bytes, and a page's text is compressed at two hops. A batch of a few small events costs its sender 20 µs and
+each of its readers 15, whatever its size, to save a kilobyte on a disk: it is stored as an uncompressed zstd
+frame, which any reader understands. Batches grow with the load, so those of a busy topic are compressed all
+the same. Values that are compressed already, such as the bodies of pages, go in batches without a codec,
+beside the others in one request.
 
-Like `insides`, this holds for aiokafka 0.14 and 0.15. It knows nothing of what is sent.
+Like `internals`, this holds for AIOKAFKA_VERSION. It knows nothing of what is sent.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ _new_batch: Any = BatchBuilder
 """The library's class, without the types that it does not have."""
 _NO_CODEC: Final = 0
 _LEVEL: Final = 1
-_LEAST_BYTES: Final = 2048
-"""Of records that are worth compressing."""
+_MIN_COMPRESSED_BYTES: Final = 2048
+"""Size of records from which on compression pays."""
 _CODEC_MODULES: Final = ("aiokafka.record.default_records", "aiokafka.record._crecords.default_records")
-"""Who packs and unpacks batches; the second one is compiled, and missing where a platform has no wheel."""
+"""Modules that encode and decode batches; the second is compiled, and missing where a platform has no wheel.
+"""
 
 _FRAME: Final = b"\x28\xb5\x2f\xfd"
-"""RFC 8878: what a frame begins with. Then a byte that says how its size is written, the size, and blocks."""
-_SMALL: Final = 0x20
+"""RFC 8878: magic number of a frame. Then a byte for the form of the size, the size, and blocks."""
+_SMALL_FRAME: Final = 0x20
 """One segment, whose size is the next byte."""
 _LARGE_FRAME: Final = 0x60
 """One segment, whose size, less 256, is the next two bytes."""
@@ -39,14 +40,14 @@ _BLOCK_BYTES: Final = 3
 """Head of a block: its size, and in the lowest bits whether it is the last (1), and its kind (0: stored)."""
 _LAST_STORED_BLOCK: Final = 1
 _SIZE_SHIFT: Final = 3
-_HEADS: Final = {_SMALL: 6, _LARGE_FRAME: 7}
+_HEAD_BYTES: Final = {_SMALL_FRAME: 6, _LARGE_FRAME: 7}
 """Bytes before the first block."""
 
 
 def install_light_compression() -> None:
     """Have every client of a broker in this process compress in this way; a second call changes nothing.
 
-    The writers name the functions in their own modules only, so that no single producer can be given others.
+    The codec modules name the functions in themselves only, so that no single producer can be given others.
     """
     for name in _CODEC_MODULES:
         try:
@@ -58,9 +59,9 @@ def install_light_compression() -> None:
 
 
 def exclude_topics_from_compression(producer: Any, topics: AbstractSet[str]) -> None:
-    """Have a producer of the library compress no batch of these topics, whichever they are by then.
+    """Have a producer of the library compress no batch of these topics; the set may grow later.
 
-    The library knows one codec a producer; a second producer would ask the broker once more for each page.
+    The library knows one codec a producer; a second producer would cost one more request for each page.
     """
     accumulator = producer._message_accumulator  # noqa: SLF001  # where batches are begun
     append = accumulator._append_batch  # noqa: SLF001
@@ -75,14 +76,14 @@ def exclude_topics_from_compression(producer: Any, topics: AbstractSet[str]) -> 
 
 
 def compress(records: bytes) -> bytes:
-    """Give records in zstd's form."""
+    """Return records as a zstd frame."""
     size = len(records)
-    if size >= _LEAST_BYTES:
+    if size >= _MIN_COMPRESSED_BYTES:
         compressed: bytes = codec.zstd_encode(records, level=_LEVEL)
         return compressed
     block = (size << _SIZE_SHIFT | _LAST_STORED_BLOCK).to_bytes(_BLOCK_BYTES, "little")
     if size < _SMALL_FRAME_LIMIT:
-        return b"%b%c%c%b%b" % (_FRAME, _SMALL, size, block, records)
+        return b"%b%c%c%b%b" % (_FRAME, _SMALL_FRAME, size, block, records)
     return b"%b%c%b%b%b" % (
         _FRAME,
         _LARGE_FRAME,
@@ -93,8 +94,12 @@ def compress(records: bytes) -> bytes:
 
 
 def decompress(content: bytes) -> bytes:
-    """Give the records of a batch; those that are stored as they are without asking the library."""
-    head = _HEADS.get(content[4], 0) if content[:4] == _FRAME and len(content) > max(_HEADS.values()) else 0
+    """Return the records of a batch; stored frames are read without the library."""
+    head = (
+        _HEAD_BYTES.get(content[4], 0)
+        if content[:4] == _FRAME and len(content) > max(_HEAD_BYTES.values())
+        else 0
+    )
     if head:
         start = head + _BLOCK_BYTES
         block = int.from_bytes(content[head:start], "little")

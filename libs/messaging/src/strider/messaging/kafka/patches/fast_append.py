@@ -1,8 +1,8 @@
-"""Messages handed to the client library where it gathers them, and its answers where they are awaited.
+"""Direct append to the client library's accumulator, with futures that resolve to RecordMetadata.
 
-The library's own `send` looks up metadata twice, measures each message again and logs it, and what it
-answers had to be turned into our words by a second future: together as much as writing an event. Like
-`insides`, this holds for aiokafka 0.14 and 0.15. It decides nothing but the partition of a key.
+The library's own `send` looks up metadata twice, measures each message again and logs it, and its result had
+to be converted by a second future: together as much as encoding an event. Like `internals`, this holds for
+AIOKAFKA_VERSION. It decides nothing but the partition of a key.
 """
 
 # ruff: noqa: SLF001  # reaching inside is what this file is for
@@ -25,25 +25,25 @@ from strider.messaging.ports import OutgoingMessage, RecordMetadata
 
 
 class RecordMetadataFuture(asyncio.Future[RecordMetadata]):
-    """What the library settles for a message, in our words."""
+    """The future that the library settles for a message, with our result and errors."""
 
     def __init__(self, on_failure: Callable[[BaseException], None]) -> None:
         super().__init__()
         self._on_failure = on_failure
 
     def set_result(self, found: Any) -> None:
-        """Take the library's word for where the message is."""
+        """Resolve to the position that the library reports."""
         super().set_result(RecordMetadata(found.topic, found.partition, found.offset))
 
     def set_exception(self, error: type | BaseException, /) -> None:
-        """Take the library's word for why it is nowhere."""
+        """Fail with our error for the library's."""
         assert isinstance(error, BaseException)
         self._on_failure(error)
         super().set_exception(map_error(error) if isinstance(error, Exception) else error)
 
 
 def install_metadata_futures(producer: Any, on_failure: Callable[[BaseException], None]) -> None:
-    """Have a producer of the library settle futures of ours."""
+    """Have a producer of the library settle futures of this class."""
     accumulator = producer._message_accumulator
     append = accumulator._append_batch
     new_answer = partial(RecordMetadataFuture, on_failure)
@@ -59,7 +59,7 @@ def install_metadata_futures(producer: Any, on_failure: Callable[[BaseException]
 async def append_message(producer: Any, message: OutgoingMessage) -> asyncio.Future[RecordMetadata]:
     """Queue a message; waits for metadata of a new topic, and for space in its partition's batch."""
     topic = message.topic
-    known = producer._metadata._partitions.get(topic) or await _looked_up(producer, topic)
+    known = producer._metadata._partitions.get(topic) or await _lookup_partitions(producer, topic)
     partition = message.partition
     if partition is None:
         partition = _partition_for(message.key, len(known))
@@ -75,7 +75,7 @@ async def append_message(producer: Any, message: OutgoingMessage) -> asyncio.Fut
     return queued
 
 
-async def _looked_up(producer: Any, topic: str) -> Any:
+async def _lookup_partitions(producer: Any, topic: str) -> Any:
     known = await producer.partitions_for(topic)
     if not known:
         raise UnknownTopicOrPartitionError

@@ -1,8 +1,7 @@
-"""The client library's insides, for what its public face does not give.
+"""Access to the client library's internals, for what its public interface does not give.
 
-It is reached into only here, in `unpacking` and in `links`. Each function says which gap it closes.
-They hold for aiokafka 0.14 and 0.15; the contract suite runs through all of them on a real broker,
-so that a release that moves something fails there.
+Each function says which gap it closes. They hold for AIOKAFKA_VERSION; the contract suite runs through all of
+them on a real broker, so that a release that moves something fails there.
 """
 
 # ruff: noqa: SLF001  # reaching inside is what this file is for
@@ -22,17 +21,18 @@ from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata
 
+from strider.messaging import log_events
 from strider.messaging.errors import InfrastructureError
+from strider.messaging.log_events import logger
 from strider.messaging.ports import TopicPartition
-from strider.runtime.observability.logging import logger
 
 _log = logger(__name__)
 
 _STOP_TIMEOUT_SECONDS: Final = 2.0
-"""For tasks that were cancelled and connections that were cut: both end at once unless something hangs."""
+"""For tasks that were cancelled and connections that were closed: both end at once unless something hangs."""
 
 _JOIN_TIMEOUT_SECONDS: Final = 3.0
-"""Many times what leaving takes when nothing is pending, and well below any grace."""
+"""Many times what leaving takes when nothing is pending, and well below any shutdown timeout."""
 
 _SENDER_ATTEMPTS: Final = 5
 _CANCEL_ATTEMPTS: Final = 4
@@ -40,44 +40,44 @@ _CANCEL_ATTEMPTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class PartitionProgress:
-    """How far one partition is read, from what fetch answers said: asking costs nothing."""
+    """Progress of one partition, from fetch responses: it costs no request."""
 
     position: int | None
     """Next offset to be read; None before it is known."""
     end: int | None
-    """Where the log (its committed part) ended in the last answer; None before the first one."""
+    """Where the log (its committed part) ended in the last response; None before the first one."""
     answered_seconds_ago: float | None
-    """Age of the last answer for this partition; it grows while the broker is silent or we are stuck."""
+    """Age of the last response for this partition; it grows while the broker is silent or we are stuck."""
 
 
 def generation_of(consumer: Any) -> int:
-    """Tell the generation of the membership; below zero where there is none."""
+    """Return the generation of the membership; below zero where there is none."""
     return int(consumer._coordinator.generation)
 
 
 def raise_group_errors(client: Any) -> None:
-    """Take an answer that a group's offsets are not loaded yet for what it is, and not for "there are none".
+    """Raise the group's own error when its offsets are requested.
 
-    The library, consumer and admin alike, looks at the errors of partitions only, while the broker names
-    the group's own beside an empty list: just after a restart, each partition would seem to have no
-    committed offset.
+    The library, consumer and admin alike, looks at the errors of partitions only, while the broker names the
+    group's own beside an empty list: just after a restart, each partition would seem to have no committed
+    offset.
     """
     send = client._client.send
 
-    async def heedful(node_id: Any, request: Any, **more: Any) -> Any:
+    async def send_and_check(node_id: Any, request: Any, **more: Any) -> Any:
         response = await send(node_id, request, **more)
         if isinstance(request, OffsetFetchRequest) and (code := getattr(response, "error_code", 0)):
             raise for_code(code)
         return response
 
-    client._client.send = heedful
+    client._client.send = send_and_check
 
 
 def forget_missing_offsets(consumer: Any) -> None:
-    """Let every partition without a committed offset be asked for again.
+    """Drop cached "no committed offset" errors, so that every partition is looked up again.
 
-    The library keeps one such error a partition and hands out one a call: of a dozen partitions the
-    last would be told long after somebody has written the offsets.
+    The library keeps one such error a partition and returns one a call: of a dozen partitions the last would
+    be reported long after the offsets were written.
     """
     kept = consumer._fetcher._records
     for partition in [name for name, held in kept.items() if _is_missing_offset(held)]:
@@ -91,8 +91,8 @@ def _is_missing_offset(held: Any) -> bool:
 def reset_fetch_context(consumer: Any) -> None:
     """End the fetch that a cancellation or an error cut short.
 
-    The library counts fetches in a context without `finally`: after one exception it believes for
-    ever that a poll is running, and never again finds the member idle beyond the poll interval.
+    The library counts fetches in a context without `finally`: after one exception it believes for ever that a
+    poll is running, and never again finds the member idle beyond the poll interval.
     """
     subscription = consumer._subscription
     subscription._fetch_count = 0
@@ -102,8 +102,8 @@ def reset_fetch_context(consumer: Any) -> None:
 async def commit_once(consumer: Any, offsets: Mapping[TopicPartition, int], *, generation: int) -> bool:
     """Send one commit in the given generation; False, and nothing sent, when that one is over.
 
-    The library's own `commit` retries under whatever generation it has by then: after a rebalance in
-    between it would commit for a partition that somebody else owns, and the broker cannot tell.
+    The library's own `commit` retries under whatever generation it has by then: after a rebalance in between
+    it would commit for a partition that another member owns, and the broker cannot tell.
     """
     coordinator = consumer._coordinator
     await coordinator.ensure_coordinator_known()
@@ -116,14 +116,14 @@ async def commit_once(consumer: Any, offsets: Mapping[TopicPartition, int], *, g
 
 
 def check_alive(consumer: Any) -> None:
-    """Raise when a task that the client lives by has died: it would deliver nothing for ever."""
+    """Raise when a vital task of the client has died: it would deliver nothing for ever."""
     fetching = consumer._fetcher._fetch_task
     joining = getattr(consumer._coordinator, "_coordination_task", None)
     following = consumer._client._sync_task
     parts = (
         (fetching, "fetching"),
         (joining, "keeping its membership"),
-        (following, "following the cluster"),
+        (following, "refreshing cluster metadata"),
     )
     for task, does in parts:
         if task is not None and task.done() and not task.cancelled():
@@ -131,13 +131,13 @@ def check_alive(consumer: Any) -> None:
 
 
 def assignment_of(consumer: Any) -> object:
-    """Give the assignment that the client works on; another object after each rebalance."""
+    """Return the assignment object of the client; another object after each rebalance."""
     subscription = consumer._subscription.subscription
     return None if subscription is None else subscription.assignment
 
 
 def progress_of(consumer: Any, partition: TopicPartition) -> PartitionProgress:
-    """Read what the library knows of a partition without asking the broker."""
+    """Return what the library knows of a partition, without a request."""
     assignment: Any = assignment_of(consumer)
     state = None if assignment is None else assignment.state_value(partition)
     if state is None:
@@ -149,7 +149,7 @@ def progress_of(consumer: Any, partition: TopicPartition) -> PartitionProgress:
 
 
 async def start_producer(producer: Any, producer_id: int, producer_epoch: int) -> None:
-    """Start a transactional producer that was bootstrapped, with an epoch that we asked for ourselves."""
+    """Start a bootstrapped transactional producer with an epoch that we requested ourselves."""
     producer._txn_manager.set_pid_and_epoch(producer_id, producer_epoch)
     await producer._sender.start()
 
@@ -157,10 +157,12 @@ async def start_producer(producer: Any, producer_id: int, producer_epoch: int) -
 async def close_client(client: Any) -> None:
     """Close connections; a peer that reads no more does not hold us up."""
     fetching_metadata = client._sync_task
-    await _finish(client.close(), within_seconds=_STOP_TIMEOUT_SECONDS)
+    await _close_within(client.close(), within_seconds=_STOP_TIMEOUT_SECONDS)
     if fetching_metadata is not None:
-        await _drop([fetching_metadata])  # a failing connect may have swallowed the first cancellation
-    # Whoever waits for metadata now would wait for ever: the task that fetches it has ended.
+        await _cancel_tasks(
+            [fetching_metadata]
+        )  # a failing connect may have swallowed the first cancellation
+    # A wait for metadata would now last for ever: the task that fetches it has ended.
     if client._md_update_fut is not None and not client._md_update_fut.done():
         client._md_update_fut.set_result(False)
 
@@ -168,24 +170,24 @@ async def close_client(client: Any) -> None:
 async def close_consumer(consumer: Any, *, within_seconds: float) -> None:
     """Leave the group and close; drop everything when that takes too long.
 
-    The library's `stop` waits for a join that is pending, which ends only when the session of a dead
-    member does: so it gets a moment, and then the group is left without it.
+    The library's `stop` waits for a join that is pending, which ends only when the session of a dead member
+    does: so it gets a moment, and then the group is left without it.
     """
-    patience = min(within_seconds, _JOIN_TIMEOUT_SECONDS)
-    if await _finish(consumer.stop(), within_seconds=patience):
+    stop_seconds = min(within_seconds, _JOIN_TIMEOUT_SECONDS)
+    if await _close_within(consumer.stop(), within_seconds=stop_seconds):
         return
     coordinator, fetcher = consumer._coordinator, consumer._fetcher
-    await _finish(_leave(coordinator), within_seconds=within_seconds - patience)
+    await _close_within(_leave_group(coordinator), within_seconds=within_seconds - stop_seconds)
     names = ("_coordination_task", "_heartbeat_task", "_commit_refresh_task", "_reset_committed_task")
     tasks = [getattr(coordinator, name, None) for name in names]
     if fetcher is not None:
         tasks += [fetcher._fetch_task, *fetcher._pending_tasks]
     await close_client(consumer._client)
-    await _drop([task for task in tasks if task is not None])
+    await _cancel_tasks([task for task in tasks if task is not None])
 
 
-async def _leave(coordinator: Any) -> None:
-    """Say goodbye, so that nobody has to wait until our session runs out."""
+async def _leave_group(coordinator: Any) -> None:
+    """Leave the group, so that the others need not wait for our session timeout."""
     if (
         coordinator is not None
         and coordinator._group_instance_id is None
@@ -197,10 +199,10 @@ async def _leave(coordinator: Any) -> None:
 async def close_producer(producer: Any, *, within_seconds: float) -> None:
     """Flush and close; drop everything when that takes too long.
 
-    The library's `stop` flushes first, and an idempotent batch never expires: with the broker away
-    it would wait for ever.
+    The library's `stop` flushes first, and an idempotent batch never expires: with the broker away it would
+    wait for ever.
     """
-    if within_seconds > 0 and await _finish(producer.stop(), within_seconds=within_seconds):
+    if within_seconds > 0 and await _close_within(producer.stop(), within_seconds=within_seconds):
         return
     producer._closed = True
     accumulator, sender = producer._message_accumulator, producer._sender
@@ -213,13 +215,13 @@ async def close_producer(producer: Any, *, within_seconds: float) -> None:
         if sender.sender_task is None or (await asyncio.wait([sender.sender_task], timeout=0.2))[0]:
             break
     else:
-        await _drop([sender.sender_task])
+        await _cancel_tasks([sender.sender_task])
     _fail_unsent(accumulator, producer._txn_manager)
 
 
 def _fail_unsent(accumulator: Any, transactions: Any) -> None:
-    """Fail what was never sent, and look at the failures, so that nobody waits and nothing is logged."""
-    # A batch that waits for another try is in neither of the library's two places; its callback minds.
+    """Fail what was never sent, and retrieve the failures, so that nothing waits and nothing is logged."""
+    # A batch that waits for a retry is in neither of the library's two collections; its callback minds.
     for batches in accumulator._batches.values():
         accumulator._pending_batches.update(batches)
     accumulator._batches.clear()
@@ -233,8 +235,8 @@ def _fail_unsent(accumulator: Any, transactions: Any) -> None:
             future.exception()
 
 
-async def _finish(closing: Awaitable[None], *, within_seconds: float) -> bool:
-    """Let the library close something; tell whether it did, in time and without failing half-way."""
+async def _close_within(closing: Awaitable[None], *, within_seconds: float) -> bool:
+    """Await the library's own closing; return whether it ended in time and without an error."""
     task = asyncio.ensure_future(closing)
     try:
         done, _ = await asyncio.wait([task], timeout=within_seconds)
@@ -242,17 +244,17 @@ async def _finish(closing: Awaitable[None], *, within_seconds: float) -> bool:
         task.cancel()
         raise
     if not done:
-        await _drop([task])
+        await _cancel_tasks([task])
         return False
     # The library's own closing may end as cancelled: it awaits tasks that it has cancelled itself.
     if task.cancelled():
         return False
     if (error := task.exception()) is not None:
-        _log.info("close_failed", reason=repr(error))
+        _log.emit(log_events.CLIENT_CLOSE_FAILED, reason=repr(error))
     return error is None
 
 
-async def _drop(tasks: list[asyncio.Future[Any]]) -> None:
+async def _cancel_tasks(tasks: list[asyncio.Future[Any]]) -> None:
     for _ in range(_CANCEL_ATTEMPTS):
         tasks_left = [task for task in tasks if not task.done()]
         if not tasks_left:

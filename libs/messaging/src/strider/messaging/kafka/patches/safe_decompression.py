@@ -1,12 +1,12 @@
-"""How the client library unpacks what it fetched, made to survive what anyone may have written.
+"""Decompression and parsing of fetched records that survives malformed input.
 
-Decides two things. A record whose header name is no UTF-8 is delivered like any other, with that
-name escaped: the library raises a bare UnicodeDecodeError on it, at every attempt, and nothing after
-it would ever be read. And bytes that cannot be unpacked at all become a failure that is kept beside
-the assignment until the consumer asks for it: raised in the middle of a fetch, it would take along
-the records of other partitions, whose positions have moved on already.
+Decides two things. A record whose header name is no UTF-8 is delivered like any other, with that name
+escaped: the library raises a bare UnicodeDecodeError on it, at every attempt, and nothing after it would ever
+be read. And bytes that cannot be decompressed at all become a failure that is kept beside the assignment
+until the consumer retrieves it: raised in the middle of a fetch, it would discard the records of other
+partitions, whose positions have moved on already.
 
-Like `insides`, this holds for aiokafka 0.14 and 0.15. It knows nothing of what records mean.
+Like `internals`, this holds for AIOKAFKA_VERSION. It knows nothing of what records mean.
 """
 
 # ruff: noqa: SLF001  # reaching inside is what this file is for
@@ -21,7 +21,7 @@ from aiokafka.record import default_records, memory_records
 from aiokafka.record.util import decode_varint
 
 _FORMAT_WITH_HEADERS: Final = 2
-_FAILURES: Final = "unpacking_failures"
+_FAILURES_ATTRIBUTE: Final = "unpacking_failures"
 
 _Memory: Any = memory_records.MemoryRecords
 _PlainMemory: Any = memory_records._MemoryRecordsPy
@@ -33,7 +33,7 @@ _patched: Any = library
 
 
 def install_safe_decompression() -> None:
-    """Have every consumer of this process unpack in this way; a second call changes nothing.
+    """Have every consumer of this process use these classes; a second call changes nothing.
 
     The library names these classes in its own module only, so that no single consumer can be given others.
     """
@@ -43,13 +43,13 @@ def install_safe_decompression() -> None:
 
 
 def pop_failure(assignment: Any) -> Exception | None:
-    """Give the oldest failure to unpack something of this assignment, once."""
-    failures = getattr(assignment, _FAILURES, None)
+    """Return the oldest failure to read records of this assignment, once."""
+    failures = getattr(assignment, _FAILURES_ATTRIBUTE, None)
     return failures.pop(0) if failures else None
 
 
 class RawMemoryRecords(_Memory):  # type: ignore[misc]  # the class is chosen at run time
-    """A fetch answer's batches, which remembers the bytes: the library's fast form hides them."""
+    """The batches of a fetch response with their bytes: the library's fast form hides them."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(content)
@@ -57,14 +57,14 @@ class RawMemoryRecords(_Memory):  # type: ignore[misc]  # the class is chosen at
 
 
 class SafePartitionRecords(_Partition):  # type: ignore[misc]  # as above
-    """The records of one partition's answer; costs nothing until something is wrong."""
+    """The records of one partition's response; costs nothing until something is wrong."""
 
     failure: Exception | None = None
     _records: Any
     _records_iterator: Any
 
     def __next__(self) -> Any:
-        """Give the next record; ends early, with `failure` set, before what cannot be unpacked."""
+        """Return the next record; end early, with `failure` set, before what cannot be read."""
         try:
             return next(self._records_iterator)
         except StopIteration:
@@ -93,15 +93,15 @@ class SafePartitionRecords(_Partition):  # type: ignore[misc]  # as above
 
 
 class SafeFetchResult(_Result):  # type: ignore[misc]  # as above
-    """One partition's share of a fetch; hands on what was read before a failure, and keeps the failure."""
+    """One partition's share of a fetch; returns what was read before a failure, and keeps the failure."""
 
     def getall(self, max_records: int | None = None) -> list[Any]:
-        """Give the next records."""
+        """Return the next records."""
         records = self._partition_records
         found: list[Any] = super().getall(max_records)
         if records is not None and records.failure is not None:
-            failures = getattr(self._assignment, _FAILURES, [])
-            setattr(self._assignment, _FAILURES, [*failures, records.failure])
+            failures = getattr(self._assignment, _FAILURES_ATTRIBUTE, [])
+            setattr(self._assignment, _FAILURES_ATTRIBUTE, [*failures, records.failure])
         return found
 
 
@@ -117,7 +117,7 @@ class _RemainingRecords(_PlainMemory):  # type: ignore[misc]  # as above
             self._cache_next()
 
     def next_batch(self) -> Any:
-        """Give the next batch."""
+        """Return the next batch."""
         piece, is_ours = self._next_slice, self._is_first and self._has_headers()
         batch = super().next_batch()
         self._is_first = False
