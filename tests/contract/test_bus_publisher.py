@@ -26,7 +26,7 @@ from strider.contracts.generated.topics import (
 )
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, PublishRaw, Subscription
 from strider.messaging.ports import GroupSpec, Record, TopicPartition
-from strider.runtime.clocks import SeededChance, SystemClock
+from strider.runtime.clocks import SeededRandomness, SystemClock
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
@@ -74,7 +74,7 @@ async def consuming(world: World, *reads: Subscription, speaker: EventPublisher)
     letters = DeadLetterWriter(
         await a_topic_like(world, VALIDATOR_DLQ, 1), DeadLetterOrigin("validator", group), clock=CLOCK
     )
-    ports = ConsumerPorts(clock=CLOCK, chance=SeededChance(1), publisher=speaker, dead_letters=letters)
+    ports = ConsumerPorts(clock=CLOCK, chance=SeededRandomness(1), publisher=speaker, dead_letters=letters)
     loop = ConsumerLoop(world.bus(), CODEC, reads, GroupSpec(group, topics), ports=ports)
     task = asyncio.create_task(loop.run())
     try:

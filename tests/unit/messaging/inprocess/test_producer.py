@@ -11,7 +11,7 @@ from strider.messaging.errors import InfrastructureError, ShardFenced, Unavailab
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
 from strider.messaging.inprocess.transactions import TRANSACTION_TIMEOUT_SECONDS
 from strider.messaging.ports import GroupSpec, OutgoingMessage, RawRecord, TopicPartition
-from strider.runtime.clocks import SeededChance
+from strider.runtime.clocks import SeededRandomness
 from tests.unit.runtime.consumer.loop_harness import a_topic
 
 NOTES = TopicPartition("notes", 0)
@@ -43,7 +43,7 @@ def test_messages_without_a_key_go_round_robin() -> None:
 def test_delays_keep_the_order_and_a_seed_repeats_them() -> None:
     async def scenario() -> list[float]:
         broker, _ = _world()
-        bus = InProcessBus(broker, chance=SeededChance(7), ack_seconds=(0.1, 3.0))
+        bus = InProcessBus(broker, chance=SeededRandomness(7), ack_seconds=(0.1, 3.0))
         producer = await bus.producer()
         moments = []
         acknowledgements = [await producer.send(OutgoingMessage("notes", None, b"%d" % n)) for n in range(20)]
@@ -65,7 +65,7 @@ def test_a_failing_broker_leaves_the_sender_in_doubt() -> None:
 
     async def scenario() -> None:
         broker, _ = _world()
-        bus = InProcessBus(broker, chance=SeededChance(3), ack_seconds=(0.0, 4.0))
+        bus = InProcessBus(broker, chance=SeededRandomness(3), ack_seconds=(0.0, 4.0))
         producer = await bus.producer()
         acknowledgements = []
         for _ in range(40):

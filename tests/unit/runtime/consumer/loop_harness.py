@@ -17,7 +17,7 @@ from strider.contracts.generated.events import DeadLetter
 from strider.messaging.effects import Publish, Subscription
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, InProcessConsumer
 from strider.messaging.ports import Bus, GroupSpec, OutgoingMessage, RebalanceListener, TopicPartition
-from strider.runtime.clocks import SeededChance
+from strider.runtime.clocks import SeededRandomness
 from strider.runtime.consumer.loop import ConsumerLoop
 from strider.runtime.consumer.spec import ConsumerPorts, ConsumerSettings
 from strider.runtime.publishing.dead_letters import DeadLetterOrigin, DeadLetterWriter
@@ -116,7 +116,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.clock = EventLoopClock()
-        self.chance = SeededChance(1)
+        self.chance = SeededRandomness(1)
         self.codec = TextCodec()
         self.broker = InProcessBroker(clock=self.clock)
         for topic in self.topics:

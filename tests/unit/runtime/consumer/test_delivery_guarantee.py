@@ -26,7 +26,7 @@ from strider.messaging.ports import (
     RecordMetadata,
     TopicPartition,
 )
-from strider.runtime.clocks import SeededChance
+from strider.runtime.clocks import SeededRandomness
 from strider.runtime.consumer.spec import ConsumerSettings
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreakerLimits
 
@@ -93,7 +93,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.world = World(partitions=2, settings=SETTINGS)
-        self.world.chance = SeededChance(self.plan.seed)
+        self.world.chance = SeededRandomness(self.plan.seed)
 
     def text(self, record: Record) -> str:
         return (record.value or b"").decode().rpartition("=")[2]

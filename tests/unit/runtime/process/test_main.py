@@ -12,7 +12,7 @@ from strider.echo.settings import EchoSettings
 from strider.messaging.effects import Subscription
 from strider.messaging.errors import StartRefused, Unavailable
 from strider.messaging.inprocess import EventLoopClock, InProcessBroker, InProcessBus, simulate
-from strider.runtime.clocks import SeededChance
+from strider.runtime.clocks import SeededRandomness
 from strider.runtime.observability import log_events
 from strider.runtime.process.exit_codes import ExitCode
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
@@ -123,7 +123,7 @@ def test_the_startup_waits_for_a_dependency_and_continues() -> None:
         readiness = Readiness(clock)
         broker = a_broker()
         broker.set_unavailable("connection refused")
-        patience = StartupRetry(readiness, clock=clock, chance=SeededChance(1))
+        patience = StartupRetry(readiness, clock=clock, chance=SeededRandomness(1))
         with capture_logs() as lines:
             waiting = asyncio.create_task(patience.run(InProcessBus(broker).ping))
             await asyncio.sleep(3600)

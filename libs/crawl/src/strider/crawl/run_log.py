@@ -1,4 +1,4 @@
-"""Run log: what happens to runs, aggregated so that the log of a job does not grow with its pages.
+"""Run log: events of runs, aggregated into few lines.
 
 Recording costs an addition; a line for each run and event is written every few seconds, with its counts by
 kind. The lines have the job's id, so they go to the job's log (`job_logs`).

@@ -1,1 +1,1 @@
-"""Kafka behind ports: consumers, producers, shard writers, topics; and the same bus within one process."""
+"""Kafka behind ports: consumers, producers, shard writers, topics; and an in-process bus."""

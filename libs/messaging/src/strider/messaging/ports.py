@@ -1,4 +1,4 @@
-"""Ports to the outside: bus, producer, consumer, shard writer, clock, randomness, schema source.
+"""Ports: bus, producer, consumer, shard writer, clock, randomness, schema source.
 
 Two families of adapters implement them: `kafka` (aiokafka, a real broker) and `inprocess` (the same
 partitions, keys, order and at-least-once delivery in one process). `tests/contract` runs one suite against
@@ -79,7 +79,7 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
 
-class Chance(Protocol):
+class Randomness(Protocol):
     """Randomness as an argument, for jitter and nothing that must be repeatable."""
 
     def uniform(self, low: float, high: float) -> float: ...

@@ -1,4 +1,4 @@
-"""Schemas on their topic: declared before first use, looked up before a message is called bad.
+"""Schemas on their topic: declared before first use, looked up when unknown.
 
 A writer has every schema that it writes with acknowledged by the `schemas` topic (and by the registry, where
 there is one) before it publishes its first event. A reader that meets an unknown schema reads that topic to

@@ -28,7 +28,7 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-class SystemChance:
+class SystemRandomness:
     """The machine's randomness, good enough for jitter."""
 
     def uniform(self, low: float, high: float) -> float:
@@ -36,7 +36,7 @@ class SystemChance:
         return random.uniform(low, high)  # noqa: S311  # jitter, no secret hangs on it
 
 
-class SeededChance:
+class SeededRandomness:
     """Randomness that a seed repeats."""
 
     def __init__(self, seed: int) -> None:

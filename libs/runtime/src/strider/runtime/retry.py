@@ -1,4 +1,4 @@
-"""Retry by a policy until an attempt works, the attempts are used up, or the deadline has passed.
+"""Retry by a policy until an attempt works, or attempts or deadline are used up.
 
 Used for calls to stores; messages are retried by `consumer.error_policy`. The caller says which errors are
 retried (by default: Unavailable). Cancellation is never mistaken for a failure, and no attempt outlives the
@@ -13,7 +13,7 @@ from math import isinf
 from typing import Protocol, TypeVar
 
 from strider.messaging.errors import Unavailable
-from strider.messaging.ports import Chance, Clock
+from strider.messaging.ports import Clock, Randomness
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class RetryPolicy(Protocol):
     def deadline_seconds(self) -> float:
         """Seconds from the first attempt to the last result."""
 
-    def wait_seconds(self, attempt: int, chance: Chance) -> float | None:
+    def wait_seconds(self, attempt: int, chance: Randomness) -> float | None:
         """Return the seconds to wait after this attempt (1 is the first) failed; None after the last."""
 
 
@@ -39,7 +39,7 @@ async def retry(
     attempt: Callable[[], Awaitable[T]],
     *,
     clock: Clock,
-    chance: Chance,
+    chance: Randomness,
     dependency: str = "dependency",
     retryable: Callable[[Exception], bool] = is_unavailable,
 ) -> T:

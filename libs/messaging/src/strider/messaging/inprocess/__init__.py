@@ -1,4 +1,4 @@
-"""The bus within one process: partitions, keys, order, groups and at-least-once, without a server."""
+"""The bus within one process: partitions, order, groups and at-least-once, no server."""
 
 from .broker import InProcessBroker
 from .bus import InProcessBus

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from strider.messaging.ports import Chance, GroupSpec, RebalanceListener, TopicPartition
+from strider.messaging.ports import GroupSpec, Randomness, RebalanceListener, TopicPartition
 
 from .broker import InProcessBroker
 from .consumer import InProcessConsumer, InProcessReader
@@ -18,7 +18,7 @@ class InProcessBus:
         self,
         broker: InProcessBroker,
         *,
-        chance: Chance | None = None,
+        chance: Randomness | None = None,
         ack_seconds: tuple[float, float] | None = None,
     ) -> None:
         """With `chance` and `ack_seconds` (min, max), acknowledgements are delayed by the clock."""

@@ -1,4 +1,4 @@
-"""Consumer groups in memory: members, generations, committed offsets, sessions; eager rebalance.
+"""Consumer groups in memory: members, generations, offsets, sessions; eager rebalance.
 
 Decides which member owns which partition and whose commit counts. When a member joins or leaves, all members
 release what they have and join again; the next generation begins when all live members have done so. Knows no

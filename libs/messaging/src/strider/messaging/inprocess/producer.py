@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 
 from strider.messaging.errors import InfrastructureError, ShardFenced
-from strider.messaging.ports import Chance, OutgoingMessage, RawRecord, RecordMetadata, TopicPartition
+from strider.messaging.ports import OutgoingMessage, Randomness, RawRecord, RecordMetadata, TopicPartition
 
 from .broker import InProcessBroker, InProcessTopic, check_size, stored_bytes
 from .log import RECORD_OVERHEAD_BYTES
@@ -27,7 +27,7 @@ class InProcessProducer:
         self,
         broker: InProcessBroker,
         *,
-        chance: Chance | None = None,
+        chance: Randomness | None = None,
         ack_seconds: tuple[float, float] | None = None,
     ) -> None:
         self._broker = broker

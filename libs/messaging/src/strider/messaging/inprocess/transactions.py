@@ -1,4 +1,4 @@
-"""Transactions of the broker in memory: the owner of each transactional id, and what it has open.
+"""Transactions of the broker in memory: owner and open records of each transactional id.
 
 One producer epoch per id; initialising an id takes the next epoch, aborts what its former owner had open, and
 refuses that owner for good. Visibility of records is decided by the log.

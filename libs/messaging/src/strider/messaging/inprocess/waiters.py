@@ -1,4 +1,4 @@
-"""Waiting for a condition: a future in the set of each source of change, ended by change or timeout."""
+"""Waiting for a condition: a future that a change or a timeout ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shard assignor: one member of a group owns a shard, and with it that partition of every topic.
+"""Shard assignor: one member owns a shard, which is that partition of every topic.
 
 The core (`assign_shards`, `resolve_claims`) is values in, values out. Around it stands the class that the
 client library calls: one object per consumer, because the library's own sticky assignor keeps its state on

@@ -1,4 +1,4 @@
-"""Administration of a broker's topics, settings and committed offsets, by the client library's admin.
+"""Administration of a broker's topics, settings and committed offsets.
 
 Executes and reports; what should be there is not known here. Every error of the library leaves as one of
 ours.

@@ -1,4 +1,4 @@
-"""Partition assignment: take partitions and shards, release them in order, choose what may be read.
+"""Partition assignment: take and release partitions and shards, pause and resume them.
 
 Releasing: start nothing new, finish what is in hand and what lies before it (a gap would make completed
 messages come again), commit, abandon the rest, close the shards. An abandoned message is never committed and

@@ -1,4 +1,4 @@
-"""Ports of the consumer loop besides the bus: codec, shard hooks, metrics, traces, dead-letter objects.
+"""Ports of the consumer loop besides the bus: codec, shard hooks, metrics, traces.
 
 Each is small, has a default that does nothing where that makes sense, and is implemented elsewhere: the codec
 in `strider.contracts`, metrics and traces in `observability`, objects in a library of stores.

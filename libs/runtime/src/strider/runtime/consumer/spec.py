@@ -1,4 +1,4 @@
-"""Specification of a consumer loop: group, subscriptions, settings and the ports it works with."""
+"""Specification of a consumer loop: group, subscriptions, settings, ports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from strider.messaging.effects import Subscription
-from strider.messaging.ports import Chance, Clock, GroupSpec, SchemaSource
+from strider.messaging.ports import Clock, GroupSpec, Randomness, SchemaSource
 from strider.politeness.retry_policy import INFRASTRUCTURE_RETRY
 from strider.runtime.publishing.dead_letter_breaker import DeadLetterBreakerLimits
 from strider.runtime.publishing.dead_letters import DeadLetterWriter
@@ -65,7 +65,7 @@ class ConsumerPorts:
     """What a consumer loop works with, besides bus and codec."""
 
     clock: Clock
-    chance: Chance
+    chance: Randomness
     publisher: EventPublisher
     dead_letters: DeadLetterWriter
     schemas: SchemaSource = field(default_factory=NoSchemaSource)

@@ -1,4 +1,4 @@
-"""Worker pool: a fixed number of workers for messages that are ready, and a sweeper for deadlines.
+"""Worker pool: a fixed number of workers for ready messages, and a deadline sweeper.
 
 A handler that does not wait costs no task: one worker goes through all that is ready. When it waits, the next
 worker is woken and continues. Waiting for acknowledgements occupies no worker. Decides only which message

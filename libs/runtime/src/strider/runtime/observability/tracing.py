@@ -1,4 +1,4 @@
-"""Message traces: one trace for one URL through every topic, at almost no cost for unsampled ones.
+"""Message traces: one trace for one URL through every topic.
 
 A message's `traceparent` is passed on as it came; a span object exists only where its sampled bit is set and
 a collector is named. A message without one begins a trace, sampled at random.

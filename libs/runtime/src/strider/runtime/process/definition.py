@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
-from strider.messaging.ports import Bus, Chance, Clock
+from strider.messaging.ports import Bus, Clock, Randomness
 from strider.runtime.consumer.ports import DeadLetterObjectStore
 from strider.runtime.consumer.spec import AsyncStep, ConsumerSpec
 from strider.runtime.observability.job_logs import JobLogSink
@@ -35,7 +35,7 @@ class ServiceContext(Generic[S]):
     bus: Bus
     codec: Codec
     clock: Clock
-    chance: Chance
+    chance: Randomness
     metrics: Metrics
     heartbeat: Heartbeat
     readiness: Readiness

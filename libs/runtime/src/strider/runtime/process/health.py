@@ -1,4 +1,4 @@
-"""Health server of a process: `/livez`, `/readyz`, `/metrics`, and the little HTTP they need.
+"""Health server of a process: `/livez`, `/readyz`, `/metrics`.
 
 Runs on the event loop that does the work, so that a response of `/livez` proves that the loop runs. Decides
 nothing: `readiness` knows what is ready, `metrics` what is counted. The head of a request is bounded in size;

@@ -1,4 +1,4 @@
-"""Lifecycle of a process: run until a signal, the watchdog, a dead task or a refused start ends it.
+"""Lifecycle of a process: run until a signal, the watchdog or a failure ends it.
 
 The first request to exit decides the exit code, unless something fails during an orderly one. Shutdown is
 orderly within its time; a second signal ends at once. `startup` knows what the process consists of.

@@ -20,9 +20,9 @@ from strider.contracts import Topic
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.messaging.errors import StartRefused, Unavailable
-from strider.messaging.ports import Bus, Chance, Clock
+from strider.messaging.ports import Bus, Clock, Randomness
 from strider.politeness.retry_policy import RetryPolicy
-from strider.runtime.clocks import SystemChance, SystemClock
+from strider.runtime.clocks import SystemClock, SystemRandomness
 from strider.runtime.observability import log_events
 from strider.runtime.observability import metrics as declared
 from strider.runtime.observability.job_logs import JobLogCapture
@@ -57,7 +57,7 @@ _log = logger("service")
 class StartupRetry:
     """Retries work until its dependency is available, reporting meanwhile what it waits for."""
 
-    def __init__(self, readiness: Readiness, *, clock: Clock, chance: Chance) -> None:
+    def __init__(self, readiness: Readiness, *, clock: Clock, chance: Randomness) -> None:
         self._readiness = readiness
         self._clock = clock
         self._chance = chance
@@ -141,7 +141,7 @@ class ServiceStartup(Generic[S]):
         self._no_color = has_no_color
         self.exit_now = exit_now
         self._clock = SystemClock()
-        self._chance = SystemChance()
+        self._chance = SystemRandomness()
         self._capture: JobLogCapture | None = None
         self._metrics = Metrics(with_process=True)
         self._heartbeat = Heartbeat(self._clock)

@@ -1,4 +1,4 @@
-"""Supervision of tasks, and closing of what was opened: no task dies unseen, nothing stays open.
+"""Supervision of tasks, and closing of what was opened.
 
 A task that ends while the process runs is a fault, with or without an exception; `on_fault` decides what
 happens to the process. What was opened is closed in reverse order, each within its own time, because one that

@@ -1,4 +1,4 @@
-"""Types of setting values: durations with units, lists, addresses with a password, checked texts.
+"""Types of setting values: durations with units, lists, addresses, checked texts.
 
 Knows how one value is parsed, refused and shown, and nothing of which settings there are. An invalid address
 is never quoted, since it may carry a password.

@@ -1,4 +1,4 @@
-"""Changes to aiokafka's internals, each for a bug or a cost that its public interface leaves.
+"""Changes to aiokafka's internals, each for a bug or a cost of its public interface.
 
 | module | what it reaches into |
 |---|---|

@@ -1,4 +1,4 @@
-"""Direct append to the client library's accumulator, with futures that resolve to RecordMetadata.
+"""Direct append to the client library's accumulator, with futures of RecordMetadata.
 
 The library's own `send` looks up metadata twice, measures each message again and logs it, and its result had
 to be converted by a second future: together as much as encoding an event. Like `internals`, this holds for
