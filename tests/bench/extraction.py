@@ -27,8 +27,8 @@ from selectolax.lexbor import LexborHTMLParser
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageParsed
 from strider.parser.adapters.pages import make_reader
-from strider.parser.core import Limits
-from strider.parser.core.metadata import resolve
+from strider.parser.core import ParseLimits
+from strider.parser.core.html.metadata import resolve_url
 from tests.unit.parser.pages import a_page
 
 from .bylines import DAY_CHARS, Byline, Noted, bylines
@@ -37,7 +37,7 @@ from .products import products
 ROOT: Final = Path(__file__).parents[2]
 CORPORA: Final = ROOT.parent / "shared" / "corpora"
 PAGE: Final = ROOT / "docs" / "extraction.md"
-READ: Final = make_reader(Limits(extraction=ExtractionLevel.MAIN))
+READ: Final = make_reader(ParseLimits(extraction=ExtractionLevel.MAIN))
 
 HEAD: Final = """# Extraction
 
@@ -109,7 +109,7 @@ def main_text() -> str:
         wanted = words_of(told["ground_truth"]["main_content"] or "")
         kind = told["_internal"]["page_type"]["primary"]
         content = gzip.decompress(file.read_bytes())
-        url = resolve(told["url"], "") or "https://page.invalid/"
+        url = resolve_url(told["url"], "") or "https://page.invalid/"
         counts[kind] += 1
         size += len(content)
         for name, read in READERS.items():
@@ -141,7 +141,12 @@ def _listed() -> Iterator[tuple[str, bytes, str, Mapping[str, str]]]:
         for row in csv.DictReader(rows):
             file = CORPORA / "pagination" / "html" / f"{row['File Name']}.html.gz"
             if file.exists() and not row["failed"]:
-                yield resolve(row["Page URL"], ""), gzip.decompress(file.read_bytes()), row["Encoding"], row
+                yield (
+                    resolve_url(row["Page URL"], ""),
+                    gzip.decompress(file.read_bytes()),
+                    row["Encoding"],
+                    row,
+                )
 
 
 def _wanted(tree: LexborHTMLParser, row: Mapping[str, str], base: str) -> Found:
@@ -152,7 +157,9 @@ def _wanted(tree: LexborHTMLParser, row: Mapping[str, str], base: str) -> Found:
                 node = match
                 while node.tag != "a" and node.parent is not None:
                     node = node.parent
-                found[kind].add(resolve(node.attributes.get("href") or "", base) if node.tag == "a" else "")
+                found[kind].add(
+                    resolve_url(node.attributes.get("href") or "", base) if node.tag == "a" else ""
+                )
     return found
 
 
@@ -164,7 +171,7 @@ def _baseline(tree: LexborHTMLParser, base: str) -> Found:
     """What most crawlers do: rel=next, rel=prev, and ?page=N."""
 
     def urls(selector: str) -> set[str]:
-        return {resolve(node.attributes.get("href") or "", base) for node in tree.css(selector)}
+        return {resolve_url(node.attributes.get("href") or "", base) for node in tree.css(selector)}
 
     numbered = {url for url in urls("a[href]") if re.search(r"[?&]page=\d+", url)}
     return {
@@ -215,7 +222,7 @@ def _rates(tally: Counter[tuple[str, str]], kind: str) -> str:
 def _noted() -> Iterator[Noted]:
     for file in sorted((CORPORA / "wcxb-dev" / "html").glob("*.html.gz")):
         told = json.loads((CORPORA / "wcxb-dev" / "ground-truth" / f"{file.name[:4]}.json").read_text())
-        truth, url = told["ground_truth"], resolve(told["url"], "") or "https://page.invalid/"
+        truth, url = told["ground_truth"], resolve_url(told["url"], "") or "https://page.invalid/"
         byline = Byline(truth["author"] or "", (truth["publish_date"] or "")[:DAY_CHARS])
         yield Noted(gzip.decompress(file.read_bytes()), url, byline)
 
@@ -227,7 +234,7 @@ def _parsed(content: bytes, url: str) -> PageParsed:
 def _all_pages() -> Iterator[tuple[bytes, str]]:
     for file in sorted((CORPORA / "wcxb-dev" / "html").glob("*.html.gz")):
         told = json.loads((CORPORA / "wcxb-dev" / "ground-truth" / f"{file.name[:4]}.json").read_text())
-        yield gzip.decompress(file.read_bytes()), resolve(told["url"], "") or "https://page.invalid/"
+        yield gzip.decompress(file.read_bytes()), resolve_url(told["url"], "") or "https://page.invalid/"
     for url, content, _, _ in _listed():
         yield content, url
     for file in sorted((CORPORA / "structured").rglob("*.html")):

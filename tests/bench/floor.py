@@ -22,13 +22,13 @@ from strider.contracts.generated.enums import ExtractionLevel
 from strider.fetcher.adapters.interface import URL, Request
 from strider.fetcher.adapters.transport import Body
 from strider.parser.adapters.pages import make_reader
-from strider.parser.core import Limits
+from strider.parser.core import ParseLimits
 from tests.integration.fetcher.asking import Asking, asking
 from tests.unit.parser.pages import a_page
 
 AT_ONCE: Final = 100
 NEW_OBJECTS_TO_COLLECT: Final = 50_000
-READ: Final = make_reader(Limits(extraction=ExtractionLevel.BASIC))
+READ: Final = make_reader(ParseLimits(extraction=ExtractionLevel.BASIC))
 
 
 class Floor:

@@ -11,8 +11,8 @@ from typing import Final
 
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.parser.adapters.pages import make_reader
-from strider.parser.core import Limits
-from strider.parser.core.fingerprints import simhash
+from strider.parser.core import ParseLimits
+from strider.parser.core.content.simhash import simhash
 from strider.testing.site.page_text import sentences
 from tests.unit.parser.pages import a_page
 
@@ -74,7 +74,7 @@ def _over(found: Mapping[str, float]) -> str:
 
 
 def _reading(content: bytes, level: str) -> Callable[[], object]:
-    read = make_reader(Limits(extraction=level))
+    read = make_reader(ParseLimits(extraction=level))
     page = a_page(content)
     return lambda: read(page, content)
 
@@ -93,7 +93,7 @@ def a_sitemap(count: int) -> bytes:
 def measure(*, rounds: int) -> list[Row]:
     """All rows of this file."""
     content = synthetic()
-    text = make_reader(Limits(extraction=ExtractionLevel.MAIN))(a_page(content), content).main_text
+    text = make_reader(ParseLimits(extraction=ExtractionLevel.MAIN))(a_page(content), content).main_text
     parts: dict[str, Callable[[], object]] = {
         "bare": lambda: bare(content),
         "basic": _reading(content, ExtractionLevel.BASIC),

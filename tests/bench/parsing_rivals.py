@@ -15,7 +15,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
-from strider.parser.core.fingerprints import split_words
+from strider.parser.core.content.simhash import split_words
 
 from .measure import Row
 from .ring_rivals import RIVALS, Missing, scrapy_python

@@ -36,7 +36,7 @@ from strider.messaging.topics import apply_topics
 from strider.parser.adapters.pages import Reader, make_reader
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import WorkerParsers
-from strider.parser.core import Limits, fit
+from strider.parser.core import ParseLimits, fit_event
 from strider.runtime.clocks import SystemClock
 from tests.faults.services import Service, Yard
 from tests.faults.waiting import until
@@ -84,14 +84,14 @@ def _children(pid: int) -> list[int]:
 def bare(count: int) -> float:
     """CPU seconds of extracting one page where it is."""
     body, event = _page()
-    page, read = _CODEC.decode(PAGES_FETCHED, event), make_reader(Limits())
+    page, read = _CODEC.decode(PAGES_FETCHED, event), make_reader(ParseLimits())
     begin = time.process_time()
     for _ in range(count):
         read(page, body, LEVEL)
     return (time.process_time() - begin) / count
 
 
-def make_known_reader(limits: Limits) -> Reader:
+def make_known_reader(limits: ParseLimits) -> Reader:
     """Make a reader that reads the first page, and says the same of all others."""
     read, found = make_reader(limits), list[PageParsed]()
 
@@ -109,7 +109,7 @@ def _whole_worker(read: Reader, count: int) -> float:
     begin = time.thread_time()
     for _ in range(count):
         page = _CODEC.decode(PAGES_FETCHED, event)
-        _CODEC.encode(PAGES_PARSED, fit(read(page, page.body, LEVEL), may_store=False).event)
+        _CODEC.encode(PAGES_PARSED, fit_event(read(page, page.body, LEVEL), may_store=False).event)
     return (time.thread_time() - begin) / count
 
 
@@ -135,7 +135,7 @@ async def _handed_over(rounds: int, count: int) -> list[float]:
         clock=SystemClock(),
         environ={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
-    read = make_known_reader(Limits())
+    read = make_known_reader(ParseLimits())
     await parsers.start()
 
     async def hand_over(numbers: range) -> None:

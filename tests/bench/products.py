@@ -14,10 +14,10 @@ from typing import Any, Final
 from strider.contracts.generated.enums import AttributeSource, ExtractionLevel
 from strider.contracts.generated.events import Product
 from strider.parser.adapters.pages import make_reader
-from strider.parser.core import Limits
+from strider.parser.core import ParseLimits
 from tests.unit.parser.pages import a_page
 
-READ: Final = make_reader(Limits(extraction=ExtractionLevel.RECORDS))
+READ: Final = make_reader(ParseLimits(extraction=ExtractionLevel.RECORDS))
 ATTRIBUTES: Final = (
     *("name", "price", "currency", "availability", "sku"),
     *("gtin", "mpn", "brand", "rating", "review_count"),

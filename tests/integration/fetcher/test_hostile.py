@@ -10,7 +10,7 @@ import pytest
 
 from strider.contracts.generated.events import FetchCompleted
 from strider.parser.adapters.encodings import unpack
-from strider.parser.core.outcomes import Unreadable
+from strider.parser.core.unreadable_pages import ParseFailure
 from strider.testing.hostile import (
     ACCEPTED_CASES,
     DEADLINE_MS,
@@ -88,7 +88,7 @@ async def test_a_bomb_is_kept_packed_and_undone_no_further_than_its_limit(
 
     found = unpack(page.body, page.content_encoding, 10 * 1024 * 1024)
 
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, ParseFailure)
     assert found.outcome == ACCEPTED_CASES[path].decodes_to
 
 

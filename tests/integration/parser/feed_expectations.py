@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from strider.parser.core.metadata import resolve
-from strider.parser.core.moments import to_iso
-from strider.parser.core.plaintexts import plain
+from strider.parser.core.content.plain_text import strip_markup
+from strider.parser.core.html.metadata import resolve_url
+from strider.parser.core.lists.feed_timestamps import to_iso_utc
 
 BASE = "https://page.invalid/"
 _EXPECT = re.compile(rb"Expect:\s*(.*?)\s*(?:-->|\n)")
@@ -48,14 +48,14 @@ class Expectation:
         match self.name:
             case "title":
                 title = said.get("title", "")
-                return title == plain(self.value) or plain(title) == plain(self.value)
+                return title == strip_markup(self.value) or strip_markup(title) == strip_markup(self.value)
             case "link":
-                wanted = {self.value, resolve(self.value, BASE)}
+                wanted = {self.value, resolve_url(self.value, BASE)}
                 known = {said.get("url", ""), *(link["href"] for link in said.get("links", ()))}
                 return bool(wanted & known)
             case "links":
                 known = [link["href"] for link in said.get("links", ())]
-                return bool({self.value, resolve(self.value, BASE)} & set(known))
+                return bool({self.value, resolve_url(self.value, BASE)} & set(known))
             case _:
                 return self.value in {said.get("published_at"), said.get("updated_at")}
 
@@ -88,9 +88,9 @@ def _of(path: Path, text: str) -> Expectation | None:
     if parsed:
         if not isinstance(value, tuple):
             return None
-        name, value = "date", to_iso(_iso(value))
+        name, value = "date", to_iso_utc(_iso(value))
     elif name in {"updated", "published", "created", "modified", "date"}:
-        name, value = "date", to_iso(value)
+        name, value = "date", to_iso_utc(value)
     if not isinstance(value, str) or (name == "date" and not value):
         return None
     return Expectation(path, of, "title" if name == "title_detail" else name, int(at or 0), value)

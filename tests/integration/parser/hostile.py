@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.parser.adapters import pages
-from strider.parser.core import Limits
+from strider.parser.core import ParseLimits
 
 HOARD: list[bytearray] = []
 
@@ -51,7 +51,7 @@ DEEDS: dict[str, Callable[[], object]] = {
 }
 
 
-def make_reader(limits: Limits) -> pages.Reader:
+def make_reader(limits: ParseLimits) -> pages.Reader:
     usual = pages.make_reader(limits)
 
     def read(page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:

@@ -14,14 +14,14 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_PARSED
 from strider.parser.adapters.pages import make_reader
-from strider.parser.core import Limits, fit
+from strider.parser.core import ParseLimits, fit_event
 from tests.unit.parser.pages import a_page
 
 from .feed_expectations import BASE, expectations
 
 CORPORA = Path(__file__).parents[4] / "shared" / "corpora"
 CODEC = Codec(SchemaStore.bundled())
-READER = make_reader(Limits())
+READER = make_reader(ParseLimits())
 SECONDS_A_PAGE = 2.0
 
 FILES = sorted(
@@ -40,7 +40,7 @@ def check(path: Path) -> str:
     began = time.process_time()
     page = READER(a_page(body, body_bytes=len(body), content_type=""), body)
     took = time.process_time() - began
-    event = fit(page, may_store=False).event
+    event = fit_event(page, may_store=False).event
 
     assert took < SECONDS_A_PAGE, path
     assert len(CODEC.encode(PAGES_PARSED, event).value) <= PAGES_PARSED.max_bytes, path
@@ -73,7 +73,7 @@ def test_pages_of_the_article_corpus_have_title_text_and_links() -> None:
 
 def test_feeds_say_the_links_titles_and_dates_that_others_expect_of_them() -> None:
     """The bar is 98 %; what servers say with a feed is not in its file."""
-    read = make_reader(Limits(extraction="records"))
+    read = make_reader(ParseLimits(extraction="records"))
     met, missed = 0, []
     for wanted in expectations(CORPORA / "feeds"):
         content = wanted.path.read_bytes()
@@ -90,7 +90,7 @@ def test_feeds_say_the_links_titles_and_dates_that_others_expect_of_them() -> No
 
 def test_json_ld_is_read_as_others_expect_it() -> None:
     """Broken ones among them: the expectations were written for a tool that repairs as well."""
-    read = make_reader(Limits(extraction="records"))
+    read = make_reader(ParseLimits(extraction="records"))
     missed = []
     for path in sorted((CORPORA / "structured").rglob("*.jsonld")):
         wanted = json.loads(path.read_text())
@@ -106,7 +106,7 @@ def test_json_ld_is_read_as_others_expect_it() -> None:
 
 def test_rdfa_is_read_as_others_expect_it() -> None:
     """Subjects and values in any order; names of nameless ones are the reader's own."""
-    read = make_reader(Limits(extraction="records"))
+    read = make_reader(ParseLimits(extraction="records"))
     missed = []
     for path in sorted((CORPORA / "structured").glob("w*/*.expanded.json")):
         content = path.with_name(path.name.replace(".expanded.json", ".html")).read_bytes()

@@ -14,7 +14,7 @@ from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import WorkerParsers
-from strider.parser.core import Limits
+from strider.parser.core import ParseLimits
 from strider.runtime.clocks import SystemClock
 from tests.unit.parser.pages import ARecord, a_page
 from tests.unit.parser.pdfs import a_pdf, locked, packed, stream
@@ -109,7 +109,7 @@ async def one_worker() -> AsyncIterator[WorkerParsers]:
     parsers = WorkerParsers(
         WorkerOrders(
             parent=os.getpid(),
-            limits=Limits(pdf_seconds=0.5),
+            limits=ParseLimits(pdf_seconds=0.5),
             page_seconds=1.0,
             memory_mb=512,
             may_store=True,

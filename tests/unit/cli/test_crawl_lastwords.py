@@ -10,7 +10,7 @@ from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED
 from strider.messaging.inprocess.log import StoredRecord
 from strider.parser.adapters.inline import InlineParsers
-from strider.parser.core import Limits
+from strider.parser.core import ParseLimits
 from strider.parser.topology import Parser
 
 CODEC = DeferredCodec(SchemaStore.bundled())
@@ -52,7 +52,7 @@ async def test_a_page_that_was_given_up_has_its_url() -> None:
     """Its line says which one it was; a message that cannot be read says all it can."""
     page = a_fetched_page()
     parser = Parser(
-        InlineParsers(Limits(), may_store=False),
+        InlineParsers(ParseLimits(), may_store=False),
         None,  # type: ignore[arg-type]  # no body is elsewhere
         specs=None,  # type: ignore[arg-type]  # no page is read
         now_ms=lambda: 9,

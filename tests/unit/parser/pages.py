@@ -9,7 +9,7 @@ from typing import Any
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.messaging.ports import Header
 from strider.parser.adapters.pages import make_reader
-from strider.parser.core import Limits
+from strider.parser.core import ParseLimits
 
 URL = "https://site.test/folder/page.html"
 
@@ -49,8 +49,8 @@ def a_page(body: bytes = b"", **fields: Any) -> PageFetched:
     return PageFetched(**{**known, **fields})
 
 
-def read(body: bytes | str, *, limits: Limits | None = None, **fields: Any) -> PageParsed:
+def read(body: bytes | str, *, limits: ParseLimits | None = None, **fields: Any) -> PageParsed:
     """Read a page with the real tools."""
     content = body.encode() if isinstance(body, str) else body
     page = a_page(content, **fields)
-    return make_reader(limits or Limits())(page, page.body)
+    return make_reader(limits or ParseLimits())(page, page.body)

@@ -15,7 +15,7 @@ import pytest
 from strider.parser.adapters.decoders import MAX_WINDOW_LOG
 from strider.parser.adapters.decoders import zstd as standard_zstd
 from strider.parser.adapters.encodings import unpack
-from strider.parser.core import Unpacked, Unreadable
+from strider.parser.core import DecodedBody, ParseFailure
 
 MIB = 1024 * 1024
 LIMIT = 10 * MIB
@@ -76,7 +76,7 @@ def stacked(content: bytes, times: int) -> bytes:
     ],
 )
 def test_encodings_are_undone(body: bytes, encoding: str) -> None:
-    assert unpack(body, encoding, LIMIT) == Unpacked(TEXT if body else b"")
+    assert unpack(body, encoding, LIMIT) == DecodedBody(TEXT if body else b"")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_cannot_be_undone_is_told(body: bytes, encoding: str, outcome: str,
 
     found = unpack(body, encoding, limit)
 
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, ParseFailure)
     assert (found.outcome, found.error_class) == (outcome, error_class)
 
 
@@ -118,7 +118,7 @@ def test_what_came_before_a_break_is_kept(pack: Callable[[bytes], bytes], cut: i
     encoding = {gzip.compress: "gzip", brotli: "br"}.get(pack, "zstd")
     found = unpack(pack(TEXT)[:-cut], encoding, LIMIT)
 
-    assert isinstance(found, Unpacked)
+    assert isinstance(found, DecodedBody)
     assert not found.is_whole
     assert TEXT.startswith(found.content)
     assert len(found.content) > len(TEXT) // 2
@@ -153,7 +153,7 @@ def test_a_bomb_is_stopped_before_it_unfolds(pack: Callable[[bytes], bytes], enc
     finally:
         tracemalloc.stop()
 
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, ParseFailure)
     assert found.outcome == "decode_bomb"
     assert peak < 3 * LIMIT
 
@@ -163,7 +163,7 @@ def test_a_dense_megabyte_is_no_bomb(pack: Callable[[bytes], bytes]) -> None:
     """A ratio says something only when much has come out."""
     content = b" " * (MIB - 1)
 
-    assert unpack(pack(content), pack_name(pack), LIMIT) == Unpacked(content)
+    assert unpack(pack(content), pack_name(pack), LIMIT) == DecodedBody(content)
 
 
 def pack_name(pack: Callable[[bytes], bytes]) -> str:
@@ -174,11 +174,11 @@ def pack_name(pack: Callable[[bytes], bytes]) -> str:
 def test_text_with_a_wrong_label_is_never_taken_for_what_it_says(encoding: str) -> None:
     """`{` alone is an empty stream of brotli, and `[` may begin one."""
     for text in (b'{"a": 1}', b"[1, 2, 3]", b"<p>" * 5_000, b"{" * 5_000, b" \n[[" + b"[]" * 5_000):
-        assert unpack(text, encoding, LIMIT) == Unpacked(text), text[:9]
+        assert unpack(text, encoding, LIMIT) == DecodedBody(text), text[:9]
 
 
 def test_many_members_are_weighed_together() -> None:
     """What came before the last one did not come out of it."""
     member = b"".join(b"word %d " % number for number in range(20_000))
 
-    assert unpack(gzip.compress(member) * 40, "gzip", LIMIT) == Unpacked(member * 40)
+    assert unpack(gzip.compress(member) * 40, "gzip", LIMIT) == DecodedBody(member * 40)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_PARSED
-from strider.parser.core import Limits, fit
+from strider.parser.core import ParseLimits, fit_event
 
 from .pages import read
 from .pdfs import a_pdf
@@ -112,9 +112,9 @@ def edited(seed: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
 
 
 def check(body: bytes, **fields: str) -> None:
-    event = read(body, limits=Limits(extraction="records", with_markdown=True), **fields)
-    fitted = fit(event, may_store=False)
-    for part in (*fitted.before, fitted.event):
+    event = read(body, limits=ParseLimits(extraction="records", with_markdown=True), **fields)
+    fitted = fit_event(event, may_store=False)
+    for part in (*fitted.preceding_parts, fitted.event):
         CODEC.decode(PAGES_PARSED, *CODEC.encode(PAGES_PARSED, part))
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.parser.adapters.lexbor import read_html
-from strider.parser.core import Limits
-from strider.parser.core.readings import (
+from strider.parser.core import ParseLimits
+from strider.parser.core.html.models import (
     ASIDE,
     ELSEWHERE,
     FOOTER,
@@ -295,7 +295,7 @@ def test_a_page_of_frames_is_read_at_every_level(level: ExtractionLevel) -> None
     data = "<script type=application/ld+json>{}</script>"
     page = read(
         f"<title>Old</title>{data}<frameset><frame src=/menu.html></frameset>",
-        limits=Limits(extraction=level),
+        limits=ParseLimits(extraction=level),
     )
 
     assert (page.outcome, page.title, page.text) == ("parsed", "Old", "")

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from strider.contracts.generated.events import PageParsed
-from strider.parser.core import Limits
-from strider.parser.core.moments import to_iso
+from strider.parser.core import ParseLimits
+from strider.parser.core.lists.feed_timestamps import to_iso_utc
 
 from .pages import read
 
-RECORDS = Limits(extraction="records")
+RECORDS = ParseLimits(extraction="records")
 MOMENT = "2024-03-05T10:20:30Z"
 TITLE = "Привет, мир, это заголовок новости"
 ARTICLE = "https://site.test/a"
@@ -147,20 +147,23 @@ def test_a_file_that_is_packed_more_than_once(encoding: str, wrappings: int) -> 
     ],
 )
 def test_spellings_of_one_moment(text: str) -> None:
-    assert to_iso(text) == MOMENT
+    assert to_iso_utc(text) == MOMENT
 
 
 @pytest.mark.parametrize("text", ["5/3/2024", "2024030510", "99.99.2024", "5 Foo 2024", "31.02.2024"])
 def test_what_is_no_moment_or_two(text: str) -> None:
-    assert to_iso(text) == ""
+    assert to_iso_utc(text) == ""
 
 
 def test_midnight_may_be_the_end_of_a_day() -> None:
-    assert to_iso("Tue, 05 Mar 2024 24:00:00 GMT") == "2024-03-06T00:00:00Z"
+    assert to_iso_utc("Tue, 05 Mar 2024 24:00:00 GMT") == "2024-03-06T00:00:00Z"
 
 
 def test_months_that_begin_alike() -> None:
-    assert [to_iso(f"1 {name} 2024")[5:7] for name in ("juin", "juillet", "июня", "июля")] == ["06", "07"] * 2
+    assert [to_iso_utc(f"1 {name} 2024")[5:7] for name in ("juin", "juillet", "июня", "июля")] == [
+        "06",
+        "07",
+    ] * 2
 
 
 def test_a_json_feed_names_all_authors() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from strider.contracts.generated.events import PageParsed
 from strider.parser.adapters import pdfs
-from strider.parser.core import Limits
+from strider.parser.core import ParseLimits
 
 from . import pages
 from .pdfs import a_pdf, locked, packed
@@ -16,7 +16,7 @@ from .pdfs import a_pdf, locked, packed
 OF_PDF = {"content_type": "application/pdf"}
 
 
-def read(document: bytes, limits: Limits | None = None, **fields: str) -> PageParsed:
+def read(document: bytes, limits: ParseLimits | None = None, **fields: str) -> PageParsed:
     return pages.read(document, limits=limits, **{**OF_PDF, **fields})
 
 
@@ -39,7 +39,7 @@ def test_a_pdf_has_text_title_and_links() -> None:
 
 
 def test_its_text_is_main_text_where_that_is_asked_for() -> None:
-    page = read(a_pdf(), Limits(extraction="main"))
+    page = read(a_pdf(), ParseLimits(extraction="main"))
 
     assert (page.extraction, page.main_text, page.main_text_chars) == ("main", page.text, len(page.text))
     assert page.simhash != 0
@@ -81,7 +81,7 @@ def test_a_broken_page_costs_itself() -> None:
 
 
 def test_without_time_no_further_page_is_begun() -> None:
-    page = read(a_pdf(["x"] * 3), Limits(pdf_seconds=-1.0))
+    page = read(a_pdf(["x"] * 3), ParseLimits(pdf_seconds=-1.0))
 
     assert (page.outcome, page.text, page.title) == ("partly_parsed", "", "A paper")
 

@@ -17,7 +17,7 @@ from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Record
 from strider.parser.adapters.bodies import NoBodies
 from strider.parser.adapters.inline import INLINE_BYTES, InlineParsers
-from strider.parser.core import Limits
+from strider.parser.core import ParseLimits
 from strider.parser.topology import CONSUMES, PRODUCES, Parsed, Parser, loop_settings
 
 from .pages import ARecord, a_page, read
@@ -49,7 +49,7 @@ class Declared:
 
 def a_parser(bodies: Any = None, *specs: CrawlSpecDeclared, extraction: str = "") -> Parser:
     return Parser(
-        InlineParsers(Limits(), may_store=True),
+        InlineParsers(ParseLimits(), may_store=True),
         bodies or Shelf(),
         specs=Declared(*specs),
         now_ms=lambda: 99,
@@ -182,7 +182,7 @@ async def test_the_same_page_is_the_same_event_wherever_it_is_read() -> None:
     page = a_page(b"<p>x</p><a href=/y>y</a>")
     effects = await a_parser().on_page_fetched(page, ARecord())
     said = effects.publish[0].event.to_record()  # type: ignore[union-attr]
-    plain = read(b"<p>x</p><a href=/y>y</a>", limits=Limits(extraction="main")).to_record()
+    plain = read(b"<p>x</p><a href=/y>y</a>", limits=ParseLimits(extraction="main")).to_record()
 
     assert {**said, "parse_us": 0} == {**plain, "parse_us": 0}
 
@@ -195,7 +195,9 @@ class Elsewhere:
 
     async def parse(self, page: PageFetched, record: Record, body: bytes, *, extraction: str = "") -> Parsed:
         self.sizes.append(len(body))
-        return await InlineParsers(Limits(), may_store=True).parse(page, record, body, extraction=extraction)
+        return await InlineParsers(ParseLimits(), may_store=True).parse(
+            page, record, body, extraction=extraction
+        )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,7 @@ async def test_a_page_that_may_take_long_is_not_read_here(
 ) -> None:
     """Nothing could end it: `strider crawl` would stand still meanwhile, Ctrl-C included."""
     elsewhere = Elsewhere()
-    parsers = InlineParsers(Limits(), may_store=True, large=elsewhere)
+    parsers = InlineParsers(ParseLimits(), may_store=True, large=elsewhere)
 
     parsed = await parsers.parse(a_page(body, content_encoding=encoding), ARecord(), body)
 

@@ -17,8 +17,8 @@ from strider.fetcher.core.reading import MAX_ENCODINGS, encodings
 from strider.fetcher.settings import FetcherSettings
 from strider.parser.adapters.decoders import BOMB_RATIO
 from strider.parser.adapters.encodings import unpack
-from strider.parser.core import Limits
-from strider.parser.core.outcomes import Unreadable
+from strider.parser.core import ParseLimits
+from strider.parser.core.unreadable_pages import ParseFailure
 
 from .fetching import Attempt, Wanted
 from .robots_report import ONLY_PRIVATELY
@@ -120,9 +120,9 @@ def _decoded(attempt: Attempt) -> dict[str, Any]:
     """Undo the encodings of a body as the parser will."""
     if attempt.told.outcome != FetchOutcome.FETCHED:
         return {"bytes": 0, "outcome": "", "limits": []}
-    most = Limits().max_decoded_bytes
+    most = ParseLimits().max_decoded_bytes
     found = unpack(attempt.body, ", ".join(encodings(attempt.head)), most)
-    if isinstance(found, Unreadable):
+    if isinstance(found, ParseFailure):
         limit = f"decoded body {most} bytes, {BOMB_RATIO} times what was sent after 1 MiB"
         return {"bytes": 0, "outcome": found.outcome, "limits": [limit]}
     return {"bytes": len(found.content), "outcome": "decoded", "limits": []}

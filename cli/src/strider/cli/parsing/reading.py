@@ -21,8 +21,8 @@ from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Header
 from strider.parser.adapters.worker import WorkerOrders
 from strider.parser.adapters.workers import ParserFault, WorkerParsers
-from strider.parser.core import Limits
-from strider.parser.core.sizing import join
+from strider.parser.core import ParseLimits
+from strider.parser.core.event_size import join_parts
 from strider.runtime.clocks import SystemClock
 
 from .showing import failed, told_of
@@ -31,7 +31,7 @@ from .sources import BadSource, Source, page_of
 PAGES_AT_HAND: Final = 16
 """For each worker: enough that none waits, few enough that memory stays small."""
 
-FULL: Final = Limits(extraction=ExtractionLevel.RECORDS, with_markdown=True)
+FULL: Final = ParseLimits(extraction=ExtractionLevel.RECORDS, with_markdown=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _Unsent:
 
 
 @asynccontextmanager
-async def open_reader(workers: int, limits: Limits = FULL) -> AsyncIterator[WorkerParsers]:
+async def open_reader(workers: int, limits: ParseLimits = FULL) -> AsyncIterator[WorkerParsers]:
     """Start workers that read everything there is on a page, and end them."""
     orders = WorkerOrders(parent=os.getpid(), limits=limits, may_store=True)
     parsers = WorkerParsers(
@@ -75,7 +75,7 @@ async def read_page(parsers: WorkerParsers, page: PageFetched) -> dict[str, Any]
         return failed(f"the parser failed: {lines[-1]}", page.url)
     except Unavailable as failure:
         return failed(str(failure), page.url)
-    return told_of(join([part.event for part in (*parsed.before, parsed)]), parsed.texts)
+    return told_of(join_parts([part.event for part in (*parsed.before, parsed)]), parsed.texts)
 
 
 async def read_source(parsers: WorkerParsers, source: Source) -> dict[str, Any]:
@@ -90,7 +90,7 @@ async def read_source(parsers: WorkerParsers, source: Source) -> dict[str, Any]:
 
 
 async def read_all(
-    sources: Iterable[Source], *, workers: int, limits: Limits = FULL
+    sources: Iterable[Source], *, workers: int, limits: ParseLimits = FULL
 ) -> AsyncGenerator[dict[str, Any]]:
     """Have many read, in their order."""
     async with open_reader(workers, limits) as parsers:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from strider.contracts.generated.enums import DocumentKind, ParseOutcome
 from strider.contracts.generated.events import PageParsed
-from strider.parser.core.feedpaths import common_feeds
+from strider.parser.core.lists.feed_discovery import common_feed_urls
 
 READ: Final = frozenset({ParseOutcome.PARSED, ParseOutcome.PARTLY_PARSED})
 
@@ -66,7 +66,7 @@ def told_of(event: PageParsed, texts: bytes = b"") -> dict[str, Any]:
             url=event.alternate_urls, language=event.alternate_languages, type=event.alternate_types
         ),
         "feeds": list(event.feed_urls),
-        "feed_candidates": list(common_feeds(event.url)) if _may_have_feeds(event) else [],
+        "feed_candidates": list(common_feed_urls(event.url)) if _may_have_feeds(event) else [],
         "images": _rows(url=event.image_urls, alt=event.image_alts),
         "entries": _entries(event, structured),
         "products": known["products"],

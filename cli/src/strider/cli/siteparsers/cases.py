@@ -16,7 +16,7 @@ from typing import Any, Final
 from strider.cli.parsing.showing import told_of
 from strider.cli.parsing.sources import fetched
 from strider.parser.adapters.pages import make_reader
-from strider.parser.core import Limits
+from strider.parser.core import ParseLimits
 
 PROBLEMS: Final = "problems"
 """What a case says of a page that its parser is to read in part, or not at all."""
@@ -50,7 +50,7 @@ def find_cases(folder: Path) -> Iterator[Case]:
 
 def differences(case: Case, name: str, version: str) -> list[str]:
     """Read a case by one parser and say what is not as expected; a line each."""
-    limits = Limits(extraction="records", site_parsers=f"{name}={version}")
+    limits = ParseLimits(extraction="records", site_parsers=f"{name}={version}")
     page = fetched(case.url, case.content, content_type="text/html; charset=utf-8")
     told = told_of(make_reader(limits)(page, page.body))
     product = told["products"][0] if told["products"] else {}

@@ -26,7 +26,7 @@ from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEAD
 from strider.crawl.page_rejections import closing_event, page_rejection
 from strider.messaging.effects import NO_EFFECTS, Effects, Publish, Subscription
 from strider.messaging.ports import Record
-from strider.parser.core.sitefields import Reader, reader_of
+from strider.parser.core.site_parser_fields import ParserAttribution, attribute_parser
 from strider.runtime.consumer.spec import ConsumerSettings
 from strider.runtime.publishing.dead_letters import HANDLER_CRASHED, HANDLER_TIMEOUT, RESULT_REFUSED
 
@@ -75,7 +75,7 @@ class Parsed:
     encoded: EncodedMessage | None = None
     texts: bytes = b""
     """Texts too long to travel, for the object store."""
-    reader: Reader | None = None
+    reader: ParserAttribution | None = None
     """Who read it; None where that is in the event."""
     before: tuple[Parsed, ...] = ()
     """The parts of a long list that come before this one, which is the last."""
@@ -108,11 +108,11 @@ class Bodies(Protocol):
         """Keep texts and give their reference."""
 
 
-Count = Callable[[Reader], None]
+Count = Callable[[ParserAttribution], None]
 """Counts pages by who read them."""
 
 
-def _count_nothing(reader: Reader) -> None:
+def _count_nothing(reader: ParserAttribution) -> None:
     del reader
 
 
@@ -149,7 +149,7 @@ class Parser:
         extraction = self._extraction or await self._asked_for(page)
         parsed = await self._parsers.parse(page, record, body, extraction=extraction)
         event = parsed.event
-        self._count(parsed.reader or reader_of(event))
+        self._count(parsed.reader or attribute_parser(event))
         if parsed.texts:
             event = replace(event, texts_object=await self._bodies.put(parsed.texts))
         topic = PAGES_PARSED_SHADOW if self._is_shadow else PAGES_PARSED

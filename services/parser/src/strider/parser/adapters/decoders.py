@@ -14,7 +14,7 @@ from typing import Any, Final
 import brotli
 from isal import isal_zlib
 
-from strider.parser.core.kinds import GZIP_MAGIC, ZSTD_MAGIC
+from strider.parser.core.document.content_type_sniffing import GZIP_MAGIC, ZSTD_MAGIC
 
 if sys.version_info >= (3, 14):
     from compression import zstd

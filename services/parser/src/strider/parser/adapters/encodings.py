@@ -11,10 +11,10 @@ from itertools import chain
 from typing import Final
 
 from strider.contracts.generated.enums import ErrorClass, ParseOutcome
-from strider.parser.core.kinds import is_binary, packed_as
-from strider.parser.core.outcomes import Unreadable
-from strider.parser.core.portions import Portions
-from strider.parser.core.tools import Unpacked
+from strider.parser.core.document.content_type_sniffing import compression_of, is_binary
+from strider.parser.core.document.streamed_body import BodyStream
+from strider.parser.core.parser_ports import DecodedBody
+from strider.parser.core.unreadable_pages import ParseFailure
 
 from . import decoders
 from .decoders import MAGIC_BYTES, STREAMED, Bomb, Broken, Portioned, Scales, inflated, inflated_raw, pieces
@@ -25,13 +25,13 @@ _AS_IT_IS: Final = frozenset({"", "identity", "none", "binary", "utf-8", "8bit",
 """What servers say who mean nothing by it."""
 
 
-def unpack(body: bytes, content_encoding: str, max_bytes: int) -> Unpacked | Unreadable:
+def unpack(body: bytes, content_encoding: str, max_bytes: int) -> DecodedBody | ParseFailure:
     """Undo all encodings of a body, the last one first."""
     encodings = _encodings_of(content_encoding)
     if not encodings:
         if len(body) > max_bytes:
-            return Unreadable(ParseOutcome.TOO_LARGE, f"{len(body)} bytes, the limit is {max_bytes}")
-        return Unpacked(body)
+            return ParseFailure(ParseOutcome.TOO_LARGE, f"{len(body)} bytes, the limit is {max_bytes}")
+        return DecodedBody(body)
     if len(encodings) > MAX_NESTED:
         return _undecodable(f"{len(encodings)} encodings", ErrorClass.TOO_MANY_ENCODINGS)
     is_whole = True
@@ -39,11 +39,11 @@ def unpack(body: bytes, content_encoding: str, max_bytes: int) -> Unpacked | Unr
         try:
             body, is_all = _decode(body, encoding, max_bytes)
         except Bomb as bomb:
-            return Unreadable(ParseOutcome.DECODE_BOMB, f"{encoding}: {bomb}")
+            return ParseFailure(ParseOutcome.DECODE_BOMB, f"{encoding}: {bomb}")
         except Broken as failure:
             return _undecodable(f"{encoding}: {failure}")
         is_whole = is_whole and is_all
-    return Unpacked(body, is_whole=is_whole)
+    return DecodedBody(body, is_whole=is_whole)
 
 
 def _encodings_of(content_encoding: str) -> list[str]:
@@ -52,8 +52,8 @@ def _encodings_of(content_encoding: str) -> list[str]:
     return [name for name in reversed(names) if name not in _AS_IT_IS]
 
 
-def _undecodable(message: str, error_class: str = ErrorClass.BAD_ENCODING) -> Unreadable:
-    return Unreadable(ParseOutcome.UNDECODABLE, message, error_class)
+def _undecodable(message: str, error_class: str = ErrorClass.BAD_ENCODING) -> ParseFailure:
+    return ParseFailure(ParseOutcome.UNDECODABLE, message, error_class)
 
 
 def _decode(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
@@ -64,7 +64,7 @@ def _decode(body: bytes, encoding: str, max_bytes: int) -> tuple[bytes, bool]:
     except Broken:
         if _is_plain(body):
             return body, True  # a label without the encoding is common, and harmless
-        shown = packed_as(body)
+        shown = compression_of(body)
         if shown in {"", encoding.removeprefix("x-")}:
             raise
         content, is_whole = _undone(body, shown, max_bytes)  # a label of another encoding
@@ -103,7 +103,7 @@ class _Plain:
     """A body as it is, portion by portion."""
 
     is_whole = True
-    is_refused = False
+    is_rejected = False
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -123,14 +123,14 @@ class _Encoded:
         self._encodings = encodings
         self._max_bytes = max_bytes
         self.is_whole = True
-        self.is_refused = False
+        self.is_rejected = False
 
     def __iter__(self) -> Iterator[bytes]:
         self.is_whole = True
         try:
             yield from self._undone()
         except (Bomb, Broken):
-            self.is_refused = True
+            self.is_rejected = True
 
     def _undone(self) -> Iterator[bytes]:
         source, scales = pieces(self._body), Scales(self._max_bytes, sent=len(self._body))
@@ -141,7 +141,7 @@ class _Encoded:
         while len(head) < MAGIC_BYTES and (more := next(source, b"")):
             head += more
         source = chain((head,), source)
-        if packing := packed_as(head):  # a file that is packed itself, as sitemaps are
+        if packing := compression_of(head):  # a file that is packed itself, as sitemaps are
             source = self._layer(packing, source, scales)
         yield from source
 
@@ -164,11 +164,11 @@ def _weighed(source: Iterator[bytes], scales: Scales) -> Iterator[bytes]:
         yield piece
 
 
-def open_body(body: bytes, content_encoding: str, max_bytes: int) -> Portions | None:
+def open_body(body: bytes, content_encoding: str, max_bytes: int) -> BodyStream | None:
     """Give a body in portions, so that it need not be held as a whole; None where it has to be."""
     encodings = _encodings_of(content_encoding)
     if len(body) > max_bytes or len(encodings) > MAX_NESTED or not STREAMED.keys() >= set(encodings):
         return None
-    if not encodings and not packed_as(body):
+    if not encodings and not compression_of(body):
         return _Plain(body)
     return _Encoded(body, encodings, max_bytes)

@@ -13,7 +13,7 @@ from typing import Final
 from strider.contracts.generated.enums import DocumentKind, ParseOutcome
 from strider.contracts.generated.events import PageFetched
 from strider.messaging.ports import Record
-from strider.parser.core import Limits, fit
+from strider.parser.core import ParseLimits, fit_event
 from strider.parser.topology import Parsed, Parsers
 
 from .pages import make_reader
@@ -27,7 +27,7 @@ _OVER_THE_LIMIT: Final = frozenset({ParseOutcome.TOO_LARGE, ParseOutcome.DECODE_
 class InlineParsers:
     """Reads pages one after the other, where they are."""
 
-    def __init__(self, limits: Limits, *, may_store: bool, large: Parsers | None = None) -> None:
+    def __init__(self, limits: ParseLimits, *, may_store: bool, large: Parsers | None = None) -> None:
         """`may_store` says whether texts that are too long can be put elsewhere; `large` reads large pages,
         without it they are read here too.
         """
@@ -44,5 +44,5 @@ class InlineParsers:
         is_elsewhere = event.outcome in _OVER_THE_LIMIT or event.document_kind == DocumentKind.PDF
         if self._large is not None and is_elsewhere:
             return await self._large.parse(page, record, body, extraction=extraction)
-        fitted = fit(event, may_store=self._may_store)
-        return Parsed(fitted.event, texts=fitted.texts, before=tuple(map(Parsed, fitted.before)))
+        fitted = fit_event(event, may_store=self._may_store)
+        return Parsed(fitted.event, texts=fitted.texts, before=tuple(map(Parsed, fitted.preceding_parts)))

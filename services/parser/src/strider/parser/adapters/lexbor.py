@@ -14,18 +14,18 @@ from typing import Any, Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from strider.parser.core.linkheaders import ASKED_RELS
-from strider.parser.core.readings import (
+from strider.parser.core.document.shadow_dom import inline_shadow_roots
+from strider.parser.core.html.link_headers import USED_RELS
+from strider.parser.core.html.models import (
     BASIC_ONLY,
     ELSEWHERE,
-    FRAME,
+    FRAME_REL,
     Anchor,
     Depth,
-    HtmlReading,
+    HtmlExtract,
     LinkTag,
     MetaTag,
 )
-from strider.parser.core.shadowtrees import with_shadow_trees
 
 from .lexbor_anchors import ANCHOR_NAMES, MAX_ANCHOR_CHARS, MAX_ANCHORS, read_anchors
 from .lexbor_blocks import find_hidden, find_unsaid, read_blocks
@@ -45,21 +45,21 @@ _QUIET: Final = LexborDocumentOptions.WO_EVENTS
 """Without callbacks for changes of the tree, to which nobody here listens."""
 
 
-def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlReading:
+def read_html(content: bytes, depth: Depth = BASIC_ONLY) -> HtmlExtract:
     """Read a document in UTF-8, as deep as is asked for; bytes that are none become U+FFFD."""
     end = find_limit(content)
     tree = LexborHTMLParser(content if end is None else content[:end], options=_QUIET)
     root = tree.root
     if root is None:
-        return HtmlReading(is_cut=end is not None)
+        return HtmlExtract(is_cut=end is not None)
     walk = Walk(root)
-    if walk.count("template") and (shown := with_shadow_trees(content)) is not content:
+    if walk.count("template") and (shown := inline_shadow_roots(content)) is not content:
         return read_html(shown, depth)
     anchors = walk.masked(mask_of(ANCHOR_NAMES))
     body = tree.body
     hidden = [] if body is None else find_hidden(body)
     metas = [_meta(node) for node in walk.named("meta")[:MAX_METAS]]
-    return HtmlReading(
+    return HtmlExtract(
         title=_title(walk),
         heading=_heading(walk),
         language=_attribute(root, "lang") or _attribute(root, "xml:lang"),
@@ -104,13 +104,13 @@ def _deeper(
     ]
     data = [node.text()[:MAX_DATA_CHARS] for node in scripts]
     times = read_times(body, walk.named("time")[:MAX_TIMES], has_properties=any(map(content.count, _DATES)))
-    records = {"data_blocks": tuple(data), **read_records(root, body)} if depth.with_records else {}
+    records = {"json_ld_scripts": tuple(data), **read_records(root, body)} if depth.with_records else {}
     return {
         **records,
         "blocks": read_embedded(body, seen, hidden, with_markdown=depth.with_markdown),
-        "data": "\n".join(data)[:MAX_DATA_CHARS],
-        "times": times.published,
-        "changes": times.modified,
+        "structured_text": "\n".join(data)[:MAX_DATA_CHARS],
+        "published_times": times.published,
+        "modified_times": times.modified,
         "item_types": tuple(
             _attribute(node, "itemtype") or _attribute(node, "typeof")
             for node in body.css("[itemscope][itemtype],[typeof]")[:MAX_TIMES]
@@ -133,7 +133,7 @@ def _signed(body: LexborNode, metas: Iterable[MetaTag]) -> dict[str, Any]:
     """Read what is marked as an author; and what is only called so, where no meta element says who it was."""
     is_said = any(meta.content and meta.name == "author" for meta in metas)
     bylines = () if is_said else _said_by(body, _BYLINES, but="comment")
-    return {"authors": _said_by(body, _AUTHORS), "bylines": bylines}
+    return {"marked_authors": _said_by(body, _AUTHORS), "bylines": bylines}
 
 
 _SIGNS: Final = (b"uthor", b"yline")
@@ -177,7 +177,7 @@ def _links(walk: Walk) -> list[LinkTag]:
     for node in walk.named("link")[:MAX_LINK_TAGS]:
         said = node.attributes
         rel = (said.get("rel") or "").lower()
-        if not ASKED_RELS.isdisjoint(rel.split()):
+        if not USED_RELS.isdisjoint(rel.split()):
             language, kind = said.get("hreflang") or "", said.get("type") or ""
             found.append(LinkTag(rel, said.get("href") or "", language.strip(), kind.strip().lower()))
     return found
@@ -194,7 +194,7 @@ def _frames(walk: Walk) -> list[Anchor]:
         sizes = {(said.get(name) or "").strip().removesuffix("px") for name in ("width", "height")}
         if is_seen and (src := said.get("src")) and sizes.isdisjoint({"0", "1"}):
             name = spaced(said.get("title") or said.get("name") or "")
-            found.append(Anchor(src, name[:MAX_ANCHOR_CHARS], FRAME, ELSEWHERE))
+            found.append(Anchor(src, name[:MAX_ANCHOR_CHARS], FRAME_REL, ELSEWHERE))
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from strider.parser.core.readings import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchors
+from strider.parser.core.html.models import ASIDE, ELSEWHERE, FOOTER, HEADER, MAIN, NAVIGATION, Anchors
 
 from .lexbor_tags import TEXT, tag_numbers
 from .lexbor_text import PARTING, spaced, worded

@@ -11,7 +11,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from strider.parser.core.blocks import Block, Blocks, mark_of
+from strider.parser.core.content.text_blocks import PageBlocks, TextBlock, container_flags
 
 from .lexbor_markdown import MARKS, Pen
 from .lexbor_tags import COMMENT, TEXT, tag_numbers
@@ -106,7 +106,7 @@ class _Walk:
     __slots__ = ("kind", "link_chars", "links", "out", "parts", "pen", "place", "pre", "row")
 
     def __init__(self, pen: Pen | None) -> None:
-        self.out = Blocks([], [-1], [0], ["body"])
+        self.out = PageBlocks([], [-1], [0], ["body"])
         self.parts: list[str] = []
         self.pen = pen
         self.link_chars = self.links = self.place = self.row = self.pre = 0
@@ -122,11 +122,11 @@ class _Walk:
                 said = text if self.pre and pen is not None else said
                 levels = () if pen is None else pen.levels
                 block = text, self.kind, self.link_chars, self.place, self.row, said, levels
-                self.out.blocks.append(tuple.__new__(Block, block))  # cheaper than by name
+                self.out.blocks.append(tuple.__new__(TextBlock, block))  # cheaper than by name
                 said = ""
             self.parts.clear()
         if said and pen is not None and not self.pre:
-            self.out.blocks.append(Block("", "img", 0, self.place, self.row, said, pen.levels))
+            self.out.blocks.append(TextBlock("", "img", 0, self.place, self.row, said, pen.levels))
         self.link_chars = 0
 
     def enter(self, name: str, node: LexborNode) -> None:
@@ -146,8 +146,10 @@ class _Walk:
         elif name not in _SMALL_PLACES:
             return
         out, said = self.out, node.attributes
-        out.marks.append(
-            mark_of(name, said.get("class"), said.get("id"), said.get("role")) if said else mark_of(name)
+        out.flags.append(
+            container_flags(name, said.get("class"), said.get("id"), said.get("role"))
+            if said
+            else container_flags(name)
         )
         out.parents.append(self.place)
         out.tags.append(name)
@@ -183,7 +185,7 @@ def read_blocks(  # noqa: C901, PLR0912  # sees every node of every page: a call
     *,
     with_markdown: bool = False,
     with_noscript: bool = False,
-) -> Blocks:
+) -> PageBlocks:
     """Walk over the tree; not recursive, because pages nest as deep as they like."""
     pen = Pen() if with_markdown else None
     walk, deeds = _Walk(pen), _deeds(with_markdown=with_markdown, with_noscript=with_noscript)

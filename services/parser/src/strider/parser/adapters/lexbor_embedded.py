@@ -15,7 +15,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from strider.parser.core.blocks import Blocks
+from strider.parser.core.content.text_blocks import PageBlocks
 
 from .lexbor_blocks import find_hidden, read_blocks
 from .lexbor_limits import find_limit
@@ -30,8 +30,8 @@ _TEXTS: Final = re.compile(
 
 
 def read_embedded(
-    body: LexborNode, seen: Blocks, hidden: Sequence[LexborNode], *, with_markdown: bool
-) -> Blocks:
+    body: LexborNode, seen: PageBlocks, hidden: Sequence[LexborNode], *, with_markdown: bool
+) -> PageBlocks:
     """Give the blocks that scripts would show, where they say more than what is seen."""
     said = _chars(seen)
     if said >= LITTLE_CHARS:
@@ -51,7 +51,7 @@ def read_embedded(
     return embedded if _chars(embedded) >= max(LITTLE_CHARS, 2 * said) else seen
 
 
-def _chars(blocks: Blocks) -> int:
+def _chars(blocks: PageBlocks) -> int:
     return sum(len(block.text) - block.link_chars for block in blocks.blocks)
 
 

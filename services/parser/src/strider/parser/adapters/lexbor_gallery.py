@@ -7,7 +7,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from strider.parser.core.shopsigns import Picture
+from strider.parser.core.products.signal_models import VisibleImage
 
 from .lexbor_places import MAX_TEXT_CHARS, Around, Places, as_line, line_of, names_of
 from .lexbor_prices import text_of
@@ -45,7 +45,7 @@ _WORD: Final = re.compile(r"\w")
 _MARKS: Final = " /><|-\u203a\u00bb\u2022\u2192"
 
 
-def read_picture(node: LexborNode, place: Around) -> Picture | None:
+def read_picture(node: LexborNode, place: Around) -> VisibleImage | None:
     """Read a picture with the names around it; None for one without an address."""
     said = node.attributes
     sources = ("data-zoom-image", "data-large_image", "data-old-hires", "data-src", "data-original", "src")
@@ -59,7 +59,7 @@ def read_picture(node: LexborNode, place: Around) -> Picture | None:
         words = f"{words} {names_of(above.attributes)}"
         above = above.parent
     sizes = [_pixels(said.get(name)) for name in ("width", "height")]
-    return Picture(url, as_line(said.get("alt") or ""), words, sizes[0], sizes[1], place.is_beside)
+    return VisibleImage(url, as_line(said.get("alt") or ""), words, sizes[0], sizes[1], place.is_beside)
 
 
 def _pixels(text: str | None) -> int:

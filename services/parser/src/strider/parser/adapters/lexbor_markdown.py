@@ -11,8 +11,8 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from strider.parser.core.blocks import Level
-from strider.parser.core.markdown import LINE_BREAK, as_code, escaped, escaped_label
+from strider.parser.core.content.markdown import LINE_BREAK, code_span, escape_label, escaped
+from strider.parser.core.content.text_blocks import Level
 
 MARKS: Final = {
     "strong": "**",
@@ -61,7 +61,7 @@ class Pen:
         if not text.isspace():
             names = [frame[0] for frame in frames] if len(frames) > 1 else ()
             if "`" not in names:
-                text = escaped_label(text) if "a" in names else escaped(text)
+                text = escape_label(text) if "a" in names else escaped(text)
         frames[-1][2].append(text)
 
     def break_line(self) -> None:
@@ -82,7 +82,7 @@ class Pen:
             int(found[0]) for name in ("width", "height") if (found := _WIDTHS.match(said.get(name) or ""))
         ]
         if source and min(sizes, default=LEAST_PICTURE) >= LEAST_PICTURE:
-            label = escaped_label(" ".join((said.get("alt") or "").split()))
+            label = escape_label(" ".join((said.get("alt") or "").split()))
             self._frames[-1][2].append(f"![{label}](\0{source}\0)")
             self.has_picture = True
 

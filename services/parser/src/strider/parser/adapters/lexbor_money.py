@@ -14,7 +14,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from strider.parser.core.prices import says_money
+from strider.parser.core.products.prices import mentions_currency
 
 from .lexbor_prices import MAX_PRICE_CHARS, read_amounts, text_of
 
@@ -76,7 +76,7 @@ def find_money(
 def _is_worth(text: str) -> bool:
     """Say whether a text is worth a look: there are few such, and a page may have very many texts."""
     is_piece = len(text) <= MAX_SIGN_CHARS or _DIGIT.search(text) is not None
-    return is_piece and (says_money(text) or "%" in text)
+    return is_piece and (mentions_currency(text) or "%" in text)
 
 
 def _said(node: LexborNode, text: str) -> tuple[LexborNode, Money] | None:

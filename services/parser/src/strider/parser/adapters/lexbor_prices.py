@@ -13,7 +13,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from strider.parser.core.prices import says_money
+from strider.parser.core.products.prices import mentions_currency
 
 MAX_PRICE_CHARS: Final = 400
 MAX_AMOUNTS: Final = 20
@@ -106,6 +106,6 @@ MAX_LABEL_CHARS: Final = 30
 def _is_own(child: LexborNode, tag: str, words: str) -> bool:
     if tag in _STRUCK or tag == "ins":
         return True
-    if tag in _BLOCKS and _DIGIT.search(text := text_of(child, MAX_PRICE_CHARS)) and says_money(text):
+    if tag in _BLOCKS and _DIGIT.search(text := text_of(child, MAX_PRICE_CHARS)) and mentions_currency(text):
         return True
     return bool(_OWN.search(words) and not _PARTS.search(words) and _DIGIT.search(child.text()))

@@ -32,8 +32,8 @@ def read_records(root: LexborNode, body: LexborNode) -> dict[str, Any]:
     return {
         "microdata": read_microdata(root),
         "rdfa": read_rdfa(root),
-        "shop": read_shop(root, body),
-        "shop_scripts": tuple(_shop_scripts(root)),
+        "product_signals": read_shop(root, body),
+        "price_scripts": tuple(_shop_scripts(root)),
     }
 
 

@@ -13,21 +13,21 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from strider.parser.core.shopsigns import (
+from strider.parser.core.products.commerce_vocabulary import BUY, parse_availability
+from strider.parser.core.products.signal_models import (
     AMOUNT,
+    BARE_AMOUNT,
     BRAND,
     BUTTON,
+    DISCOUNT,
+    FACT,
     HEADING,
-    MONEY,
-    NOTE,
-    NUMBER,
-    PROPERTY,
-    SCORE,
-    SHARE,
+    IDENTIFIER,
+    ITEMPROP,
+    RATING,
     Shop,
     Sign,
 )
-from strider.parser.core.shopwords import BUY, state_of
 
 from .lexbor_gallery import read_crumbs, read_description, read_picture
 from .lexbor_money import find_money
@@ -113,8 +113,8 @@ def _sells(signs: Iterable[Sign]) -> bool:
     """Say whether there is a price, or a way to buy: on all other pages the rest is not looked for."""
     return any(
         sign.kind == AMOUNT
-        or (sign.kind == PROPERTY and sign.words == "price")
-        or (sign.kind == BUTTON and (BUY.search(sign.text) or state_of(sign.text)))
+        or (sign.kind == ITEMPROP and sign.words == "price")
+        or (sign.kind == BUTTON and (BUY.search(sign.text) or parse_availability(sign.text)))
         for sign in signs
     )
 
@@ -145,7 +145,7 @@ def _placed(node: LexborNode, places: Places, cards: frozenset[int], *, is_headi
     signs = [*_signs(node, place)]
     if is_heading and node.tag != "h1":
         signs.insert(0, Sign(HEADING, line_of(node), names_of(said)))
-    return [sign._replace(is_beside=is_beside) for sign in signs]
+    return [sign._replace(is_peripheral=is_beside) for sign in signs]
 
 
 def _in_order(
@@ -162,7 +162,7 @@ def _in_order(
             continue
         place = places.around(node)
         is_beside = place.is_beside or place.is_moving or node.mem_id in cards
-        kind = SHARE if money.is_share else MONEY
+        kind = DISCOUNT if money.is_share else BARE_AMOUNT
         found.append(Sign(kind, money.text, money.words, is_struck=money.is_struck, is_beside=is_beside))
     reached = {node.mem_id for node, _ in row}
     return found + [sign for mem_id, own in signs.items() if mem_id not in reached for sign in own], boxes
@@ -175,11 +175,11 @@ def _signs(node: LexborNode, place: Around) -> Iterator[Sign]:
         yield Sign(HEADING, line_of(node), words)
     name = said.get("itemprop")
     if name:
-        yield Sign(PROPERTY, _stated(node, said), name.lower())
+        yield Sign(ITEMPROP, _stated(node, said), name.lower())
     if _is_button(node, said, words):
         text = (said.get("value") or said.get("alt") if node.tag == "input" else line_of(node)) or ""
         text = text or said.get("aria-label") or said.get("title") or ""
-        yield Sign(BUTTON, text[:MAX_TEXT_CHARS], words, is_off="disabled" in said)
+        yield Sign(BUTTON, text[:MAX_TEXT_CHARS], words, is_disabled="disabled" in said)
         return
     yield from _amounts(node, said, words, place)
     yield from _notes(node, said, words)
@@ -203,9 +203,9 @@ def _amounts(node: LexborNode, said: dict[str, str | None], words: str, place: A
 def _notes(node: LexborNode, said: dict[str, str | None], words: str) -> Iterator[Sign]:
     number = said.get("data-product-sku") or said.get("data-product_sku") or said.get("data-sku")
     if number:
-        yield Sign(NOTE, number[:MAX_TEXT_CHARS], "sku")
+        yield Sign(FACT, number[:MAX_TEXT_CHARS], "sku")
     elif _NOTED.search(words) and len(text := line_of(node) or _label(said)) < MAX_TEXT_CHARS and text:
-        yield Sign(NOTE, text, words)
+        yield Sign(FACT, text, words)
     if brand := _brand(node, said, words):
         yield Sign(BRAND, brand, words)
     yield from _scores(node, said, words)
@@ -234,16 +234,16 @@ def _scores(node: LexborNode, said: dict[str, str | None], words: str) -> Iterat
     """Give ratings that stand in data, in labels, and in the width of stars."""
     stated = next((text for name in _SCORES if (text := said.get(name)) and len(text) < MAX_SCORE_CHARS), "")
     if stated:
-        yield Sign(SCORE, stated, "5")
+        yield Sign(RATING, stated, "5")
     label = said.get("aria-label") or said.get("title") or ""
     if label and "5" in label and len(label) < MAX_TEXT_CHARS:
-        yield Sign(NOTE, as_line(label), f"{words} rating")
+        yield Sign(FACT, as_line(label), f"{words} rating")
     share = _SHARE_OF_STARS.search(f"{label} {said.get('style') or ''}")
     if _STARS.search(words) and share is None:
         inner = node.css_first('[style*="width"]')
         share = _SHARE_OF_STARS.search(inner.attributes.get("style") or "") if inner is not None else None
     if share is not None and _STARS.search(words):
-        yield Sign(SCORE, share[1], "100")
+        yield Sign(RATING, share[1], "100")
 
 
 MAX_SCORE_CHARS: Final = 8
@@ -274,7 +274,7 @@ def _numbers(body: LexborNode, places: Places) -> Iterator[Sign]:
         number = next((stated for name in _NUMBER_DATA if (stated := said.get(name))), number)
         if number:
             is_beside = place.is_beside or place.is_moving
-            yield Sign(NUMBER, number[:MAX_TEXT_CHARS], names_of(said), is_beside=is_beside)
+            yield Sign(IDENTIFIER, number[:MAX_TEXT_CHARS], names_of(said), is_beside=is_beside)
 
 
 MAX_NUMBERED: Final = 50

@@ -9,8 +9,8 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from strider.parser.core.shadowtrees import with_shadow_trees
-from strider.parser.core.sitefields import ReadSite, SiteReading, no_site
+from strider.parser.core.document.shadow_dom import inline_shadow_roots
+from strider.parser.core.site_parser_fields import RunSiteParser, SiteParserResult, no_site_parser
 from strider.sites import Select, SelectedParsers, SiteParser
 
 from .lexbor_limits import find_limit
@@ -20,20 +20,20 @@ MAX_TEXTS: Final = 200
 MAX_TEXT_CHARS: Final = 10_000
 
 
-def make_site_reader(parsers: SelectedParsers) -> ReadSite:
+def make_site_reader(parsers: SelectedParsers) -> RunSiteParser:
     """Make what reads pages of the sites that these parsers are for."""
     if not parsers.by_domain:
-        return no_site
+        return no_site_parser
 
-    def read_site(url: str, content: bytes) -> SiteReading | None:
+    def read_site(url: str, content: bytes) -> SiteParserResult | None:
         parser = parsers.parser_for(url)
         return None if parser is None else _read(parser, url, content)
 
     return read_site
 
 
-def _read(parser: SiteParser, url: str, content: bytes) -> SiteReading:
-    content = with_shadow_trees(content)
+def _read(parser: SiteParser, url: str, content: bytes) -> SiteParserResult:
+    content = inline_shadow_roots(content)
     root = LexborHTMLParser(content[: find_limit(content)]).root
     try:
         texts = {} if root is None else {name: _texts(root, one) for name, one in parser.selectors.items()}
@@ -42,9 +42,11 @@ def _read(parser: SiteParser, url: str, content: bytes) -> SiteReading:
     except (MemoryError, SelectolaxError):
         raise
     except (Exception, SystemExit) as failure:  # noqa: BLE001  # others' code: whatever it raises is told of the page
-        return SiteReading(parser.name, parser.version, fault=f"{type(failure).__name__}: {failure}"[:300])
+        return SiteParserResult(
+            parser.name, parser.version, failure=f"{type(failure).__name__}: {failure}"[:300]
+        )
     missing = tuple(name for name in parser.required if not any(found.get(name, ())))
-    return SiteReading(parser.name, parser.version, found, missing)
+    return SiteParserResult(parser.name, parser.version, found, missing)
 
 
 def _texts(root: LexborNode, wanted: Select) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from strider.parser.core.sitefields import Reader
+from strider.parser.core.site_parser_fields import ParserAttribution
 from strider.runtime.observability.metrics import Metric, Metrics
 
 MAX_SERIES: Final = 1_000
@@ -26,6 +26,6 @@ class ProcessMeter:
         self._metrics = metrics
         metrics.declare(PAGES_READ)
 
-    def count(self, reader: Reader) -> None:
+    def count(self, reader: ParserAttribution) -> None:
         """Count one page."""
         self._metrics.count(PAGES_READ, reader.domain, reader.parser, reader.version, reader.verdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from strider.messaging.errors import StartRefused
-from strider.parser.core import Limits
+from strider.parser.core import ParseLimits
 from strider.parser.settings import ParserSettings
 from strider.runtime.observability.logging import logger
 from strider.sites import InvalidParserChoice, load_installed_parsers, select_parsers
@@ -17,7 +17,7 @@ _log = logger("parser")
 
 def orders_of(settings: ParserSettings, *, may_store: bool) -> WorkerOrders:
     """Give what a worker of this process is told."""
-    limits = Limits(
+    limits = ParseLimits(
         settings.max_page_mb * MIB,
         settings.max_links,
         settings.robot_name.lower(),

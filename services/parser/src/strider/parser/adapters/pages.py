@@ -14,8 +14,8 @@ from selectolax.lexbor import SelectolaxError
 
 from strider.contracts.generated.enums import ExtractionLevel, ParseOutcome
 from strider.contracts.generated.events import PageFetched, PageParsed
-from strider.parser.core import Limits, Tools, Unreadable, parse, unreadable
-from strider.parser.core.pdfs import no_pdf
+from strider.parser.core import ParseFailure, ParseLimits, ParserTools, parse, unreadable_page
+from strider.parser.core.document.pdf import pdf_unsupported
 from strider.sites import load_installed_parsers, select_parsers
 
 from .encodings import open_body, unpack
@@ -31,8 +31,8 @@ class Reader(Protocol):
         """Read a page with its body as sent, as far as is asked for; empty means as far as usual."""
 
 
-TOOLS: Final = Tools(
-    unpack=unpack,
+TOOLS: Final = ParserTools(
+    decode_body=unpack,
     read_html=read_html,
     cpu_seconds=time.thread_time,
     read_pdf=read_pdf,
@@ -40,10 +40,12 @@ TOOLS: Final = Tools(
 )
 
 
-def make_reader(limits: Limits, *, reads_pdf: bool = True) -> Reader:
+def make_reader(limits: ParseLimits, *, reads_pdf: bool = True) -> Reader:
     """Make what reads pages within these limits."""
     chosen = select_parsers(load_installed_parsers().parsers, limits.site_parsers)
-    tools = replace(TOOLS, read_site=make_site_reader(chosen), read_pdf=read_pdf if reads_pdf else no_pdf)
+    tools = replace(
+        TOOLS, read_site=make_site_reader(chosen), read_pdf=read_pdf if reads_pdf else pdf_unsupported
+    )
     by_level = {"": limits}
     by_level |= {level.value: replace(limits, extraction=level.value) for level in ExtractionLevel}
 
@@ -60,8 +62,8 @@ def guarded(read: Reader) -> Reader:
         try:
             return read(page, body, extraction)
         except MemoryError:
-            return unreadable(page, Unreadable(ParseOutcome.OUT_OF_MEMORY, "over the limit of memory"))
+            return unreadable_page(page, ParseFailure(ParseOutcome.OUT_OF_MEMORY, "over the limit of memory"))
         except SelectolaxError as failure:
-            return unreadable(page, Unreadable(ParseOutcome.MALFORMED, str(failure)))
+            return unreadable_page(page, ParseFailure(ParseOutcome.MALFORMED, str(failure)))
 
     return read_guarded

@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from strider.contracts.generated.enums import ParseOutcome
-from strider.parser.core.outcomes import Unreadable
-from strider.parser.core.pdfs import PdfReading, no_pdf
+from strider.parser.core.document.pdf import PdfExtract, pdf_unsupported
+from strider.parser.core.unreadable_pages import ParseFailure
 
 MIB: Final = 1024 * 1024
 MAX_TEXT_CHARS: Final = 4 * MIB
@@ -36,12 +36,12 @@ _LIMITS: Final = {
 }
 
 
-def read_pdf(content: bytes, seconds: float) -> PdfReading | Unreadable:
+def read_pdf(content: bytes, seconds: float) -> PdfExtract | ParseFailure:
     """Read a document; after so much processor time no further page of it is begun."""
     try:
         pypdf = _library()
     except ImportError:
-        return no_pdf(content, seconds)
+        return pdf_unsupported(content, seconds)
     errors = pypdf.errors
     try:
         with pypdf.apply_configuration(**_LIMITS):
@@ -49,11 +49,11 @@ def read_pdf(content: bytes, seconds: float) -> PdfReading | Unreadable:
     except MemoryError:
         raise
     except (errors.FileNotDecryptedError, errors.DependencyError) as failure:
-        return Unreadable(ParseOutcome.UNSUPPORTED, f"encrypted: {failure}")
+        return ParseFailure(ParseOutcome.UNSUPPORTED, f"encrypted: {failure}")
     except errors.LimitReachedError as failure:
-        return Unreadable(ParseOutcome.DECODE_BOMB, str(failure))
+        return ParseFailure(ParseOutcome.DECODE_BOMB, str(failure))
     except Exception as failure:  # noqa: BLE001  # strangers' bytes may raise anything within the library
-        return Unreadable(ParseOutcome.MALFORMED, f"{type(failure).__name__}: {failure}")
+        return ParseFailure(ParseOutcome.MALFORMED, f"{type(failure).__name__}: {failure}")
 
 
 @cache
@@ -70,7 +70,7 @@ def _library() -> ModuleType:
     return pypdf
 
 
-def _read(pypdf: ModuleType, content: bytes, *, until: float) -> PdfReading:
+def _read(pypdf: ModuleType, content: bytes, *, until: float) -> PdfExtract:
     reader = pypdf.PdfReader(BytesIO(content))
     if reader.is_encrypted and not reader.decrypt(""):
         raise pypdf.errors.FileNotDecryptedError("it asks for a password")
@@ -94,7 +94,7 @@ def _read(pypdf: ModuleType, content: bytes, *, until: float) -> PdfReading:
             continue
         lines.extend(filter(None, found))
         chars += sum(map(len, found))
-    return PdfReading(
+    return PdfExtract(
         title=str(said.get("/Title") or ""),
         author=str(said.get("/Author") or ""),
         language=str(reader.root_object.get("/Lang") or ""),

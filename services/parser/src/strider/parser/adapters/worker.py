@@ -26,8 +26,8 @@ from typing import Any, Final
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
-from strider.parser.core import Limits, fit
-from strider.parser.core.sitefields import reader_of, write_reader
+from strider.parser.core import ParseLimits, fit_event
+from strider.parser.core.site_parser_fields import attribute_parser, format_attribution
 
 from .frames import FAILED, PARSED, PARSED_LONG, PARSED_PART, READY, RESTING, Answer, Request, read_request
 from .letterbox import Letterbox
@@ -57,7 +57,7 @@ class WorkerOrders:
     """What a worker is told when it starts."""
 
     parent: int
-    limits: Limits = field(default_factory=Limits)
+    limits: ParseLimits = field(default_factory=ParseLimits)
     page_seconds: float = 2.0
     """Processor time for one page."""
     memory_mb: int = 512
@@ -73,7 +73,7 @@ class WorkerOrders:
     def from_json(cls, text: str) -> WorkerOrders:
         """Read orders."""
         told: dict[str, Any] = json.loads(text)
-        return cls(**{**told, "limits": Limits(**told["limits"])})
+        return cls(**{**told, "limits": ParseLimits(**told["limits"])})
 
 
 def main() -> int:
@@ -86,7 +86,7 @@ def main() -> int:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     module, _, name = orders.reader.partition(":")
-    make_reader: Callable[[Limits], Reader] = getattr(import_module(module), name)
+    make_reader: Callable[[ParseLimits], Reader] = getattr(import_module(module), name)
     worker = Worker(orders, make_reader(orders.limits))
     limit = orders.memory_mb * MIB
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -135,14 +135,16 @@ class Worker:
     def _parse(self, request: Request) -> list[Answer]:
         page = self._codec.decode(PAGES_FETCHED, request.event)
         read = self._read(page, request.body or page.body, request.extraction)
-        fitted = fit(read, may_store=self._orders.may_store)
+        fitted = fit_event(read, may_store=self._orders.may_store)
         parsed = self._codec.encode(PAGES_PARSED, fitted.event).value
         kind = PARSED_LONG if fitted.texts else PARSED
         parts = [
             Answer(PARSED_PART, part.outcome, self._codec.encode(PAGES_PARSED, part).value)
-            for part in fitted.before
+            for part in fitted.preceding_parts
         ]
-        last = Answer(kind, fitted.event.outcome, parsed, fitted.texts, write_reader(reader_of(read)))
+        last = Answer(
+            kind, fitted.event.outcome, parsed, fitted.texts, format_attribution(attribute_parser(read))
+        )
         return [*parts, last]
 
     def _has_grown(self) -> bool:

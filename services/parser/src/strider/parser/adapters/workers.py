@@ -22,8 +22,8 @@ from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Clock, Record
-from strider.parser.core import PARSER, PARSER_VERSION, Unreadable, unreadable
-from strider.parser.core.sitefields import as_reader
+from strider.parser.core import PARSER, PARSER_VERSION, ParseFailure, unreadable_page
+from strider.parser.core.site_parser_fields import parse_attribution
 from strider.parser.topology import WALL_FACTOR, Parsed
 from strider.runtime.observability.logging import logger
 
@@ -221,13 +221,13 @@ class WorkerParsers:
     def _parsed(self, page: PageFetched, answer: Answer) -> Parsed:
         if self._gives_events or answer.kind == PARSED_LONG:
             event = self._codec.decode(PAGES_PARSED, answer.event)
-            return Parsed(event, texts=answer.texts, reader=as_reader(answer.reader))
+            return Parsed(event, texts=answer.texts, reader=parse_attribution(answer.reader))
         value, (opening, headers) = answer.event, self._codec.message_prefix(PAGES_PARSED)
         if not value.startswith(opening):  # a registry's framing, which workers do not know
             _, start = self._codec.locate_event(PAGES_PARSED, value)
             value = opening + value[start:]
         encoded = EncodedMessage(value, headers)
-        return Parsed(_routing(page, answer.outcome), encoded, reader=as_reader(answer.reader))
+        return Parsed(_routing(page, answer.outcome), encoded, reader=parse_attribution(answer.reader))
 
     def _on_dead(self, worker: WorkerProcess, death: Death) -> None:
         """Find out whom a death is to be put down to, and go on without the worker."""
@@ -247,7 +247,7 @@ class WorkerParsers:
         if death.is_foreign and job.deaths == 1:
             self._waiting.appendleft(job)
         elif not job.answer.done():
-            event = unreadable(job.page, Unreadable(death.outcome, death.message))
+            event = unreadable_page(job.page, ParseFailure(death.outcome, death.message))
             job.answer.set_result(Parsed(event))
 
     def _take_back(self, desk: _Desk) -> None:

@@ -1,10 +1,10 @@
 """What do the bytes of a page say? The decisions, as functions of values."""
 
-from .outcomes import PARSER, PARSER_VERSION, Unreadable, unreadable
-from .parsing import parse
-from .readings import Anchor, Anchors, HtmlReading, LinkTag, MetaTag
-from .sizing import Fitted, fit
-from .tools import Limits, Tools, Unpacked
+from .event_size import FittedEvent, fit_event
+from .html.models import Anchor, Anchors, HtmlExtract, LinkTag, MetaTag
+from .parse_page import parse
+from .parser_ports import DecodedBody, ParseLimits, ParserTools
+from .unreadable_pages import PARSER, PARSER_VERSION, ParseFailure, unreadable_page
 
 __all__ = [
     "PARSER",
@@ -13,13 +13,13 @@ __all__ = [
     "Anchors",
     "Fitted",
     "HtmlReading",
-    "Limits",
     "LinkTag",
     "MetaTag",
+    "ParseLimits",
     "Tools",
     "Unpacked",
     "Unreadable",
-    "fit",
+    "fit_event",
     "parse",
     "unreadable",
 ]

@@ -1,0 +1,103 @@
+"""What does a JSON Feed list?
+
+Takes the text of one; what is no such thing lists nothing. Values of another type than the standard's are
+left out, each for itself.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from strider.parser.core.content.plain_text import strip_markup
+from strider.parser.core.html.metadata import resolve_url
+from strider.parser.core.structured.json_repair import repair_json
+
+from .feed_timestamps import parse_ms, to_iso_utc
+from .models import MAX_DETAIL_BYTES, MAX_ENTRIES, MAX_TEXT_CHARS, NO_DETAILS, ListDocument, ListEntry
+
+
+def parse_json_feed(text: str, url: str, *, with_details: bool) -> ListDocument:
+    """Read a feed; `url` is what its links are resolved against."""
+    told = _read(text.lstrip("\ufeff"))
+    if not isinstance(told, dict):
+        return ListDocument()
+    items = told.get("items")
+    rows = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    home = resolve_url(_text(told, "home_page_url"), url)
+    about = {"title": _text(told, "title"), "url": home, "author": _author(told)}
+    return ListDocument(
+        title=_text(told, "title"),
+        description=_text(told, "description"),
+        language=_text(told, "language"),
+        url=home,
+        about={name: value for name, value in about.items() if value},
+        entries=_entries(rows[:MAX_ENTRIES], url, room_for_details=MAX_DETAIL_BYTES if with_details else 0),
+        found=len(rows),
+    )
+
+
+def _read(text: str) -> Any:
+    """Read the object, repaired where it is broken and that is safe."""
+    try:
+        return json.loads(text, strict=False)
+    except RecursionError:
+        return None
+    except ValueError:
+        return next(iter(repair_json(text)), None)
+
+
+MAX_AUTHORS: Final = 20
+
+
+def _entries(rows: list[dict[str, Any]], base: str, *, room_for_details: int) -> list[ListEntry]:
+    entries = []
+    for row in rows:
+        details = NO_DETAILS
+        if room_for_details > 0:
+            details = _details(row)
+            room_for_details -= len(str(details))
+        entries.append(_entry(row, base, details))
+    return entries
+
+
+def _entry(row: dict[str, Any], base: str, details: dict[str, Any]) -> ListEntry:
+    identity = _identity(row.get("id"))
+    own = _text(row, "url") or _text(row, "external_url")
+    if not own and identity.startswith(("http://", "https://")):
+        own = identity
+    return ListEntry(
+        url=resolve_url(own, base),
+        title=strip_markup(_text(row, "title")),
+        lastmod_ms=parse_ms(_text(row, "date_modified") or _text(row, "date_published")),
+        details=details,
+    )
+
+
+def _details(row: dict[str, Any]) -> dict[str, Any]:
+    details = {
+        "id": _identity(row.get("id")),
+        "published_at": to_iso_utc(_text(row, "date_published")),
+        "updated_at": to_iso_utc(_text(row, "date_modified")),
+        "author": _author(row),
+        "summary": _text(row, "summary")
+        or strip_markup(_text(row, "content_text") or _text(row, "content_html")),
+    }
+    return {name: value for name, value in details.items() if value}
+
+
+def _identity(value: Any) -> str:
+    """Write an id; numbers are what the first version of the format allowed."""
+    return str(value)[:MAX_TEXT_CHARS] if isinstance(value, str | int | float) else ""
+
+
+def _author(row: dict[str, Any]) -> str:
+    authors = row.get("authors")
+    several = authors if isinstance(authors, list) and authors else [row.get("author")]
+    names = [_text(one, "name") for one in several[:MAX_AUTHORS] if isinstance(one, dict)]
+    return ", ".join(filter(None, names))
+
+
+def _text(row: dict[str, Any], name: str) -> str:
+    value = row.get(name)
+    return value[: 20 * MAX_TEXT_CHARS].strip()[:MAX_TEXT_CHARS] if isinstance(value, str) else ""
