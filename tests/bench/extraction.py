@@ -26,7 +26,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageParsed
-from strider.parser.adapters.pages import make_reader
+from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits
 from strider.parser.core.html.metadata import resolve_url
 from tests.unit.parser.pages import a_page

@@ -21,7 +21,7 @@ import uvloop
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.fetcher.adapters.interface import URL, Request
 from strider.fetcher.adapters.transport import Body
-from strider.parser.adapters.pages import make_reader
+from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits
 from tests.integration.fetcher.asking import Asking, asking
 from tests.unit.parser.pages import a_page

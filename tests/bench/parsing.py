@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from strider.contracts.generated.enums import ExtractionLevel
-from strider.parser.adapters.pages import make_reader
+from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits
 from strider.parser.core.content.simhash import simhash
 from strider.testing.site.page_text import sentences

@@ -20,8 +20,8 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.topics import PAGES_FETCHED
-from strider.parser.adapters.worker import WorkerOrders
-from strider.parser.adapters.workers import WorkerParsers
+from strider.parser.adapters.workers.pool import WorkerPool
+from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.runtime.clocks import SystemClock
 from tests.unit.parser.pages import ARecord, a_page
 
@@ -55,7 +55,7 @@ def _pages() -> Iterator[tuple[bytes, bytes]]:
 class _Peaks:
     """The most that each worker held, for as long as it was there."""
 
-    def __init__(self, parsers: WorkerParsers) -> None:
+    def __init__(self, parsers: WorkerPool) -> None:
         self._parsers = parsers
         self.of_worker: dict[int, float] = {}
 
@@ -69,8 +69,8 @@ class _Peaks:
 
 
 async def _read(count: int) -> _Peaks:
-    parsers = WorkerParsers(
-        WorkerOrders(parent=os.getpid()),
+    parsers = WorkerPool(
+        WorkerConfig(parent_pid=os.getpid()),
         _CODEC,
         workers=WORKERS,
         clock=SystemClock(),

@@ -33,9 +33,9 @@ from strider.contracts.partitioning import shard_of_host
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import OutgoingMessage
 from strider.messaging.topics import apply_topics
-from strider.parser.adapters.pages import Reader, make_reader
-from strider.parser.adapters.worker import WorkerOrders
-from strider.parser.adapters.workers import WorkerParsers
+from strider.parser.adapters.page_reader import PageReader, make_reader
+from strider.parser.adapters.workers.pool import WorkerPool
+from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.parser.core import ParseLimits, fit_event
 from strider.runtime.clocks import SystemClock
 from tests.faults.services import Service, Yard
@@ -91,7 +91,7 @@ def bare(count: int) -> float:
     return (time.process_time() - begin) / count
 
 
-def make_known_reader(limits: ParseLimits) -> Reader:
+def make_known_reader(limits: ParseLimits) -> PageReader:
     """Make a reader that reads the first page, and says the same of all others."""
     read, found = make_reader(limits), list[PageParsed]()
 
@@ -103,7 +103,7 @@ def make_known_reader(limits: ParseLimits) -> Reader:
     return read_again
 
 
-def _whole_worker(read: Reader, count: int) -> float:
+def _whole_worker(read: PageReader, count: int) -> float:
     """CPU seconds of all that a worker does with a page, in this process: event to event."""
     _, event = _page()
     begin = time.thread_time()
@@ -128,8 +128,8 @@ async def _handed_over(rounds: int, count: int) -> list[float]:
     """CPU seconds a page of both processes, beyond what the worker does with it."""
     body, event = _page()
     page, record = _CODEC.decode(PAGES_FETCHED, event), ARecord(event)
-    parsers = WorkerParsers(
-        WorkerOrders(parent=os.getpid(), reader=f"{__name__}:make_known_reader"),
+    parsers = WorkerPool(
+        WorkerConfig(parent_pid=os.getpid(), reader_factory=f"{__name__}:make_known_reader"),
         _CODEC,
         workers=1,
         clock=SystemClock(),

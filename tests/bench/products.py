@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from strider.contracts.generated.enums import AttributeSource, ExtractionLevel
 from strider.contracts.generated.events import Product
-from strider.parser.adapters.pages import make_reader
+from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits
 from tests.unit.parser.pages import a_page
 

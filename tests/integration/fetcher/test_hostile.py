@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from strider.contracts.generated.events import FetchCompleted
-from strider.parser.adapters.encodings import unpack
+from strider.parser.adapters.content_encoding import unpack
 from strider.parser.core.unreadable_pages import ParseFailure
 from strider.testing.hostile import (
     ACCEPTED_CASES,

@@ -11,7 +11,7 @@ import pytest
 
 from strider.contracts.generated.events import Product
 from strider.indexer.adapters import PostgresTables
-from strider.indexer.core import Changes, moment_of, product_rows_of, removal_of
+from strider.indexer.core import RowChanges, moment_of, product_rows, removal_row
 from strider.storage.postgres import Postgres
 from tests.unit.indexer.events import FETCHED_AT_MS, a_page, a_parsed
 
@@ -43,10 +43,10 @@ def tables(postgres: Postgres) -> PostgresTables:
     return PostgresTables(postgres)
 
 
-def offers(url: str, *products: Product, seconds: int = 0, **page: Any) -> Changes:
+def offers(url: str, *products: Product, seconds: int = 0, **page: Any) -> RowChanges:
     fetched_at_ms = FETCHED_AT_MS + 1000 * seconds
     event = a_page(url, products=products, fetched_at_ms=fetched_at_ms, **page)
-    return Changes(products=product_rows_of(event))
+    return RowChanges(products=product_rows(event))
 
 
 async def rows(postgres: Postgres, columns: str, table: str = "products") -> list[tuple[Any, ...]]:
@@ -55,7 +55,7 @@ async def rows(postgres: Postgres, columns: str, table: str = "products") -> lis
 
 @pytest.mark.req("S4.12.17", "S4.12.23")
 async def test_a_product_stands_in_its_columns(tables: PostgresTables, postgres: Postgres) -> None:
-    await tables.keep(offers(SHOP, LAMP))
+    await tables.write(offers(SHOP, LAMP))
 
     columns = "product_name, price, currency, availability, rating, review_count, brand, sku, content_hash"
     assert await rows(postgres, columns) == [
@@ -66,7 +66,7 @@ async def test_a_product_stands_in_its_columns(tables: PostgresTables, postgres:
 
 
 async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Postgres) -> None:
-    await tables.keep(offers(SHOP, LAMP))
+    await tables.write(offers(SHOP, LAMP))
 
     found = await rows(postgres, "position, image_url, image_type, alt_text, width", "product_images")
     assert found == [
@@ -78,14 +78,14 @@ async def test_pictures_are_rows_of_a_view(tables: PostgresTables, postgres: Pos
 @pytest.mark.req("S4.12.24")
 async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables, postgres: Postgres) -> None:
     """The second visit finds the same, the third another price."""
-    await tables.keep(offers(SHOP, LAMP))
-    await tables.keep(offers(SHOP, LAMP, seconds=10, fetch_sequence=2))
+    await tables.write(offers(SHOP, LAMP))
+    await tables.write(offers(SHOP, LAMP, seconds=10, fetch_sequence=2))
     first = moment_of(FETCHED_AT_MS)
     moments = "created_at, updated_at, crawled_at"
     assert await rows(postgres, moments) == [(first, first, first + timedelta(seconds=10))]
 
     dear = replace(LAMP, price="29.99", content_hash="h2")
-    await tables.keep(offers(SHOP, dear, seconds=20, fetch_sequence=3))
+    await tables.write(offers(SHOP, dear, seconds=20, fetch_sequence=3))
 
     third = first + timedelta(seconds=20)
     assert await rows(postgres, f"{moments}, price") == [(first, third, third, Decimal("29.99"))]
@@ -96,9 +96,9 @@ async def test_an_older_visit_changes_nothing_nor_does_the_same_again(
 ) -> None:
     old = replace(LAMP, price="1.00", content_hash="h0")
 
-    await tables.keep(offers(SHOP, LAMP, seconds=10))
-    await tables.keep(offers(SHOP, old))
-    await tables.keep(offers(SHOP, LAMP, seconds=10))
+    await tables.write(offers(SHOP, LAMP, seconds=10))
+    await tables.write(offers(SHOP, old))
+    await tables.write(offers(SHOP, LAMP, seconds=10))
 
     assert await rows(postgres, "price") == [(Decimal("19.99"),)]
 
@@ -112,8 +112,8 @@ async def test_a_products_own_page_says_more_than_a_list(
     listed = offers(LIST, Product("lamp!", url=SHOP, content_hash="h9"), seconds=5)
     own = offers(SHOP, LAMP)
     for changes in (own, listed) if own_first else (listed, own):
-        await tables.keep(changes)
-    await tables.keep(Changes(products=[*own.products, *listed.products]))
+        await tables.write(changes)
+    await tables.write(RowChanges(products=[*own.products, *listed.products]))
 
     assert await rows(postgres, "price, page_url, is_own_page") == [(Decimal("19.99"), SHOP, True)]
 
@@ -123,11 +123,11 @@ async def test_a_page_that_asks_not_to_be_stored_takes_what_it_offers_along(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
     """Of this page, in this job, by this fetch or an earlier one: not what others say."""
-    await tables.keep(offers(SHOP, LAMP))
-    await tables.keep(offers(SHOP, LAMP, job_id="other"))
-    await tables.keep(offers(LIST, Product("A bulb", url=f"{LIST}/bulb")))
+    await tables.write(offers(SHOP, LAMP))
+    await tables.write(offers(SHOP, LAMP, job_id="other"))
+    await tables.write(offers(LIST, Product("A bulb", url=f"{LIST}/bulb")))
 
-    await tables.keep(Changes(removals=[removal_of(a_parsed(SHOP, fetch_sequence=2))]))
+    await tables.write(RowChanges(removals=[removal_row(a_parsed(SHOP, fetch_sequence=2))]))
 
     assert await rows(postgres, "job_id, page_url") == [("adhoc", LIST), ("other", SHOP)]
     pictures = await rows(postgres, "DISTINCT job_id, product_url_hash", "product_images")
@@ -148,6 +148,6 @@ async def test_long_words_do_not_stop_a_row(tables: PostgresTables, postgres: Po
     """An index takes 2.7 KB; a page says what it likes."""
     long = "".join(chr(0x4E00 + n) for n in range(3000))
 
-    await tables.keep(offers(SHOP, replace(LAMP, brand=long, category=long, sku=long, gtin="1" * 100)))
+    await tables.write(offers(SHOP, replace(LAMP, brand=long, category=long, sku=long, gtin="1" * 100)))
 
     assert await rows(postgres, "length(brand)") == [(3000,)]

@@ -170,7 +170,7 @@ async def test_a_kill_loses_nothing_and_doubles_nothing(
 
 
 @pytest.mark.req("S3.19.29")
-async def test_a_database_that_is_away_is_waited_for(
+async def test_an_unavailable_database_pauses_the_service(
     topics: str, start: Start, database: str, postgres: Postgres, site: str
 ) -> None:
     """Readiness red, nothing given up, and it goes on by itself."""

@@ -12,19 +12,19 @@ import pytest
 
 from strider.indexer.adapters import PostgresTables
 from strider.indexer.core import (
-    Changes,
-    decisions_of,
-    dropped_host_of,
-    dropped_url_of,
+    RowChanges,
+    decision_rows,
+    dropped_host_row,
+    dropped_url_row,
     failure_of,
-    host_row_of,
+    host_row,
     moment_of,
-    noindex_decision,
+    noindex_row,
     rejection_of,
-    removal_of,
+    removal_row,
     row_of,
-    touch_of,
-    url_row_of,
+    touch_row,
+    url_row,
 )
 from strider.messaging.errors import Unavailable
 from strider.storage.errors import StoreRejected
@@ -49,12 +49,12 @@ def tables(postgres: Postgres) -> PostgresTables:
     return PostgresTables(postgres)
 
 
-def pages(*events: Any) -> Changes:
-    return Changes(pages=[row_of(event, event.page.text) for event in events])
+def pages(*events: Any) -> RowChanges:
+    return RowChanges(pages=[row_of(event, event.page.text) for event in events])
 
 
-def decided(*events: Any) -> Changes:
-    return Changes(decisions=[row for event in events for row in decisions_of(event)])
+def decided(*events: Any) -> RowChanges:
+    return RowChanges(decisions=[row for event in events for row in decision_rows(event)])
 
 
 async def rows(postgres: Postgres, columns: str, table: str = "crawled_pages") -> list[tuple[Any, ...]]:
@@ -72,7 +72,7 @@ async def test_a_page_stands_in_its_columns(tables: PostgresTables, postgres: Po
         body_bytes=10,
     )
 
-    await tables.keep(pages(page))
+    await tables.write(pages(page))
 
     (stored,) = await postgres.fetch("SELECT * FROM crawled_pages")
     found = dict(stored)
@@ -85,8 +85,8 @@ async def test_a_page_stands_in_its_columns(tables: PostgresTables, postgres: Po
 
 async def test_a_page_that_comes_again_changes_nothing(tables: PostgresTables, postgres: Postgres) -> None:
     """Redelivered, within one batch and in the next one."""
-    await tables.keep(pages(a_page(), a_page()))
-    await tables.keep(pages(a_page()))
+    await tables.write(pages(a_page(), a_page()))
+    await tables.write(pages(a_page()))
 
     assert await rows(postgres, "url, title, fetch_sequence") == [(URL, "A", 1)]
 
@@ -95,15 +95,15 @@ async def test_an_older_fetch_never_replaces_a_newer_one(tables: PostgresTables,
     """Whatever the order in which they come, within a batch or over several."""
     new, old, oldest = (a_page(fetch_sequence=n, title=str(n)) for n in (7, 6, 5))
 
-    await tables.keep(pages(new, old))
-    await tables.keep(pages(oldest))
+    await tables.write(pages(new, old))
+    await tables.write(pages(oldest))
 
     assert await rows(postgres, "title, fetch_sequence") == [("7", 7)]
 
 
 async def test_jobs_have_pages_of_their_own(tables: PostgresTables, postgres: Postgres) -> None:
     """Each extracts what it was asked to, and one may end while the other goes on."""
-    await tables.keep(pages(a_page(), a_page(job_id="other")))
+    await tables.write(pages(a_page(), a_page(job_id="other")))
 
     assert await rows(postgres, "job_id, url_key") == [("adhoc", key()), ("other", key())]
 
@@ -113,7 +113,7 @@ async def test_what_was_first_and_when_it_changed_is_kept(tables: PostgresTables
     moments = [FETCHED_AT_MS + n * 1000 for n in range(3)]
     for number, text_hash in enumerate(("t1", "t1", "t2")):
         page = a_page(fetch_sequence=number, text_hash=text_hash, fetched_at_ms=moments[number])
-        await tables.keep(pages(page))
+        await tables.write(pages(page))
         if number == 1:
             middle = await rows(postgres, "first_crawled_at, changed_at, crawled_at")
 
@@ -137,8 +137,8 @@ async def test_a_page_that_has_not_changed_keeps_its_content(
     stale = a_page(not_modified=True, fetch_sequence=0, etag='"0"')
     nowhere = a_page("https://www.example.org/nowhere", not_modified=True)
 
-    await tables.keep(pages(a_page(etag='"1"')))
-    await tables.keep(Changes(touches=[touch_of(event) for event in (same, stale, nowhere)]))
+    await tables.write(pages(a_page(etag='"1"')))
+    await tables.write(RowChanges(touches=[touch_row(event) for event in (same, stale, nowhere)]))
 
     assert await rows(postgres, "url, title, text, status_code, etag, fetch_sequence, crawled_at") == [
         (URL, "A", "some words", 200, '"2"', 2, moment_of(FETCHED_AT_MS) + timedelta(minutes=1))
@@ -151,7 +151,7 @@ async def test_one_batch_may_hold_a_page_and_its_next_look(
     """The page is written before what moves it on."""
     page, same = a_page(fetch_sequence=1), a_page(fetch_sequence=2, not_modified=True, etag='"2"')
 
-    await tables.keep(Changes(pages=pages(page).pages, touches=[touch_of(same)]))
+    await tables.write(RowChanges(pages=pages(page).pages, touches=[touch_row(same)]))
 
     assert await rows(postgres, "title, etag, fetch_sequence") == [("A", '"2"', 2)]
 
@@ -160,14 +160,14 @@ async def test_a_page_that_must_not_be_stored_goes(tables: PostgresTables, postg
     """And comes back only by a newer fetch that may be stored."""
     hidden, late = a_page(noindex=True, fetch_sequence=3), a_page(noindex=True, fetch_sequence=4)
     kept = a_page("https://www.example.org/kept", fetch_sequence=2)
-    await tables.keep(pages(a_page(fetch_sequence=2), kept))
+    await tables.write(pages(a_page(fetch_sequence=2), kept))
 
-    await tables.keep(
-        Changes(removals=[removal_of(hidden.page)], decisions=[noindex_decision(hidden)]),
+    await tables.write(
+        RowChanges(removals=[removal_row(hidden.page)], decisions=[noindex_row(hidden)]),
     )
     gone = await rows(postgres, "url")
-    await tables.keep(pages(a_page(fetch_sequence=5)))
-    await tables.keep(Changes(removals=[removal_of(late.page)]))
+    await tables.write(pages(a_page(fetch_sequence=5)))
+    await tables.write(RowChanges(removals=[removal_row(late.page)]))
 
     assert gone == [(kept.page.url,)]
     assert await rows(postgres, "url, fetch_sequence") == [(URL, 5), (kept.page.url, 2)]
@@ -179,8 +179,8 @@ async def test_a_refusal_stays_as_it_was_made_first(postgres: Postgres) -> None:
     first = a_decision(page_url="https://www.example.org/1")
     later = a_decision(page_url="https://www.example.org/2", decided_at_ms=FETCHED_AT_MS + 5)
 
-    await PostgresTables(postgres).keep(decided(later, first))
-    await PostgresTables(postgres).keep(decided(later))
+    await PostgresTables(postgres).write(decided(later, first))
+    await PostgresTables(postgres).write(decided(later))
 
     assert await rows(postgres, "url, reason, page_url, decided_at", "url_decisions") == [
         (URL, "out_of_scope", "https://www.example.org/1", moment_of(FETCHED_AT_MS))
@@ -194,49 +194,51 @@ async def test_what_closed_is_as_it_was_last(postgres: Postgres) -> None:
     again = a_decision(**closed, fetch_sequences=(2,), statuses=(410,), decided_at_ms=FETCHED_AT_MS + 9)
 
     for event in (first, again, first):
-        await PostgresTables(postgres).keep(decided(event))
+        await PostgresTables(postgres).write(decided(event))
 
     assert await rows(postgres, "reason, status_code, fetch_sequence", "url_decisions") == [
         ("not_found", 410, 2)
     ]
 
 
-async def test_known_refusals_are_not_written_again(tables: PostgresTables, postgres: Postgres) -> None:
+async def test_cached_refusals_are_not_written_again(tables: PostgresTables, postgres: Postgres) -> None:
     """A site's navigation comes with each of its pages; what closes an entry is always written."""
     closed = replace(a_decision(), decisions=("closed",), reasons=("not_found",))
-    await tables.keep(decided(a_decision(), closed))
+    await tables.write(decided(a_decision(), closed))
     await postgres.run(lambda connection: connection.execute("DELETE FROM url_decisions"))
 
-    await tables.keep(decided(a_decision(), closed))
+    await tables.write(decided(a_decision(), closed))
 
     assert await rows(postgres, "decision", "url_decisions") == [("closed",)]
 
 
-async def test_only_so_many_refusals_are_known(postgres: Postgres) -> None:
+async def test_the_cache_of_refusals_is_bounded(postgres: Postgres) -> None:
     """The oldest is forgotten, and written again at no harm."""
-    tables = PostgresTables(postgres, known_refusals=2)
+    tables = PostgresTables(postgres, max_cached_refusals=2)
     events = [a_decision(f"https://www.example.org/{number}") for number in range(3)]
     for event in events:
-        await tables.keep(decided(event))
+        await tables.write(decided(event))
     await postgres.run(lambda connection: connection.execute("DELETE FROM url_decisions"))
 
     for event in events[::-1]:
-        await tables.keep(decided(event))
+        await tables.write(decided(event))
 
     assert await rows(postgres, "url", "url_decisions") == [("https://www.example.org/0",)]
 
 
 @pytest.mark.req("S4.1.8")
-async def test_rejections_failures_and_letters_have_their_rows(
+async def test_rejections_failures_and_dead_letters_have_their_rows(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
     """Each once, however often it comes."""
     failure = failure_of(a_completion(status=0, retry_after_seconds=1.5))
     assert failure is not None
-    changes = Changes(decisions=[rejection_of(a_rejection())], failures=[failure], letters=[a_letter()])
+    changes = RowChanges(
+        decisions=[rejection_of(a_rejection())], failures=[failure], dead_letters=[a_letter()]
+    )
 
-    await tables.keep(changes)
-    await tables.keep(changes)
+    await tables.write(changes)
+    await tables.write(changes)
 
     assert await rows(postgres, "reason, detail, status_code", "url_decisions") == [
         ("rejected", "captcha", 200)
@@ -252,12 +254,12 @@ async def test_a_url_stands_as_the_frontier_said_last(tables: PostgresTables, po
     """A replay of what was said before changes nothing, and what was dropped goes."""
     later = {"updated_at_ms": FETCHED_AT_MS + 9, "state": "completed", "reason": "settled"}
     other = an_entry("https://b.test/")
-    await tables.keep(Changes(urls=[url_row_of(an_entry()), url_row_of(other)]))
-    await tables.keep(Changes(urls=[url_row_of(an_entry(**later))]))
-    await tables.keep(Changes(urls=[url_row_of(an_entry())]))
+    await tables.write(RowChanges(urls=[url_row(an_entry()), url_row(other)]))
+    await tables.write(RowChanges(urls=[url_row(an_entry(**later))]))
+    await tables.write(RowChanges(urls=[url_row(an_entry())]))
     found = await rows(postgres, "url, status, state, last_crawled_at", "urls")
 
-    await tables.keep(Changes(dropped_urls=[dropped_url_of(f"adhoc/{other.url_key}".encode())]))
+    await tables.write(RowChanges(dropped_urls=[dropped_url_row(f"adhoc/{other.url_key}".encode())]))
     left = await rows(postgres, "url", "urls")
 
     assert found == [
@@ -272,11 +274,11 @@ async def test_a_host_stands_as_it_was_recorded_last(tables: PostgresTables, pos
     """With what robots.txt said, also where that holds characters that the database does not take."""
     robots = a_host(kind="robots", origin="https://www.example.org", robots_text="a\x00b")
     newer = a_host(updated_at_ms=FETCHED_AT_MS + 1, breaker="open", blocked_until_ms=FETCHED_AT_MS)
-    await tables.keep(Changes(hosts=[host_row_of(newer), host_row_of(robots)]))
-    await tables.keep(Changes(hosts=[host_row_of(a_host())]))
+    await tables.write(RowChanges(hosts=[host_row(newer), host_row(robots)]))
+    await tables.write(RowChanges(hosts=[host_row(a_host())]))
     found = await rows(postgres, "name, breaker, blocked_until, robots_text", "hosts")
 
-    await tables.keep(Changes(dropped_hosts=[dropped_host_of(b"www.example.org")]))
+    await tables.write(RowChanges(dropped_hosts=[dropped_host_row(b"www.example.org")]))
 
     assert found == [
         ("https://www.example.org", "closed", None, "a\N{REPLACEMENT CHARACTER}b"),
@@ -291,8 +293,8 @@ async def test_many_heavy_rows_go_in_parts(tables: PostgresTables, postgres: Pos
     events = [a_page(f"https://www.example.org/{number}", text=text) for number in range(120)]
     refusals = a_decision(*(f"https://www.example.org/no/{number}" for number in range(6_000)))
 
-    await tables.keep(pages(*events))
-    await tables.keep(decided(refusals))
+    await tables.write(pages(*events))
+    await tables.write(decided(refusals))
 
     assert await rows(postgres, "count(*), min(length(text))") == [(120, len(text))]
     assert await rows(postgres, "count(*)", "url_decisions") == [(6_000,)]
@@ -302,7 +304,7 @@ async def test_texts_that_postgresql_cannot_hold_are_mended(
     tables: PostgresTables, postgres: Postgres
 ) -> None:
     """A NUL in a title must not cost the page, let alone the batch."""
-    await tables.keep(pages(a_page(title="a\x00b\ud800c", text="x\x00")))
+    await tables.write(pages(a_page(title="a\x00b\ud800c", text="x\x00")))
 
     assert await rows(postgres, "title, text") == [("a\ufffdb\ufffdc", "x\ufffd")]
 
@@ -312,7 +314,7 @@ async def test_a_row_that_no_index_takes_is_refused(tables: PostgresTables, post
     bad = a_page(execution_id=_without_pattern(10_000))
 
     with pytest.raises(StoreRejected, match="54000"):
-        await tables.keep(pages(a_page("https://www.example.org/good"), bad))
+        await tables.write(pages(a_page("https://www.example.org/good"), bad))
 
     assert await rows(postgres, "url") == []
 
@@ -323,8 +325,8 @@ async def test_two_writers_do_not_block_each_other(database: str) -> None:
     events = [a_page(f"https://www.example.org/{number}", fetch_sequence=1) for number in range(300)]
     try:
         await asyncio.gather(
-            PostgresTables(writers[0]).keep(pages(*events)),
-            PostgresTables(writers[1]).keep(pages(*reversed(events))),
+            PostgresTables(writers[0]).write(pages(*events)),
+            PostgresTables(writers[1]).write(pages(*reversed(events))),
         )
         found = await rows(writers[0], "count(*)")
     finally:
@@ -334,7 +336,7 @@ async def test_two_writers_do_not_block_each_other(database: str) -> None:
     assert found == [(300,)]
 
 
-async def test_tables_that_are_not_there_are_waited_for(postgres_dsn: str) -> None:
+async def test_missing_tables_pause_the_service(postgres_dsn: str) -> None:
     """Not one good message goes to the dead letters because somebody forgot to migrate."""
     postgres = Postgres(PostgresOptions(postgres_dsn))
     tables = PostgresTables(postgres)
@@ -342,7 +344,7 @@ async def test_tables_that_are_not_there_are_waited_for(postgres_dsn: str) -> No
         with pytest.raises(Unavailable, match=r"there is no table crawled_pages.*run: strider migrate up"):
             await tables.require()
         with pytest.raises(Unavailable, match="run: strider migrate up"):
-            await tables.keep(pages(a_page()))
+            await tables.write(pages(a_page()))
     finally:
         await postgres.close()
 
@@ -379,8 +381,8 @@ async def test_how_far_the_work_is_stands_beside_each_url(
 ) -> None:
     """The page of an earlier fetch says nothing of this one."""
     entry = an_entry(state=state)
-    await tables.keep(Changes(urls=[url_row_of(entry)]))
+    await tables.write(RowChanges(urls=[url_row(entry)]))
     if stored is not None:
-        await tables.keep(pages(a_page(fetch_sequence=entry.fetch_sequence + stored)))
+        await tables.write(pages(a_page(fetch_sequence=entry.fetch_sequence + stored)))
 
     assert await rows(postgres, "url, task_state", "tasks") == [(URL, task)]

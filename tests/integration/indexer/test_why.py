@@ -21,7 +21,7 @@ from strider.contracts.generated.events import EntryRecorded, HostRecorded
 from strider.contracts.generated.topics import FRONTIER, HOSTS, LINK_INGESTION_DLQ, SCHEMAS
 from strider.contracts.partitioning import shard_of_url
 from strider.indexer.adapters import PostgresTables
-from strider.indexer.core import Changes, decisions_of, failure_of, row_of
+from strider.indexer.core import RowChanges, decision_rows, failure_of, row_of
 from strider.messaging.kafka import KafkaBus, KafkaConnection
 from strider.messaging.ports import OutgoingMessage
 from strider.messaging.topics import apply_topics
@@ -103,12 +103,12 @@ async def test_the_whole_story_is_told(why: Ask, bootstrap: str, postgres: Postg
     url, other = f"https://{host}/a", f"https://{host}/b"
     failure = failure_of(a_completion(url, completed_at_ms=FETCHED_AT_MS - 2_000))
     assert failure is not None
-    await PostgresTables(postgres).keep(
-        Changes(
+    await PostgresTables(postgres).write(
+        RowChanges(
             pages=[row_of(a_page(page), "text") for page in (url, other)],
-            decisions=[*decisions_of(a_decision(url, other, decided_at_ms=FETCHED_AT_MS - 3_000))],
+            decisions=[*decision_rows(a_decision(url, other, decided_at_ms=FETCHED_AT_MS - 3_000))],
             failures=[failure],
-            letters=[a_letter(task_id=f"adhoc/{key(url)}", occurred_at_ms=FETCHED_AT_MS - 1_000)],
+            dead_letters=[a_letter(task_id=f"adhoc/{key(url)}", occurred_at_ms=FETCHED_AT_MS - 1_000)],
         )
     )
     entries = [
@@ -165,7 +165,7 @@ async def test_a_url_that_nobody_knows(why: Ask) -> None:
 async def test_half_a_story_is_better_than_none(why: Ask, postgres: Postgres) -> None:
     """Who does not answer is named, once, without a traceback."""
     url = f"https://{uuid.uuid4().hex}.test/"
-    await PostgresTables(postgres).keep(Changes(pages=[row_of(a_page(url), "text")]))
+    await PostgresTables(postgres).write(RowChanges(pages=[row_of(a_page(url), "text")]))
 
     told = await why(url, KAFKA_BOOTSTRAP_SERVERS=f"127.0.0.1:{closed_port()}")
     nobody = await why(

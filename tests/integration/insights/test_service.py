@@ -15,8 +15,8 @@ from confluent_kafka.admin import AdminClient
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED
-from strider.insights.adapters.application import APP
-from strider.insights.adapters.tables import CHANGELOG
+from strider.insights.adapters.application import APPLICATION_NAME
+from strider.insights.adapters.host_table import CHANGELOG_TOPIC
 from strider.messaging.compacted_table import CompactedTableReader
 from strider.messaging.effects import Publish
 from strider.messaging.kafka import KafkaBus, KafkaConnection
@@ -57,7 +57,7 @@ class Ring:
 
     async def table(self) -> dict[str, dict[str, int]]:
         """Read the table's log: the totals of each host, as they were written last."""
-        places = [TopicPartition(CHANGELOG, number) for number in range(SHARDS)]
+        places = [TopicPartition(CHANGELOG_TOPIC, number) for number in range(SHARDS)]
         found = await CompactedTableReader(self._bus, clock=SystemClock()).load(
             places, key=json.loads, value=json.loads
         )
@@ -67,7 +67,7 @@ class Ring:
         """Count what is behind the group's committed offsets."""
         places = [TopicPartition(FETCHES_COMPLETED.name, number) for number in range(SHARDS)]
         async with TopicAdmin.open(self._connection) as broker:
-            committed = await broker.committed(APP)
+            committed = await broker.committed(APPLICATION_NAME)
         reader = await self._bus.reader(places)
         ends = await reader.end_offsets(places)
         await reader.close()
@@ -81,10 +81,10 @@ class Ring:
 
     async def wipe(self) -> None:
         """Delete the table's log, and wait until it is gone."""
-        await asyncio.wrap_future(self._admin.delete_topics([CHANGELOG])[CHANGELOG])
+        await asyncio.wrap_future(self._admin.delete_topics([CHANGELOG_TOPIC])[CHANGELOG_TOPIC])
 
         async def is_gone() -> bool:
-            return await self._bus.partition_count(CHANGELOG) is None
+            return await self._bus.partition_count(CHANGELOG_TOPIC) is None
 
         await until(is_gone, what="the table's log is gone")
 

@@ -13,7 +13,7 @@ import pytest
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import PAGES_PARSED
-from strider.parser.adapters.pages import make_reader
+from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits, fit_event
 from tests.unit.parser.pages import a_page
 

@@ -12,8 +12,8 @@ from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED, PAGES_PARSED
-from strider.parser.adapters.worker import WorkerOrders
-from strider.parser.adapters.workers import WorkerParsers
+from strider.parser.adapters.workers.pool import WorkerPool
+from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.parser.core import ParseLimits
 from strider.runtime.clocks import SystemClock
 from tests.unit.parser.pages import ARecord, a_page
@@ -105,14 +105,14 @@ PDFS: dict[str, tuple[Callable[[], bytes], frozenset[str]]] = {
 
 
 @asynccontextmanager
-async def one_worker() -> AsyncIterator[WorkerParsers]:
-    parsers = WorkerParsers(
-        WorkerOrders(
-            parent=os.getpid(),
+async def one_worker() -> AsyncIterator[WorkerPool]:
+    parsers = WorkerPool(
+        WorkerConfig(
+            parent_pid=os.getpid(),
             limits=ParseLimits(pdf_seconds=0.5),
             page_seconds=1.0,
             memory_mb=512,
-            may_store=True,
+            has_object_store=True,
         ),
         CODEC,
         workers=1,
@@ -126,7 +126,7 @@ async def one_worker() -> AsyncIterator[WorkerParsers]:
         await parsers.close()
 
 
-async def read(parsers: WorkerParsers, body: bytes) -> PageParsed:
+async def read(parsers: WorkerPool, body: bytes) -> PageParsed:
     page = a_page(b"", body_object="2026-11-18/ab/abcd")
     encoded = CODEC.encode(PAGES_FETCHED, page)
     parsed = await parsers.parse(page, ARecord(encoded.value, encoded.headers), body)

@@ -26,7 +26,7 @@ from strider.parser.settings import ParserSettings
 from strider.runtime.clocks import SystemClock
 from tests.integration.examples.in_process_service import SHARDS, eventually, run_in_process
 
-from .test_ring import put, said
+from .test_with_validator import put, said
 
 CODEC = Codec(SchemaStore.bundled())
 PAGES = 6

@@ -9,7 +9,7 @@ import pytest
 from strider.cli.why_asking import ask_everybody
 from strider.cli.why_story import subject_of
 from strider.indexer.adapters import PostgresTables
-from strider.indexer.core import Changes, decisions_of
+from strider.indexer.core import RowChanges, decision_rows
 from strider.storage.postgres import Postgres, PostgresOptions
 from tests.unit.indexer.events import a_decision, key
 
@@ -25,7 +25,7 @@ async def dsn(database: str) -> str:
     postgres = Postgres(PostgresOptions(database, max_connections=1))
     reasons = tuple(f"reason_{number}" for number in range(len(SENT)))
     refusals = a_decision(*SENT, url_keys=tuple(SENT.values()), reasons=reasons)
-    await PostgresTables(postgres).keep(Changes(decisions=list(decisions_of(refusals))))
+    await PostgresTables(postgres).write(RowChanges(decisions=list(decision_rows(refusals))))
     await postgres.close()
     return database
 

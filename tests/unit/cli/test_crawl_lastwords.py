@@ -9,7 +9,7 @@ from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.contracts.generated.topics import PAGES_FETCHED
 from strider.messaging.inprocess.log import StoredRecord
-from strider.parser.adapters.inline import InlineParsers
+from strider.parser.adapters.workers.inline import InlinePageParser
 from strider.parser.core import ParseLimits
 from strider.parser.topology import Parser
 
@@ -52,7 +52,7 @@ async def test_a_page_that_was_given_up_has_its_url() -> None:
     """Its line says which one it was; a message that cannot be read says all it can."""
     page = a_fetched_page()
     parser = Parser(
-        InlineParsers(ParseLimits(), may_store=False),
+        InlinePageParser(ParseLimits(), has_object_store=False),
         None,  # type: ignore[arg-type]  # no body is elsewhere
         specs=None,  # type: ignore[arg-type]  # no page is read
         now_ms=lambda: 9,

@@ -13,7 +13,7 @@ from strider.contracts.avro.partial_decode import is_partial
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.events import EntryRecorded, Product
 from strider.contracts.generated.topics import FRONTIER, INDEXER_DLQ, PAGES_VALIDATED, PARSER_DLQ
-from strider.indexer.core import Changes
+from strider.indexer.core import RowChanges
 from strider.indexer.topology import CONSUMES, GROUP, LETTERS, Indexer
 from strider.messaging.effects import Effects
 from strider.messaging.errors import Unavailable
@@ -39,9 +39,9 @@ class KeptTables:
     """Remembers what it was given."""
 
     def __init__(self) -> None:
-        self.kept: list[Changes] = []
+        self.kept: list[RowChanges] = []
 
-    async def keep(self, changes: Changes) -> None:
+    async def keep(self, changes: RowChanges) -> None:
         self.kept.append(changes)
 
 
@@ -72,7 +72,7 @@ def records(*events: Any) -> Sequence[tuple[Any, Any]]:
     return [(event, None) for event in events]
 
 
-async def remembered(effects: Effects, tables: KeptTables) -> Changes:
+async def remembered(effects: Effects, tables: KeptTables) -> RowChanges:
     assert (effects.publish, effects.publish_last) == ((), ())
     assert tables.kept == []
     assert effects.after_ack is not None
@@ -80,7 +80,7 @@ async def remembered(effects: Effects, tables: KeptTables) -> Changes:
     return tables.kept[-1]
 
 
-async def test_a_batch_of_pages_is_told_apart() -> None:
+async def test_a_batch_is_split_into_stored_unchanged_and_noindex_pages() -> None:
     """Stored, unchanged, and not to be stored: three kinds, one unit."""
     indexer, tables = an_indexer()
     plain, same, hidden = (
@@ -165,7 +165,7 @@ async def test_no_text_is_fetched_where_none_is_stored() -> None:
     assert ([row.text for row in changes.pages], texts.asked) == ([""], [])
 
 
-async def test_a_store_that_is_away_is_waited_for() -> None:
+async def test_an_unavailable_store_pauses_the_service() -> None:
     """Unavailable as it is: a group of exceptions would pass for a fault of the message's."""
 
     class Away:
@@ -179,7 +179,7 @@ async def test_a_store_that_is_away_is_waited_for() -> None:
         await indexer.on_pages_validated(records(*pages))
 
 
-async def test_rejections_decisions_and_failures_are_kept() -> None:
+async def test_rejections_decisions_and_failures_are_stored() -> None:
     indexer, tables = an_indexer()
 
     await remembered(await indexer.on_pages_rejected(records(a_rejection())), tables)
@@ -207,7 +207,7 @@ async def test_what_changes_nothing_writes_nothing() -> None:
     assert effects == Effects(outcome="ignored")
 
 
-async def test_letters_about_our_own_letters_are_left_alone() -> None:
+async def test_dead_letters_about_our_own_dead_letters_are_skipped() -> None:
     """One that cannot be stored would be spoken again by every attempt to store it."""
     indexer, tables = an_indexer()
     theirs = a_letter()
@@ -216,10 +216,10 @@ async def test_letters_about_our_own_letters_are_left_alone() -> None:
 
     changes = await remembered(await indexer.on_dead_letters(records(theirs, ours, about_a_letter)), tables)
 
-    assert changes == Changes(letters=[theirs, ours])
+    assert changes == RowChanges(dead_letters=[theirs, ours])
 
 
-async def test_of_the_frontier_the_last_of_each_key_is_kept() -> None:
+async def test_the_last_frontier_record_of_each_key_is_stored() -> None:
     """Between two polls a busy URL moves on several times; and what was dropped is no row."""
     indexer, tables = an_indexer()
     first, last = an_entry(), an_entry(state="completed", reason="settled", updated_at_ms=FETCHED_AT_MS + 9)
@@ -233,7 +233,7 @@ async def test_of_the_frontier_the_last_of_each_key_is_kept() -> None:
     assert [(row.job_id, row.url_key) for row in changes.dropped_urls] == [("adhoc", gone.url_key)]
 
 
-async def test_of_hosts_the_last_of_each_is_kept() -> None:
+async def test_the_last_record_of_each_host_is_stored() -> None:
     indexer, tables = an_indexer()
     name = b"www.example.org"
     batch = [

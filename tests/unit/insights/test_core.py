@@ -7,13 +7,13 @@ import pytest
 from strider.insights.core import (
     HOUR_MS,
     HostCounts,
-    busiest,
-    counted,
+    add_count,
+    count_requests,
+    fetch_label,
     hour_of,
     is_forgotten,
-    requests_in,
-    word_of_fetch,
-    word_of_settlement,
+    keep_busiest,
+    settlement_label,
 )
 
 from .events import a_fetch, a_settlement
@@ -33,11 +33,11 @@ KNOWN = HostCounts(
     ],
 )
 def test_a_request_is_counted_by_its_outcome(event, word):
-    assert word_of_fetch(event) == word
+    assert fetch_label(event) == word
 
 
 def test_a_page_that_went_round_is_counted_by_its_verdict():
-    assert word_of_settlement(a_settlement(verdict="rejected")) == "settled:rejected"
+    assert settlement_label(a_settlement(verdict="rejected")) == "settled:rejected"
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_an_event_belongs_to_its_own_hour(timestamp_ms, hour):
     assert hour_of(timestamp_ms, now_ms=HOUR * HOUR_MS + 5) == hour
 
 
-def test_the_first_word_of_a_host():
-    assert counted(None, "fetched", hour=HOUR) == HostCounts(
+def test_the_first_count_of_a_host():
+    assert add_count(None, "fetched", hour=HOUR) == HostCounts(
         total={"fetched": 1}, hour=HOUR, this_hour={"fetched": 1}, hour_before={}
     )
 
@@ -71,22 +71,22 @@ def test_the_first_word_of_a_host():
 )
 def test_hours_tumble(hour, this_hour, hour_before, latest):
     """Whatever the hour is, the total counts."""
-    assert counted(KNOWN, "fetched", hour=hour) == HostCounts(
+    assert add_count(KNOWN, "fetched", hour=hour) == HostCounts(
         total={"fetched": 8, "not_found": 1}, hour=latest, this_hour=this_hour, hour_before=hour_before
     )
 
 
-def test_what_was_known_stays_as_it_was():
+def test_given_counts_are_not_changed():
     """It may be on its way to the log of the table."""
     known = HostCounts(total={"fetched": 1}, hour=HOUR, this_hour={"fetched": 1}, hour_before={})
 
-    counted(known, "fetched", hour=HOUR)
+    add_count(known, "fetched", hour=HOUR)
 
     assert known == HostCounts(total={"fetched": 1}, hour=HOUR, this_hour={"fetched": 1}, hour_before={})
 
 
 def test_what_became_of_a_page_is_no_request():
-    assert requests_in({"fetched": 2, "robots:fetched": 1, "settled:valid": 2}) == 3
+    assert count_requests({"fetched": 2, "robots:fetched": 1, "settled:valid": 2}) == 3
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_a_quiet_host_is_forgotten(hour, forgotten):
     ],
 )
 def test_only_the_busiest_hosts_are_named(host, requests, after):
-    assert busiest({"a.test": 5, "b.test": 2}, host=host, requests=requests, most=2) == after
+    assert keep_busiest({"a.test": 5, "b.test": 2}, host=host, requests=requests, most=2) == after

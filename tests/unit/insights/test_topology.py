@@ -11,9 +11,9 @@ from strider.contracts import UnknownSchema
 from strider.contracts.avro.codec import Codec
 from strider.contracts.avro.schema_store import SchemaStore
 from strider.contracts.generated.topics import FETCHES_COMPLETED, PAGES_SETTLED, TOPICS
-from strider.insights.adapters.application import APP as GROUP
+from strider.insights.adapters.application import APPLICATION_NAME as GROUP
 from strider.insights.core import HOUR_MS, HostCounts
-from strider.insights.topology import CONSUMES, Heard, Insights
+from strider.insights.topology import CONSUMES, ConsumedMessage, Insights
 
 from .events import a_fetch, a_settlement
 
@@ -34,7 +34,7 @@ class World:
         self.told: dict[str, HostCounts] = {}
         self.looked_for: list[UnknownSchema] = []
         self._insights = Insights(
-            self, CODEC, find=self.find, tell=self, now_ms=lambda: self.now_ms, keep_hours=2
+            self, CODEC, find_schema=self.find, observer=self, now_ms=lambda: self.now_ms, keep_hours=2
         )
 
     async def fetch(self, *, headers=(), partition=0, **changes):
@@ -46,10 +46,10 @@ class World:
         await self.hear(encoded.value, encoded.headers, topic=PAGES_SETTLED)
 
     async def hear(self, value, headers=(), *, topic=FETCHES_COMPLETED, partition=0):
-        await self._insights.on_message(Heard(topic.name, partition, NOW_MS, value, tuple(headers)))
+        await self._insights.on_message(ConsumedMessage(topic.name, partition, NOW_MS, value, tuple(headers)))
 
     async def tidy(self):
-        await self._insights.forget()
+        await self._insights.expire_hosts()
 
     @property
     def totals(self) -> dict[str, dict[str, int]]:
@@ -80,7 +80,7 @@ class World:
         return False
 
 
-async def test_counts_are_kept_by_host():
+async def test_counts_are_stored_by_host():
     world = World()
 
     await world.fetch()

@@ -8,7 +8,7 @@ from typing import Any
 
 from strider.contracts.generated.events import PageFetched, PageParsed
 from strider.messaging.ports import Header
-from strider.parser.adapters.pages import make_reader
+from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits
 
 URL = "https://site.test/folder/page.html"

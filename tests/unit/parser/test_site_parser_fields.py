@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from strider.contracts.generated.events import PageParsed
-from strider.parser.adapters.lexbor_sites import broken_selectors, make_site_reader
-from strider.parser.adapters.meter import PAGES_READ, ProcessMeter
-from strider.parser.adapters.pages import TOOLS
+from strider.parser.adapters.html_tree.site_selectors import find_broken_selectors, make_site_reader
+from strider.parser.adapters.metrics import PAGES_READ, ProcessMeter
+from strider.parser.adapters.page_reader import PARSER_TOOLS
 from strider.parser.core import PARSER_VERSION, ParseLimits, parse
 from strider.parser.core.site_parser_fields import (
     ParserAttribution,
@@ -78,7 +78,7 @@ class Talkative(Shop):
 
 
 def read(parser: SiteParser, body: bytes, **limits: str) -> PageParsed:
-    tools = replace(TOOLS, read_site=make_site_reader(select_parsers([parser])))
+    tools = replace(PARSER_TOOLS, read_site=make_site_reader(select_parsers([parser])))
     return parse(a_page(body), body, tools=tools, limits=ParseLimits(**{"extraction": "records", **limits}))
 
 
@@ -160,7 +160,7 @@ def test_pages_are_counted_by_site_and_version_in_bounded_numbers() -> None:
     metrics = Metrics(())
     meter = ProcessMeter(metrics)
     for number in range(PAGES_READ.max_series + 5):
-        meter.count(ParserAttribution(f"{number}.test", "strider", "4", "read"))
+        meter.count_page(ParserAttribution(f"{number}.test", "strider", "4", "read"))
 
     assert metrics.value(PAGES_READ, "7.test", "strider", "4", "read") == 1
     assert metrics.value(PAGES_READ, "other", "other", "other", "other") == 5
@@ -174,5 +174,5 @@ def test_who_read_passes_from_a_worker_to_its_parser() -> None:
 
 
 def test_selectors_that_are_none_are_named_before_any_page_is_read() -> None:
-    assert broken_selectors(Shop()) == []
-    assert broken_selectors(Misspelt()) == ["shop 2.1: name: 'h1[[' is no selector"]
+    assert find_broken_selectors(Shop()) == []
+    assert find_broken_selectors(Misspelt()) == ["shop 2.1: name: 'h1[[' is no selector"]

@@ -15,10 +15,10 @@ from strider.contracts.multipart_pages import LAST_PART_HEADERS, MORE_PARTS_HEAD
 from strider.messaging.effects import NO_EFFECTS, Publish
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Record
-from strider.parser.adapters.bodies import NoBodies
-from strider.parser.adapters.inline import INLINE_BYTES, InlineParsers
+from strider.parser.adapters.object_bodies import MissingBodyStore
+from strider.parser.adapters.workers.inline import MAX_INLINE_BYTES, InlinePageParser
 from strider.parser.core import ParseLimits
-from strider.parser.topology import CONSUMES, PRODUCES, Parsed, Parser, loop_settings
+from strider.parser.topology import CONSUMES, PRODUCES, ParsedPage, Parser, loop_settings
 
 from .pages import ARecord, a_page, read
 
@@ -49,7 +49,7 @@ class Declared:
 
 def a_parser(bodies: Any = None, *specs: CrawlSpecDeclared, extraction: str = "") -> Parser:
     return Parser(
-        InlineParsers(ParseLimits(), may_store=True),
+        InlinePageParser(ParseLimits(), has_object_store=True),
         bodies or Shelf(),
         specs=Declared(*specs),
         now_ms=lambda: 99,
@@ -101,7 +101,7 @@ def test_it_reads_and_writes_what_its_topics_declare() -> None:
     assert all("parser" in topic.writers for topic in PRODUCES)
 
 
-async def test_a_page_is_said_once() -> None:
+async def test_a_page_is_published_once() -> None:
     effects = await a_parser().on_page_fetched(a_page(b"<title>T</title>x"), ARecord())
 
     (say,) = effects.publish
@@ -122,10 +122,10 @@ async def test_a_body_elsewhere_is_fetched() -> None:
 async def test_without_a_store_such_a_page_waits() -> None:
     """It is a good message: somebody has to set the store."""
     with pytest.raises(Unavailable, match="OBJECT_STORE_URL"):
-        await a_parser(NoBodies()).on_page_fetched(a_page(body_object="body"), ARecord())
+        await a_parser(MissingBodyStore()).on_page_fetched(a_page(body_object="body"), ARecord())
 
 
-async def test_texts_too_long_to_travel_are_kept_before_the_page_is_said() -> None:
+async def test_long_texts_are_stored_before_the_page_is_published() -> None:
     shelf = Shelf()
     text = "word " * 150_000
 
@@ -161,14 +161,14 @@ async def test_a_page_that_is_given_up_is_rejected_from_its_headers() -> None:
     assert PAGES_PARSED.headers_of(closes.event) == PAGES_REJECTED.headers_of(rejected)
 
 
-async def test_what_nobody_could_read_has_no_parts_to_wait_for() -> None:
+async def test_an_unread_page_has_no_parts_to_close_behind() -> None:
     (said,) = (await a_parser().on_given_up(ARecord(b"junk", HEADERS), "bad_magic")).publish_last
 
     assert (said.topic, said.event.rejection_reason) == (PAGES_REJECTED, "unreadable_message")
     assert said.headers == ()
 
 
-async def test_what_is_no_page_of_the_ring_is_left_to_its_dead_letter() -> None:
+async def test_a_message_without_page_headers_is_only_a_dead_letter() -> None:
     assert await a_parser().on_given_up(ARecord(b"junk"), "bad_magic") is NO_EFFECTS
 
 
@@ -193,9 +193,11 @@ class Elsewhere:
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    async def parse(self, page: PageFetched, record: Record, body: bytes, *, extraction: str = "") -> Parsed:
+    async def parse(
+        self, page: PageFetched, record: Record, body: bytes, *, extraction: str = ""
+    ) -> ParsedPage:
         self.sizes.append(len(body))
-        return await InlineParsers(ParseLimits(), may_store=True).parse(
+        return await InlinePageParser(ParseLimits(), has_object_store=True).parse(
             page, record, body, extraction=extraction
         )
 
@@ -204,8 +206,8 @@ class Elsewhere:
     ("body", "encoding", "is_handed_on"),
     [
         pytest.param(b"<title>T</title>" + b"x" * 1_000, "", False, id="small"),
-        pytest.param(b"<title>T</title>" + b"x" * INLINE_BYTES, "", True, id="large"),
-        pytest.param(gzip.compress(b"<title>T</title>" + b"x" * INLINE_BYTES), "gzip", True, id="packed"),
+        pytest.param(b"<title>T</title>" + b"x" * MAX_INLINE_BYTES, "", True, id="large"),
+        pytest.param(gzip.compress(b"<title>T</title>" + b"x" * MAX_INLINE_BYTES), "gzip", True, id="packed"),
         pytest.param(b"\x1f\x8b broken", "gzip", False, id="broken"),
     ],
 )
@@ -214,7 +216,7 @@ async def test_a_page_that_may_take_long_is_not_read_here(
 ) -> None:
     """Nothing could end it: `strider crawl` would stand still meanwhile, Ctrl-C included."""
     elsewhere = Elsewhere()
-    parsers = InlineParsers(ParseLimits(), may_store=True, large=elsewhere)
+    parsers = InlinePageParser(ParseLimits(), has_object_store=True, large_page_parser=elsewhere)
 
     parsed = await parsers.parse(a_page(body, content_encoding=encoding), ARecord(), body)
 

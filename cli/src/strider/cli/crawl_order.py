@@ -18,7 +18,7 @@ from strider.contracts.seed_limits import seed_range_error
 from strider.fetcher.adapters.encryption import context_of
 from strider.fetcher.settings import FetcherSettings
 from strider.messaging.errors import StartRefused
-from strider.parser.adapters.orders import check_site_parsers
+from strider.parser.adapters.workers.config import check_site_parsers
 from strider.parser.settings import ParserSettings
 from strider.runtime.settings.base import CrawlSettings
 from strider.runtime.settings.loader import SettingsError, load_settings

@@ -15,8 +15,8 @@ from strider.fetcher.adapters import listening
 from strider.fetcher.adapters.course import START_SECONDS
 from strider.fetcher.core.reading import MAX_ENCODINGS, encodings
 from strider.fetcher.settings import FetcherSettings
-from strider.parser.adapters.decoders import BOMB_RATIO
-from strider.parser.adapters.encodings import unpack
+from strider.parser.adapters.content_encoding import unpack
+from strider.parser.adapters.decompression import BOMB_RATIO
 from strider.parser.core import ParseLimits
 from strider.parser.core.unreadable_pages import ParseFailure
 

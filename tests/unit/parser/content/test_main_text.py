@@ -9,7 +9,7 @@ import pytest
 
 from strider.contracts.generated.enums import ExtractionLevel, PageKind
 from strider.contracts.generated.events import PageParsed
-from strider.parser.adapters.worker import WorkerOrders
+from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.parser.core import ParseLimits
 from strider.parser.core.content.main_text import as_text
 from strider.parser.core.content.text_blocks import TextBlock
@@ -158,9 +158,9 @@ def test_the_level_basic_says_nothing_of_it() -> None:
 
 def test_the_service_extracts_as_much_as_is_set() -> None:
     """Settings travel to the workers as JSON: the level must arrive there."""
-    orders = WorkerOrders(parent=1, limits=FULL)
+    orders = WorkerConfig(parent_pid=1, limits=FULL)
 
-    assert WorkerOrders.from_json(orders.to_json()).limits.extraction_depth == Depth(
+    assert WorkerConfig.from_json(orders.to_json()).limits.extraction_depth == Depth(
         has_blocks=True, with_markdown=True
     )
 

@@ -14,9 +14,9 @@ import cramjam
 import pytest
 
 from strider.contracts.generated.events import PageFetched, PageParsed
-from strider.parser.adapters import decoders
-from strider.parser.adapters.encodings import open_body
-from strider.parser.adapters.pages import make_reader
+from strider.parser.adapters import decompression
+from strider.parser.adapters.content_encoding import open_body
+from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits
 from strider.parser.core.lists.sitemap_splitter import split_lines, split_sitemap
 from tests.unit.parser.pages import a_page, read
@@ -105,7 +105,7 @@ def test_in_portions_a_sitemap_says_what_it_says_as_a_whole(
         text = a_broken_sitemap(chance)
         body = text.encode()
         whole = said(read(body, limits=limits, content_type="", url="https://site.test/list"))
-        monkeypatch.setattr(decoders, "PORTION_BYTES", portion_bytes)
+        monkeypatch.setattr(decompression, "OUTPUT_CHUNK_BYTES", portion_bytes)
         for sent, encoding in chance.sample(in_encodings(body), 4):
             page = a_page(
                 sent,

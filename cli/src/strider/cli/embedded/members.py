@@ -24,10 +24,10 @@ from strider.frontier.memory.frontier import MemoryFrontier
 from strider.link_ingestion import topology as linking
 from strider.messaging.ports import Bus, Clock, Randomness
 from strider.parser import topology as parsing
-from strider.parser.adapters.bodies import ObjectBodies
-from strider.parser.adapters.inline import InlineParsers
-from strider.parser.adapters.orders import orders_of
-from strider.parser.adapters.workers import WorkerParsers
+from strider.parser.adapters.object_bodies import ObjectBodyStore
+from strider.parser.adapters.workers.config import worker_config
+from strider.parser.adapters.workers.inline import InlinePageParser
+from strider.parser.adapters.workers.pool import WorkerPool
 from strider.parser.settings import ParserSettings
 from strider.politeness import circuit_breaker as breaker
 from strider.runtime.consumer.spec import ConsumerSettings, ConsumerSpec, consume
@@ -173,8 +173,8 @@ def fetcher(place: Place, manners: Manners) -> Member:
 
 def parser(place: Place, manners: Manners) -> Member:
     """Make what reads pages: in this process, but for large ones, which have one of their own."""
-    orders = orders_of(manners.parser, may_store=True)
-    large = WorkerParsers(
+    orders = worker_config(manners.parser, has_object_store=True)
+    large = WorkerPool(
         orders,
         Codec(SchemaStore.bundled()),
         workers=1,
@@ -183,8 +183,8 @@ def parser(place: Place, manners: Manners) -> Member:
         gives_events=True,
     )
     service = parsing.Parser(
-        InlineParsers(orders.limits, may_store=orders.may_store, large=large),
-        ObjectBodies(place.objects),
+        InlinePageParser(orders.limits, has_object_store=orders.has_object_store, large_page_parser=large),
+        ObjectBodyStore(place.objects),
         specs=place.specs,
         now_ms=lambda: round(place.clock.now().timestamp() * 1000),
     )

@@ -19,8 +19,8 @@ from strider.contracts.generated.enums import ExtractionLevel
 from strider.contracts.generated.events import PageFetched
 from strider.messaging.errors import Unavailable
 from strider.messaging.ports import Header
-from strider.parser.adapters.worker import WorkerOrders
-from strider.parser.adapters.workers import ParserFault, WorkerParsers
+from strider.parser.adapters.workers.pool import ParserFault, WorkerPool
+from strider.parser.adapters.workers.worker import WorkerConfig
 from strider.parser.core import ParseLimits
 from strider.parser.core.event_size import join_parts
 from strider.runtime.clocks import SystemClock
@@ -48,10 +48,10 @@ class _Unsent:
 
 
 @asynccontextmanager
-async def open_reader(workers: int, limits: ParseLimits = FULL) -> AsyncIterator[WorkerParsers]:
+async def open_reader(workers: int, limits: ParseLimits = FULL) -> AsyncIterator[WorkerPool]:
     """Start workers that read everything there is on a page, and end them."""
-    orders = WorkerOrders(parent=os.getpid(), limits=limits, may_store=True)
-    parsers = WorkerParsers(
+    orders = WorkerConfig(parent_pid=os.getpid(), limits=limits, has_object_store=True)
+    parsers = WorkerPool(
         orders,
         Codec(SchemaStore.bundled()),
         workers=workers,
@@ -66,7 +66,7 @@ async def open_reader(workers: int, limits: ParseLimits = FULL) -> AsyncIterator
         await parsers.close()
 
 
-async def read_page(parsers: WorkerParsers, page: PageFetched) -> dict[str, Any]:
+async def read_page(parsers: WorkerPool, page: PageFetched) -> dict[str, Any]:
     """Have one page read, and tell what the parser saw."""
     try:
         parsed = await parsers.parse(page, _Unsent(), page.body)
@@ -75,10 +75,10 @@ async def read_page(parsers: WorkerParsers, page: PageFetched) -> dict[str, Any]
         return failed(f"the parser failed: {lines[-1]}", page.url)
     except Unavailable as failure:
         return failed(str(failure), page.url)
-    return told_of(join_parts([part.event for part in (*parsed.before, parsed)]), parsed.texts)
+    return told_of(join_parts([part.event for part in (*parsed.earlier_parts, parsed)]), parsed.texts)
 
 
-async def read_source(parsers: WorkerParsers, source: Source) -> dict[str, Any]:
+async def read_source(parsers: WorkerPool, source: Source) -> dict[str, Any]:
     """Have the page of a file read; its file is told with it."""
     try:
         page = page_of(source)

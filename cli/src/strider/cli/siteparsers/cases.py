@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from strider.cli.parsing.showing import told_of
 from strider.cli.parsing.sources import fetched
-from strider.parser.adapters.pages import make_reader
+from strider.parser.adapters.page_reader import make_reader
 from strider.parser.core import ParseLimits
 
 PROBLEMS: Final = "problems"

@@ -7,9 +7,9 @@ from strider.runtime.process.readiness import Dependency
 from strider.storage.objects import ObjectOptions, open_object_store
 from strider.storage.postgres import Postgres, PostgresOptions
 
-from .adapters import ObjectTexts, PostgresTables
+from .adapters import ObjectTextStore, PostgresTables
 from .settings import IndexerSettings
-from .topology import DEAD_LETTERS, GROUP, PRODUCES, Indexer, NoTexts
+from .topology import DEAD_LETTERS, GROUP, PRODUCES, Indexer, MissingTextStore
 
 
 def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
@@ -26,7 +26,7 @@ def build(process: ServiceContext[IndexerSettings]) -> ServiceDefinition:
     objects = open_object_store(ObjectOptions(url), clock=process.clock) if url else None
     indexer = Indexer(
         tables,
-        NoTexts() if objects is None else ObjectTexts(objects),
+        MissingTextStore() if objects is None else ObjectTextStore(objects),
         max_text_chars=settings.max_text_chars,
         store_noindex=settings.store_noindex,
     )

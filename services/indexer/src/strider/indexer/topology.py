@@ -37,22 +37,22 @@ from strider.messaging.effects import Effects, Subscription
 from strider.messaging.ports import Record
 
 from .core import (
-    Changes,
     PageRow,
-    decisions_of,
-    dropped_host_of,
-    dropped_url_of,
+    RowChanges,
+    decision_rows,
+    dropped_host_row,
+    dropped_url_row,
     failure_of,
-    host_row_of,
-    is_elsewhere,
-    noindex_decision,
-    product_rows_of,
+    host_row,
+    is_text_in_object,
+    noindex_row,
+    product_rows,
     rejection_of,
-    removal_of,
+    removal_row,
     row_of,
     stored_text,
-    touch_of,
-    url_row_of,
+    touch_row,
+    url_row,
 )
 
 GROUP: Final = "indexer"
@@ -77,7 +77,7 @@ CONSUMES: Final = (
 )
 PRODUCES: Final = ()
 
-STORED: Final = (
+STORED_PAGE_FIELDS: Final = (
     *("url", "url_key", "job_id", "execution_id", "crawl_spec_id", "fetch_sequence", "outcome"),
     *("parser", "parser_version", "fetched_at_ms", "depth", "referrer", "redirect_chain"),
     *("metadata", "status", "content_type", "etag", "last_modified", "total_us", "body_bytes"),
@@ -89,30 +89,30 @@ STORED: Final = (
 )
 """What of a page becomes columns, and rows of their own."""
 
-LOOKED_AT: Final = (*(f"page.{name}" for name in STORED), "verdict")
+DECODED_FIELDS: Final = (*(f"page.{name}" for name in STORED_PAGE_FIELDS), "verdict")
 
-TEXTS_AT_ONCE: Final = 8
+MAX_CONCURRENT_TEXTS: Final = 8
 """Texts that are fetched from the object store at a time."""
 
 
-class Tables(Protocol):
+class ReadModelWriter(Protocol):
     """The read models."""
 
-    async def keep(self, changes: Changes) -> None:
+    async def write(self, changes: RowChanges) -> None:
         """Write rows, all or nothing for each table's part; may raise Unavailable."""
 
 
-class Texts(Protocol):
+class TextStore(Protocol):
     """Texts that were too long to travel."""
 
-    async def text(self, reference: str) -> str | None:
+    async def load_text(self, reference: str) -> str | None:
         """Give the text of an object, None where there is no such object any more; may raise Unavailable."""
 
 
-class NoTexts:
+class MissingTextStore:
     """Without an object store there is none to fetch."""
 
-    async def text(self, reference: str) -> str | None:  # noqa: ARG002  # the port's shape
+    async def load_text(self, reference: str) -> str | None:  # noqa: ARG002  # the port's shape
         """Find nothing."""
         return None
 
@@ -121,17 +121,22 @@ class Indexer:
     """Turns events into rows, and has them remembered."""
 
     def __init__(
-        self, tables: Tables, texts: Texts, *, max_text_chars: int, store_noindex: bool = False
+        self,
+        tables: ReadModelWriter,
+        text_store: TextStore,
+        *,
+        max_text_chars: int,
+        store_noindex: bool = False,
     ) -> None:
         self._tables = tables
-        self._texts = texts
+        self._texts = text_store
         self._max_text_chars = max_text_chars
         self._store_noindex = store_noindex
 
     def subscriptions(self) -> tuple[Subscription, ...]:
         """Say which topic goes to which method."""
         return (
-            Subscription(PAGES_VALIDATED, batch_handler=self.on_pages_validated, fields=LOOKED_AT),
+            Subscription(PAGES_VALIDATED, batch_handler=self.on_pages_validated, fields=DECODED_FIELDS),
             Subscription(PAGES_REJECTED, batch_handler=self.on_pages_rejected),
             Subscription(URLS_DECIDED, batch_handler=self.on_urls_decided),
             Subscription(FETCHES_COMPLETED, batch_handler=self.on_fetches_completed),
@@ -146,28 +151,28 @@ class Indexer:
         events = [event for event, _ in batch if event.verdict.validation_status != ValidationStatus.REJECTED]
         hidden = [event for event in events if self._is_hidden(event.page)]
         stored = [event for event in events if self._is_stored(event.page)]
-        changes = Changes(
+        changes = RowChanges(
             pages=await self._rows(stored),
-            products=[row for event in stored if event.page.products for row in product_rows_of(event)],
-            touches=[touch_of(event) for event in events if event.page.not_modified],
-            removals=[removal_of(event.page) for event in hidden],
-            decisions=[noindex_decision(event) for event in hidden],
+            products=[row for event in stored if event.page.products for row in product_rows(event)],
+            touches=[touch_row(event) for event in events if event.page.not_modified],
+            removals=[removal_row(event.page) for event in hidden],
+            decisions=[noindex_row(event) for event in hidden],
         )
         return self._remember(changes, "stored")
 
     async def on_pages_rejected(self, batch: Sequence[tuple[PageRejected, Record]]) -> Effects:
         """Say of pages that they are not stored, and why."""
-        return self._remember(Changes(decisions=[rejection_of(event) for event, _ in batch]), "rejected")
+        return self._remember(RowChanges(decisions=[rejection_of(event) for event, _ in batch]), "rejected")
 
     async def on_urls_decided(self, batch: Sequence[tuple[UrlsDecided, Record]]) -> Effects:
         """Keep what others decided."""
-        rows = [row for event, _ in batch for row in decisions_of(event)]
-        return self._remember(Changes(decisions=rows), "decided")
+        rows = [row for event, _ in batch for row in decision_rows(event)]
+        return self._remember(RowChanges(decisions=rows), "decided")
 
     async def on_fetches_completed(self, batch: Sequence[tuple[FetchCompleted, Record]]) -> Effects:
         """Keep the requests that failed."""
         rows = [row for event, _ in batch if (row := failure_of(event)) is not None]
-        return self._remember(Changes(failures=rows), "failed")
+        return self._remember(RowChanges(failures=rows), "failed")
 
     async def on_frontier(self, batch: Sequence[tuple[EntryRecorded | None, Record]]) -> Effects:
         """Keep where every URL stands; of one that moved on meanwhile only the last.
@@ -175,29 +180,29 @@ class Indexer:
         A page in the ring is left where it stood: its end is a moment away, and would be written over it.
         """
         last = {record.key or b"": event for event, record in batch}
-        changes = Changes(
+        changes = RowChanges(
             urls=[
-                url_row_of(entry)
+                url_row(entry)
                 for entry in last.values()
                 if entry is not None and entry.state != EntryState.IN_PROGRESS
             ],
-            dropped_urls=[dropped_url_of(key) for key, entry in last.items() if entry is None],
+            dropped_urls=[dropped_url_row(key) for key, entry in last.items() if entry is None],
         )
         return self._remember(changes, "recorded")
 
     async def on_hosts(self, batch: Sequence[tuple[HostRecorded | None, Record]]) -> Effects:
         """Keep how every host stands, and the last good copy of its robots.txt."""
         last = {record.key or b"": event for event, record in batch}
-        changes = Changes(
-            hosts=[host_row_of(host) for host in last.values() if host is not None],
-            dropped_hosts=[dropped_host_of(key) for key, host in last.items() if host is None],
+        changes = RowChanges(
+            hosts=[host_row(host) for host in last.values() if host is not None],
+            dropped_hosts=[dropped_host_row(key) for key, host in last.items() if host is None],
         )
         return self._remember(changes, "recorded")
 
     async def on_dead_letters(self, batch: Sequence[tuple[DeadLetter, Record]]) -> Effects:
         """Keep what the services could not handle; a letter of ours about a letter would breed for ever."""
-        letters = [event for event, _ in batch if not _is_about_a_letter(event)]
-        return self._remember(Changes(letters=letters), "lettered")
+        letters = [event for event, _ in batch if not _is_about_dead_letter(event)]
+        return self._remember(RowChanges(dead_letters=letters), "lettered")
 
     def _is_hidden(self, page: PageParsed) -> bool:
         return page.noindex and not page.not_modified and not self._store_noindex
@@ -206,7 +211,7 @@ class Indexer:
         return not page.not_modified and not self._is_hidden(page)
 
     async def _rows(self, chosen: Sequence[PageValidated]) -> list[PageRow]:
-        away = [event.page.texts_object for event in chosen if is_elsewhere(event.page)]
+        away = [event.page.texts_object for event in chosen if is_text_in_object(event.page)]
         texts = await self._fetched(away) if away and self._max_text_chars else {}
         stored = partial(stored_text, max_chars=self._max_text_chars)
         return [
@@ -216,17 +221,19 @@ class Indexer:
 
     async def _fetched(self, references: Sequence[str]) -> dict[str, str]:
         """Fetch texts, a few at a time; what is gone is stored without its text."""
-        gate = asyncio.Semaphore(TEXTS_AT_ONCE)
+        gate = asyncio.Semaphore(MAX_CONCURRENT_TEXTS)
 
         async def fetch(reference: str) -> str:
             async with gate:
-                return await self._texts.text(reference) or ""
+                return await self._texts.load_text(reference) or ""
 
         wanted = list(dict.fromkeys(references))
         return dict(zip(wanted, await _all(fetch, wanted), strict=True))
 
-    def _remember(self, changes: Changes, outcome: str) -> Effects:
-        return Effects(after_ack=partial(self._tables.keep, changes), outcome=outcome) if changes else IGNORED
+    def _remember(self, changes: RowChanges, outcome: str) -> Effects:
+        return (
+            Effects(after_ack=partial(self._tables.write, changes), outcome=outcome) if changes else IGNORED
+        )
 
 
 IGNORED: Final = Effects(outcome="ignored")
@@ -242,5 +249,5 @@ async def _all(work: Callable[[str], Any], items: Iterable[str]) -> list[str]:
     return [task.result() for task in tasks]
 
 
-def _is_about_a_letter(letter: DeadLetter) -> bool:
+def _is_about_dead_letter(letter: DeadLetter) -> bool:
     return letter.group == GROUP and letter.topic in {topic.name for topic in LETTERS}

@@ -24,38 +24,42 @@ def build(process: ServiceContext[InsightsSettings]) -> ServiceDefinition:
         ) from failure
     settings, clock, shards = process.settings, process.clock, process.settings.run.shards
     connection, topics = kafka_connection(settings), [topic.name for topic in CONSUMES]
-    application = adapters.Application(
+    application = adapters.FaustApplication(
         connection,
         shards=shards,
         session_seconds=settings.kafka.session_timeout_seconds,
         on_progress=process.heartbeat.record_success,
-        on_taken=adapters.Losses(process.metrics).tell,
+        on_retention_gap=adapters.RetentionLossReporter(process.metrics).report,
     )
     hosts = adapters.HostTable(application, shards=shards)
-    meter = adapters.ProcessMeter(process.metrics, known=hosts.__len__)
+    meter = adapters.ProcessMeter(process.metrics, host_count=hosts.__len__)
     schemas = adapters.Schemas(process)
     insights = Insights(
         hosts,
         process.codec,
-        find=schemas.find,
-        tell=meter,
+        find_schema=schemas.find,
+        observer=meter,
         now_ms=lambda: round(clock.now().timestamp() * 1000),
         keep_hours=settings.keep_hours,
     )
     application.feed(topics, insights.on_message)
-    process.readiness.watch_pauses(application.waits, exempt=tuple)
+    process.readiness.watch_pauses(application.waiting_for, exempt=tuple)
     return ServiceDefinition(
         produces=PRODUCES,
         connect=(
             lambda: check_partition_counts(process.bus, CONSUMES, shards=shards),
-            lambda: adapters.prepare_changelog(process.bus, connection, shards=shards),
+            lambda: adapters.ensure_changelog_topic(process.bus, connection, shards=shards),
         ),
         background=(
             application.run,
             adapters.Watch(application, process, topics=topics).run,
-            lambda: adapters.repeat(hosts.write, clock=clock, seconds=adapters.WRITE_SECONDS),
-            lambda: adapters.repeat(meter.show, clock=clock, seconds=adapters.SHOW_SECONDS),
-            lambda: adapters.repeat(insights.forget, clock=clock, seconds=FORGET_SECONDS),
+            lambda: adapters.run_periodically(
+                hosts.write_changelog, clock=clock, seconds=adapters.WRITE_INTERVAL_SECONDS
+            ),
+            lambda: adapters.run_periodically(
+                meter.update_gauges, clock=clock, seconds=adapters.SHOW_SECONDS
+            ),
+            lambda: adapters.run_periodically(insights.expire_hosts, clock=clock, seconds=FORGET_SECONDS),
         ),
         close=(application.close, schemas.close),
     )

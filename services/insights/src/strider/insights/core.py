@@ -27,12 +27,12 @@ class HostCounts(TypedDict):
     hour_before: dict[str, int]
 
 
-def word_of_fetch(event: FetchCompleted) -> str:
+def fetch_label(event: FetchCompleted) -> str:
     """Name what came of a request; one for anything but a page says so."""
     return event.outcome if event.kind == RequestKind.PAGE else f"{event.kind}:{event.outcome}"
 
 
-def word_of_settlement(event: PageSettled) -> str:
+def settlement_label(event: PageSettled) -> str:
     """Name what became of a page that went round."""
     return f"{SETTLED}{event.verdict}"
 
@@ -42,26 +42,26 @@ def hour_of(timestamp_ms: int, *, now_ms: int) -> int:
     return min(timestamp_ms, now_ms) // HOUR_MS
 
 
-def counted(known: HostCounts | None, word: str, *, hour: int) -> HostCounts:
+def add_count(known: HostCounts | None, label: str, *, hour: int) -> HostCounts:
     """Count a word that was heard in an hour; what was known stays as it was."""
     if known is None:
-        return HostCounts(total={word: 1}, hour=hour, this_hour={word: 1}, hour_before={})
-    total = _one_more(known["total"], word)
+        return HostCounts(total={label: 1}, hour=hour, this_hour={label: 1}, hour_before={})
+    total = _increment(known["total"], label)
     age = known["hour"] - hour
     if age < 0:
         before = known["this_hour"] if age == -1 else {}
-        return HostCounts(total=total, hour=hour, this_hour={word: 1}, hour_before=before)
+        return HostCounts(total=total, hour=hour, this_hour={label: 1}, hour_before=before)
     return HostCounts(
         total=total,
         hour=known["hour"],
-        this_hour=_one_more(known["this_hour"], word) if age == 0 else known["this_hour"],
-        hour_before=_one_more(known["hour_before"], word) if age == 1 else known["hour_before"],
+        this_hour=_increment(known["this_hour"], label) if age == 0 else known["this_hour"],
+        hour_before=_increment(known["hour_before"], label) if age == 1 else known["hour_before"],
     )
 
 
-def requests_in(words: Mapping[str, int]) -> int:
+def count_requests(labels: Mapping[str, int]) -> int:
     """Count the requests among words; what became of their pages later is no request."""
-    return sum(count for word, count in words.items() if not word.startswith(SETTLED))
+    return sum(count for word, count in labels.items() if not word.startswith(SETTLED))
 
 
 def is_forgotten(counts: HostCounts, *, hour: int, keep_hours: int) -> bool:
@@ -69,13 +69,13 @@ def is_forgotten(counts: HostCounts, *, hour: int, keep_hours: int) -> bool:
     return hour - counts["hour"] > keep_hours
 
 
-def busiest(known: Mapping[str, int], *, host: str, requests: int, most: int) -> dict[str, int]:
+def keep_busiest(busiest_hosts: Mapping[str, int], *, host: str, requests: int, most: int) -> dict[str, int]:
     """Keep the hosts with the most requests, given that a host's number only grows."""
-    offered = {**known, host: requests}
+    offered = {**busiest_hosts, host: requests}
     if len(offered) > most:
         del offered[min(offered, key=offered.__getitem__)]
     return offered
 
 
-def _one_more(counts: Mapping[str, int], word: str) -> dict[str, int]:
+def _increment(counts: Mapping[str, int], word: str) -> dict[str, int]:
     return {**counts, word: counts.get(word, 0) + 1}

@@ -8,12 +8,12 @@ from strider.crawl.crawl_spec_cache import CrawlSpecCache
 from strider.runtime.process.main import ServiceContext, ServiceDefinition, consume, run_service
 from strider.storage.objects import ObjectOptions, open_object_store
 
-from .adapters.bodies import NoBodies, ObjectBodies
-from .adapters.meter import ProcessMeter
-from .adapters.orders import check_site_parsers, orders_of
-from .adapters.workers import WorkerParsers
+from .adapters.metrics import ProcessMeter
+from .adapters.object_bodies import MissingBodyStore, ObjectBodyStore
+from .adapters.workers.config import check_site_parsers, worker_config
+from .adapters.workers.pool import WorkerPool
 from .settings import ParserSettings
-from .topology import DEAD_LETTERS, GROUP, LIVE, SHADOW, SHADOW_GROUP, Parser, loop_settings
+from .topology import DEAD_LETTERS, GROUP, LIVE_TOPICS, SHADOW_GROUP, SHADOW_TOPICS, Parser, loop_settings
 
 
 def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
@@ -22,9 +22,9 @@ def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
     check_site_parsers(settings.site_parsers)
     url = settings.objects.url.get_secret_value()
     objects = open_object_store(ObjectOptions(url), clock=clock) if url else None
-    bodies = NoBodies() if objects is None else ObjectBodies(objects)
-    orders = orders_of(settings, may_store=objects is not None)
-    parsers = WorkerParsers(
+    bodies = MissingBodyStore() if objects is None else ObjectBodyStore(objects)
+    orders = worker_config(settings, has_object_store=objects is not None)
+    parsers = WorkerPool(
         orders, process.codec, workers=settings.workers, clock=clock, environ=dict(os.environ)
     )
     specs = CrawlSpecCache(process.bus, process.codec, clock=clock)
@@ -34,7 +34,7 @@ def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
         specs=specs,
         now_ms=lambda: round(clock.now().timestamp() * 1000),
         extraction=settings.extraction,
-        count=ProcessMeter(process.metrics).count,
+        count_page=ProcessMeter(process.metrics).count_page,
         is_shadow=settings.shadow,
     )
     loop = loop_settings(workers=settings.workers, page_seconds=settings.page_seconds)
@@ -47,7 +47,7 @@ def build(process: ServiceContext[ParserSettings]) -> ServiceDefinition:
                 on_given_up=parser.on_given_up,
             ),
         ),
-        SHADOW if settings.shadow else LIVE,
+        SHADOW_TOPICS if settings.shadow else LIVE_TOPICS,
         DEAD_LETTERS,
         connect=(parsers.start,),
         close=(parsers.close, specs.close, *(() if objects is None else (objects.close,))),

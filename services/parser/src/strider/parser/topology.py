@@ -31,9 +31,9 @@ from strider.runtime.consumer.spec import ConsumerSettings
 from strider.runtime.publishing.dead_letters import HANDLER_CRASHED, HANDLER_TIMEOUT, RESULT_REFUSED
 
 CONSUMES: Final = (PAGES_FETCHED,)
-LIVE: Final = (PAGES_PARSED, PAGES_REJECTED)
-SHADOW: Final = (PAGES_PARSED_SHADOW,)
-PRODUCES: Final = (*LIVE, *SHADOW)
+LIVE_TOPICS: Final = (PAGES_PARSED, PAGES_REJECTED)
+SHADOW_TOPICS: Final = (PAGES_PARSED_SHADOW,)
+PRODUCES: Final = (*LIVE_TOPICS, *SHADOW_TOPICS)
 DEAD_LETTERS: Final = PARSER_DLQ
 GROUP: Final = "parser"
 
@@ -43,22 +43,22 @@ SHADOW_GROUP: Final = "parser-shadow"
 PAGES_PER_WORKER: Final = 16
 """In hand at a time: what a worker has ahead."""
 
-_AFTER_ALL: Final = frozenset({HANDLER_CRASHED, HANDLER_TIMEOUT, RESULT_REFUSED})
+_PARTS_MAY_BE_PUBLISHED: Final = frozenset({HANDLER_CRASHED, HANDLER_TIMEOUT, RESULT_REFUSED})
 """Reasons to give up what could be read: parts of its list may have been spoken, by whoever died at it."""
 
-USUAL_EXTRACTION: Final = ExtractionLevel.MAIN.value
+DEFAULT_EXTRACTION: Final = ExtractionLevel.MAIN.value
 """Of a page whose crawl does not say."""
 
-_LEVELS: Final = frozenset(level.value for level in ExtractionLevel)
+_EXTRACTION_LEVELS: Final = frozenset(level.value for level in ExtractionLevel)
 
-WALL_FACTOR: Final = 5.0
+WALL_CLOCK_FACTOR: Final = 5.0
 """A page that waits for something else than the processor is ended after so many times its time."""
 
 
 def loop_settings(*, workers: int, page_seconds: float) -> ConsumerSettings:
     """Size the loop, so that a page is not given up because those before it took all of their time."""
     usual = ConsumerSettings()
-    worst_seconds = PAGES_PER_WORKER * WALL_FACTOR * page_seconds
+    worst_seconds = PAGES_PER_WORKER * WALL_CLOCK_FACTOR * page_seconds
     return replace(
         usual,
         concurrency=PAGES_PER_WORKER * workers,
@@ -67,7 +67,7 @@ def loop_settings(*, workers: int, page_seconds: float) -> ConsumerSettings:
 
 
 @fast_dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedPage:
     """What came of a page."""
 
     event: PageParsed
@@ -77,14 +77,16 @@ class Parsed:
     """Texts too long to travel, for the object store."""
     reader: ParserAttribution | None = None
     """Who read it; None where that is in the event."""
-    before: tuple[Parsed, ...] = ()
+    earlier_parts: tuple[ParsedPage, ...] = ()
     """The parts of a long list that come before this one, which is the last."""
 
 
-class Parsers(Protocol):
+class PageParser(Protocol):
     """Who reads pages."""
 
-    async def parse(self, page: PageFetched, record: Record, body: bytes, *, extraction: str = "") -> Parsed:
+    async def parse(
+        self, page: PageFetched, record: Record, body: bytes, *, extraction: str = ""
+    ) -> ParsedPage:
         """Read a page that came as this record; an empty body means the one within the event.
 
         `extraction` is how much of it is wanted; empty means as much as usual.
@@ -98,7 +100,7 @@ class Specs(Protocol):
         """Give all of these that there are; raises Unavailable where that could not be found out."""
 
 
-class Bodies(Protocol):
+class BodyStore(Protocol):
     """Where bodies and texts are that are too large to travel."""
 
     async def get(self, reference: str) -> bytes:
@@ -108,11 +110,11 @@ class Bodies(Protocol):
         """Keep texts and give their reference."""
 
 
-Count = Callable[[ParserAttribution], None]
+CountPage = Callable[[ParserAttribution], None]
 """Counts pages by who read them."""
 
 
-def _count_nothing(reader: ParserAttribution) -> None:
+def _ignore_count(reader: ParserAttribution) -> None:
     del reader
 
 
@@ -121,22 +123,22 @@ class Parser:
 
     def __init__(
         self,
-        parsers: Parsers,
-        bodies: Bodies,
+        page_parser: PageParser,
+        body_store: BodyStore,
         *,
         specs: Specs,
         now_ms: Callable[[], int],
         extraction: str = "",
-        count: Count = _count_nothing,
+        count_page: CountPage = _ignore_count,
         is_shadow: bool = False,
     ) -> None:
         """Take what it works with; `extraction` holds for every page, empty for as much as its crawl asks."""
-        self._parsers = parsers
-        self._bodies = bodies
+        self._parsers = page_parser
+        self._body_store = body_store
         self._specs = specs
         self._extraction = extraction
         self._now_ms = now_ms
-        self._count = count
+        self._count = count_page
         self._is_shadow = is_shadow
 
     def subscriptions(self) -> tuple[Subscription, ...]:
@@ -145,26 +147,31 @@ class Parser:
 
     async def on_page_fetched(self, page: PageFetched, record: Record) -> Effects:
         """Say what one page says; the outcome is part of the event."""
-        body = await self._bodies.get(page.body_object) if page.body_object else page.body
-        extraction = self._extraction or await self._asked_for(page)
+        body = await self._body_store.get(page.body_object) if page.body_object else page.body
+        extraction = self._extraction or await self._extraction_level(page)
         parsed = await self._parsers.parse(page, record, body, extraction=extraction)
         event = parsed.event
         self._count(parsed.reader or attribute_parser(event))
         if parsed.texts:
-            event = replace(event, texts_object=await self._bodies.put(parsed.texts))
+            event = replace(event, texts_object=await self._body_store.put(parsed.texts))
         topic = PAGES_PARSED_SHADOW if self._is_shadow else PAGES_PARSED
-        if not parsed.before:
+        if not parsed.earlier_parts:
             return Effects((Publish(topic, event, encoded=parsed.encoded),), outcome=event.outcome)
         last = Publish(topic, event, LAST_PART_HEADERS, encoded=parsed.encoded)
         parts = [
-            Publish(topic, part.event, MORE_PARTS_HEADERS, encoded=part.encoded) for part in parsed.before
+            Publish(topic, part.event, MORE_PARTS_HEADERS, encoded=part.encoded)
+            for part in parsed.earlier_parts
         ]
         return Effects(parts, publish_last=(last,), outcome=event.outcome)  # the last one settles the page
 
-    async def _asked_for(self, page: PageFetched) -> str:
+    async def _extraction_level(self, page: PageFetched) -> str:
         """Say how much the crawl of a page wants; what only a later version of us understands is as usual."""
         spec = (await self._specs.known((page.crawl_spec_id,))).get(page.crawl_spec_id)
-        return spec.extraction if spec is not None and spec.extraction in _LEVELS else USUAL_EXTRACTION
+        return (
+            spec.extraction
+            if spec is not None and spec.extraction in _EXTRACTION_LEVELS
+            else DEFAULT_EXTRACTION
+        )
 
     async def on_given_up(self, record: Record, reason: str) -> Effects:
         """Speak for a page without a parsed event, so that its entry settles; a shadow settles none."""
@@ -173,7 +180,7 @@ class Parser:
         rejected = page_rejection(record, reason, service="parser", now_ms=self._now_ms())
         if rejected is None:
             return NO_EFFECTS
-        if reason not in _AFTER_ALL:
+        if reason not in _PARTS_MAY_BE_PUBLISHED:
             return Effects(publish_last=(Publish(PAGES_REJECTED, rejected),))
         closes = Publish(PAGES_PARSED, closing_event(rejected), closing_headers(rejected.rejection_reason))
         return Effects((Publish(PAGES_REJECTED, rejected, MORE_PARTS_HEADERS),), publish_last=(closes,))

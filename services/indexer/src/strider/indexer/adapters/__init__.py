@@ -1,6 +1,6 @@
 """PostgreSQL and the object store behind the indexer's ports."""
 
+from .object_texts import ObjectTextStore
 from .tables import PostgresTables
-from .texts import ObjectTexts
 
 __all__ = ["ObjectTexts", "PostgresTables"]

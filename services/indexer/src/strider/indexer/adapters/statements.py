@@ -48,17 +48,17 @@ TABLES: Final = (
 )
 
 
-def _columns(row: Any) -> tuple[tuple[str, str], ...]:
+def _typed_columns(row: Any) -> tuple[tuple[str, str], ...]:
     """Give name and type of each column: JSON travels as text, all else by the field's own type."""
     kinds = get_type_hints(row)
     return tuple((name, "jsonb" if name in _JSON else _TYPES[kinds[name]]) for name in row._fields)
 
 
-def _without(row: Any, *names: str) -> tuple[str, ...]:
+def _columns_except(row: Any, *names: str) -> tuple[str, ...]:
     return tuple(name for name in row._fields if name not in names)
 
 
-def _moved_by_change(table: str, moment: str) -> tuple[str, str]:
+def _changed_with_content(table: str, moment: str) -> tuple[str, str]:
     """Let a moment stay where it was for as long as the content is the same."""
     same = f"{table}.content_hash = excluded.content_hash"
     return moment, f"CASE WHEN {same} THEN {table}.{moment} ELSE excluded.{moment} END"
@@ -66,29 +66,29 @@ def _moved_by_change(table: str, moment: str) -> tuple[str, str]:
 
 PAGES: Final = Upsert(
     "crawled_pages",
-    columns=_columns(PageRow),
+    columns=_typed_columns(PageRow),
     conflict=("url_key", "job_id"),
-    update=_without(PageRow, "url_key", "job_id", "first_crawled_at", "changed_at"),
+    update=_columns_except(PageRow, "url_key", "job_id", "first_crawled_at", "changed_at"),
     where="crawled_pages.fetch_sequence <= excluded.fetch_sequence",
-    computed=(_moved_by_change("crawled_pages", "changed_at"), ("indexed_at", "now()")),
+    computed=(_changed_with_content("crawled_pages", "changed_at"), ("indexed_at", "now()")),
 )
 """A page of a newer fetch replaces that of an older one, and the same one itself."""
 
 PRODUCTS: Final = Upsert(
     "products",
-    columns=_columns(ProductRow),
+    columns=_typed_columns(ProductRow),
     conflict=("url_hash", "job_id"),
-    update=_without(ProductRow, "url_hash", "job_id", "created_at", "updated_at"),
+    update=_columns_except(ProductRow, "url_hash", "job_id", "created_at", "updated_at"),
     where="(products.is_own_page, products.crawled_at) <= (excluded.is_own_page, excluded.crawled_at)",
-    computed=(_moved_by_change("products", "updated_at"), ("indexed_at", "now()")),
+    computed=(_changed_with_content("products", "updated_at"), ("indexed_at", "now()")),
 )
 """A product's own page replaces what a list said of it; else a later page an earlier one, and itself."""
 
 DECISIONS: Final = Upsert(
     "url_decisions",
-    columns=_columns(DecisionRow),
+    columns=_typed_columns(DecisionRow),
     conflict=("id",),
-    update=_without(DecisionRow, "id"),
+    update=_columns_except(DecisionRow, "id"),
     where=(
         "excluded.decision <> 'refused' AND (url_decisions.fetch_sequence, url_decisions.decided_at)"
         " < (excluded.fetch_sequence, excluded.decided_at)"
@@ -98,24 +98,26 @@ DECISIONS: Final = Upsert(
 """A refusal stays as it was made first: most come again with each page. What closed is as it was last."""
 
 FAILURES: Final = Upsert(
-    "failed_requests", columns=_columns(FailureRow), conflict=("url_key", "job_id", "fetch_sequence")
+    "failed_requests", columns=_typed_columns(FailureRow), conflict=("url_key", "job_id", "fetch_sequence")
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowUpdate:
     """A statement that changes or removes rows which are there, and makes none."""
 
     row: Any
-    form: str
+    template: str
     """The statement, with a place for the given rows."""
     sql: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Write the statement."""
-        arrays = ", ".join(f"${at}::{kind}[]" for at, (_, kind) in enumerate(_columns(self.row), start=1))
+        arrays = ", ".join(
+            f"${at}::{kind}[]" for at, (_, kind) in enumerate(_typed_columns(self.row), start=1)
+        )
         given = f"unnest({arrays}) AS given ({', '.join(self.row._fields)})"
-        object.__setattr__(self, "sql", self.form.format(given=given, same=_SAME))
+        object.__setattr__(self, "sql", self.template.format(given=given, same=_SAME_PAGE))
 
     def columns_of(self, rows: Iterable[Any]) -> list[list[Any]]:
         """Turn rows into columns; of rows that are the same row the last fetch stays."""
@@ -123,10 +125,10 @@ class Change:
         return [list(column) for column in zip(*last.values(), strict=True)]
 
 
-_SAME: Final = """page.url_key = given.url_key AND page.job_id = given.job_id
+_SAME_PAGE: Final = """page.url_key = given.url_key AND page.job_id = given.job_id
     AND page.fetch_sequence <= given.fetch_sequence"""
 
-TOUCH: Final = Change(
+TOUCH: Final = RowUpdate(
     TouchRow,
     """UPDATE crawled_pages AS page SET
     fetch_sequence = given.fetch_sequence, execution_id = given.execution_id,
@@ -137,10 +139,10 @@ TOUCH: Final = Change(
 )
 """What has not changed moves on; a page that is not there has nothing that could."""
 
-REMOVE: Final = Change(RemovalRow, "DELETE FROM crawled_pages AS page USING {given} WHERE {same}")
+REMOVE: Final = RowUpdate(RemovalRow, "DELETE FROM crawled_pages AS page USING {given} WHERE {same}")
 """A page that asks for it goes, unless a newer fetch says otherwise."""
 
-REMOVE_PRODUCTS: Final = Change(
+REMOVE_PRODUCTS: Final = RowUpdate(
     RemovalRow,
     """DELETE FROM products AS page USING {given} WHERE page.page_key = given.url_key
     AND page.job_id = given.job_id AND page.fetch_sequence <= given.fetch_sequence""",
@@ -149,27 +151,27 @@ REMOVE_PRODUCTS: Final = Change(
 
 URLS: Final = Upsert(
     "urls",
-    columns=_columns(UrlRow),
+    columns=_typed_columns(UrlRow),
     conflict=("url_key", "job_id"),
-    update=_without(UrlRow, "url_key", "job_id"),
+    update=_columns_except(UrlRow, "url_key", "job_id"),
     where="urls.updated_at <= excluded.updated_at",
 )
 """What the frontier said last; an owner that was fenced says nothing later than the one after it."""
 
-DROP_URLS: Final = Change(
+DROP_URLS: Final = RowUpdate(
     DroppedUrlRow,
     "DELETE FROM urls USING {given} WHERE urls.url_key = given.url_key AND urls.job_id = given.job_id",
 )
 
 HOSTS: Final = Upsert(
     "hosts",
-    columns=_columns(HostRow),
+    columns=_typed_columns(HostRow),
     conflict=("name",),
-    update=_without(HostRow, "name"),
+    update=_columns_except(HostRow, "name"),
     where="hosts.updated_at <= excluded.updated_at",
 )
 
-DROP_HOSTS: Final = Change(DroppedHostRow, "DELETE FROM hosts USING {given} WHERE hosts.name = given.name")
+DROP_HOSTS: Final = RowUpdate(DroppedHostRow, "DELETE FROM hosts USING {given} WHERE hosts.name = given.name")
 
-Statement = Upsert | Change
+Statement = Upsert | RowUpdate
 """Rows go in as columns."""

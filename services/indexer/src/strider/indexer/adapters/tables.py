@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from strider.contracts.generated.enums import Decision
-from strider.indexer.core import Changes, DecisionRow, HostRow, PageRow, ProductRow
+from strider.indexer.core import DecisionRow, HostRow, PageRow, ProductRow, RowChanges
 from strider.messaging.errors import Unavailable
 from strider.storage import error_logs as errorlogs
 from strider.storage.errors import StoreRejected
@@ -34,7 +34,7 @@ from .statements import (
     Statement,
 )
 
-KNOWN_REFUSALS: Final = 20_000
+MAX_CACHED_REFUSALS: Final = 20_000
 """Refusals that are known to be stored: a site's navigation has the same ones on each of its pages."""
 
 MAX_PART_CHARACTERS: Final = 4 * 1024 * 1024
@@ -51,10 +51,10 @@ _NOT_OUR_TABLES: Final = frozenset({"42P01", "42703", "42P10", "42501"})
 class PostgresTables:
     """Writes rows in parts, each a transaction of its own that may be repeated."""
 
-    def __init__(self, postgres: Postgres, *, known_refusals: int = KNOWN_REFUSALS) -> None:
+    def __init__(self, postgres: Postgres, *, max_cached_refusals: int = MAX_CACHED_REFUSALS) -> None:
         self._postgres = postgres
         self._known: OrderedDict[str, None] = OrderedDict()
-        self._most_known = known_refusals
+        self._max_cached_refusals = max_cached_refusals
 
     async def require(self) -> None:
         """Raise Unavailable until the tables are there."""
@@ -63,26 +63,26 @@ class PostgresTables:
             names = ", ".join(row["name"] for row in found)
             raise Unavailable(DEPENDENCY, f"there is no table {names}; run: strider migrate up")
 
-    async def keep(self, changes: Changes) -> None:
+    async def write(self, changes: RowChanges) -> None:
         """Write everything; pages before what moves them on or takes them away."""
         for part in _parts(sorted(changes.pages, key=_page_order), weight=_weight):
             await self._write((PAGES, part))
-        for part in _parts(sorted(changes.products, key=_product_order), weight=_product_weight):
+        for part in _parts(sorted(changes.products, key=_product_order), weight=_product_characters):
             await self._write((PRODUCTS, part))
         removals = changes.removals
         await self._write((TOUCH, changes.touches), (REMOVE, removals), (REMOVE_PRODUCTS, removals))
-        await self._keep_decisions(changes.decisions)
+        await self._write_decisions(changes.decisions)
         for part in _parts(sorted(changes.failures)):
             await self._write((FAILURES, part))
         for part in _parts(sorted(changes.urls)):
             await self._write((URLS, part))
-        for part in _parts(sorted(changes.hosts), weight=_host_weight):
+        for part in _parts(sorted(changes.hosts), weight=_host_characters):
             await self._write((HOSTS, part))
         await self._write((DROP_URLS, changes.dropped_urls), (DROP_HOSTS, changes.dropped_hosts))
-        if changes.letters:
-            await self._write((errorlogs.UPSERT, sorted(map(errorlogs.error_log_row, changes.letters))))
+        if changes.dead_letters:
+            await self._write((errorlogs.UPSERT, sorted(map(errorlogs.error_log_row, changes.dead_letters))))
 
-    async def _keep_decisions(self, decisions: Sequence[DecisionRow]) -> None:
+    async def _write_decisions(self, decisions: Sequence[DecisionRow]) -> None:
         fresh = [row for row in decisions if row.id not in self._known]
         for part in _parts(sorted(fresh, key=_decision_order)):
             await self._write((DECISIONS, part))
@@ -90,7 +90,7 @@ class PostgresTables:
 
     def _note(self, refusals: Iterable[str]) -> None:
         self._known.update(dict.fromkeys(refusals))
-        while len(self._known) > self._most_known:
+        while len(self._known) > self._max_cached_refusals:
             self._known.popitem(last=False)
 
     async def _write(self, *statements: tuple[Statement, Sequence[Any]]) -> None:
@@ -133,11 +133,11 @@ def _weight(row: PageRow) -> int:
     return _ROW_CHARACTERS + len(row.text)
 
 
-def _product_weight(row: ProductRow) -> int:
+def _product_characters(row: ProductRow) -> int:
     return _ROW_CHARACTERS + len(row.description) + len(row.images)
 
 
-def _host_weight(row: HostRow) -> int:
+def _host_characters(row: HostRow) -> int:
     return _ROW_CHARACTERS + len(row.robots_text)
 
 

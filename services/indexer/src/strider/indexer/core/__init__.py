@@ -1,13 +1,12 @@
 """What is stored of an event? Values in, rows out."""
 
-from .decisions import decision_id, decisions_of, noindex_decision, rejection_of
+from .column_values import moment_of
+from .decisions import decision_id, decision_rows, noindex_row, rejection_of
 from .failures import failure_of
-from .frontier import dropped_host_of, dropped_url_of, host_row_of, url_row_of
-from .pages import removal_of, row_of, touch_of
-from .places import moment_of
-from .products import product_rows_of
-from .rows import (
-    Changes,
+from .frontier import dropped_host_row, dropped_url_row, host_row, url_row
+from .pages import removal_row, row_of, touch_row
+from .products import product_rows
+from .row_models import (
     DecisionRow,
     DroppedHostRow,
     DroppedUrlRow,
@@ -16,10 +15,11 @@ from .rows import (
     PageRow,
     ProductRow,
     RemovalRow,
+    RowChanges,
     TouchRow,
     UrlRow,
 )
-from .texts import is_elsewhere, stored_text, text_of_object
+from .stored_text import is_text_in_object, parse_text_object, stored_text
 
 __all__ = [
     "Changes",

@@ -14,14 +14,14 @@ from typing import Any, Final, TypeVar
 from strider.contracts.generated.enums import Decision, DecisionReason, RejectionReason
 from strider.contracts.generated.events import PageParsed, PageRejected, PageValidated, UrlsDecided
 
-from .places import MAX_URL_CHARACTERS, clipped, moment_of, place_of
-from .rows import DecisionRow
+from .column_values import MAX_URL_CHARACTERS, clip, moment_of, place_of
+from .row_models import DecisionRow
 
 T = TypeVar("T")
 
 MAX_DETAIL_CHARACTERS: Final = 1000
 
-DECIDER: Final = "indexer"
+DECIDED_BY: Final = "indexer"
 """Who decides that a page is not stored because it asks for that."""
 
 REASONS: Final[Mapping[str, DecisionReason]] = MappingProxyType(
@@ -43,7 +43,7 @@ REASONS: Final[Mapping[str, DecisionReason]] = MappingProxyType(
 """The few words under which rejections are filed; all others are `rejected`, and the detail says which."""
 
 
-def decisions_of(decided: UrlsDecided) -> Iterator[DecisionRow]:
+def decision_rows(decided: UrlsDecided) -> Iterator[DecisionRow]:
     """Make a row of each URL that was decided about; raises ValueError where the arrays do not fit."""
     by, decided_at = decided.decided_by, moment_of(decided.decided_at_ms)
     for url, key, decision, reason, detail, job, execution, sequence, status, depth, target in _items(
@@ -54,14 +54,14 @@ def decisions_of(decided: UrlsDecided) -> Iterator[DecisionRow]:
             id=decision_id(job, execution, key or url, decision, reason, by),
             url_key=key,
             job_id=job,
-            url=clipped(url, MAX_URL_CHARACTERS),
+            url=clip(url, MAX_URL_CHARACTERS),
             host=host,
             domain=domain,
             execution_id=execution,
             crawl_spec_id=decided.crawl_spec_id,
             decision=decision,
             reason=reason,
-            detail=clipped(detail, MAX_DETAIL_CHARACTERS),
+            detail=clip(detail, MAX_DETAIL_CHARACTERS),
             decided_by=by,
             fetch_sequence=sequence,
             status_code=status,
@@ -76,16 +76,18 @@ def rejection_of(page: PageRejected) -> DecisionRow:
     """Make the row of a page that is no content."""
     reason = REASONS.get(page.rejection_reason, DecisionReason.REJECTED)
     detail = ": ".join(part for part in (page.rejection_reason, page.detail) if part)
-    return _not_stored(page, reason, detail=detail, decided_by=page.rejected_by, at_ms=page.rejected_at_ms)
+    return _not_stored_row(
+        page, reason, detail=detail, decided_by=page.rejected_by, at_ms=page.rejected_at_ms
+    )
 
 
-def noindex_decision(validated: PageValidated) -> DecisionRow:
+def noindex_row(validated: PageValidated) -> DecisionRow:
     """Make the row of a page that asks not to be stored."""
-    return _not_stored(
+    return _not_stored_row(
         validated.page,
         DecisionReason.NOINDEX,
         detail="",
-        decided_by=DECIDER,
+        decided_by=DECIDED_BY,
         at_ms=validated.verdict.validated_at_ms,
     )
 
@@ -99,7 +101,7 @@ def decision_id(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def _not_stored(
+def _not_stored_row(
     page: PageRejected | PageParsed, reason: str, *, detail: str, decided_by: str, at_ms: int
 ) -> DecisionRow:
     host, domain = place_of(page.url)
@@ -115,7 +117,7 @@ def _not_stored(
         crawl_spec_id=page.crawl_spec_id,
         decision=decision,
         reason=reason,
-        detail=clipped(detail, MAX_DETAIL_CHARACTERS),
+        detail=clip(detail, MAX_DETAIL_CHARACTERS),
         decided_by=decided_by,
         fetch_sequence=page.fetch_sequence,
         status_code=page.status,

@@ -11,8 +11,8 @@ from typing import Final
 from strider.contracts.generated.enums import FetchOutcome, RequestKind
 from strider.contracts.generated.events import FetchCompleted
 
-from .places import MAX_URL_CHARACTERS, clipped, moment_of, place_of
-from .rows import FailureRow
+from .column_values import MAX_URL_CHARACTERS, clip, moment_of, place_of
+from .row_models import FailureRow
 
 MAX_MESSAGE_CHARACTERS: Final = 1000
 
@@ -22,14 +22,14 @@ ANSWERS: Final = frozenset({FetchOutcome.FETCHED, FetchOutcome.NOT_MODIFIED, Fet
 
 def failure_of(completed: FetchCompleted) -> FailureRow | None:
     """Make the row of a failed request; None for one that did not fail."""
-    if completed.outcome in ANSWERS or _says_no_robots(completed):
+    if completed.outcome in ANSWERS or _is_missing_robots(completed):
         return None
     host, domain = place_of(completed.url)
     return FailureRow(
         url_key=completed.url_key,
         job_id=completed.job_id,
         fetch_sequence=completed.fetch_sequence,
-        url=clipped(completed.url, MAX_URL_CHARACTERS),
+        url=clip(completed.url, MAX_URL_CHARACTERS),
         host=host,
         domain=domain,
         execution_id=completed.execution_id,
@@ -37,7 +37,7 @@ def failure_of(completed: FetchCompleted) -> FailureRow | None:
         outcome=completed.outcome,
         error_class=completed.error_class,
         error_category=completed.error_category,
-        error_message=clipped(completed.error_message, MAX_MESSAGE_CHARACTERS),
+        error_message=clip(completed.error_message, MAX_MESSAGE_CHARACTERS),
         status_code=completed.status,
         try_number=completed.try_number,
         retry_after_seconds=completed.retry_after_seconds,
@@ -48,6 +48,6 @@ def failure_of(completed: FetchCompleted) -> FailureRow | None:
     )
 
 
-def _says_no_robots(completed: FetchCompleted) -> bool:
+def _is_missing_robots(completed: FetchCompleted) -> bool:
     """Whether it is a robots.txt that is not there, as on most sites: that is an answer too (RFC 9309)."""
     return completed.kind == RequestKind.ROBOTS and 400 <= completed.status < 500  # noqa: PLR2004  # HTTP's classes

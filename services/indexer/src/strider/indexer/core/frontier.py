@@ -11,18 +11,18 @@ from datetime import datetime
 from strider.contracts.entry_states import url_status
 from strider.contracts.generated.events import EntryRecorded, HostRecorded
 
-from .places import MAX_URL_CHARACTERS, clipped, moment_of, place_of
-from .rows import DroppedHostRow, DroppedUrlRow, HostRow, UrlRow
+from .column_values import MAX_URL_CHARACTERS, clip, moment_of, place_of
+from .row_models import DroppedHostRow, DroppedUrlRow, HostRow, UrlRow
 
 
-def url_row_of(entry: EntryRecorded) -> UrlRow:
+def url_row(entry: EntryRecorded) -> UrlRow:
     """Make the row of an entry."""
     host, domain = place_of(entry.url)
     is_open = not entry.closed_at_ms
     return UrlRow(
         url_key=entry.url_key,
         job_id=entry.job_id,
-        url=clipped(entry.url, MAX_URL_CHARACTERS),
+        url=clip(entry.url, MAX_URL_CHARACTERS),
         host=host,
         domain=domain,
         status=url_status(entry).value,
@@ -34,8 +34,8 @@ def url_row_of(entry: EntryRecorded) -> UrlRow:
         http_status=entry.status,
         depth=entry.depth,
         priority=entry.priority,
-        referrer=clipped(entry.referrer, MAX_URL_CHARACTERS),
-        redirect_target=clipped(entry.redirect_target, MAX_URL_CHARACTERS),
+        referrer=clip(entry.referrer, MAX_URL_CHARACTERS),
+        redirect_target=clip(entry.redirect_target, MAX_URL_CHARACTERS),
         tries=entry.tries,
         error_count=entry.error_count,
         error_class=entry.error_class,
@@ -51,13 +51,13 @@ def url_row_of(entry: EntryRecorded) -> UrlRow:
     )
 
 
-def dropped_url_of(key: bytes) -> DroppedUrlRow:
+def dropped_url_row(key: bytes) -> DroppedUrlRow:
     """Name the row of an entry that the log has dropped: its key is the job, a slash, the URL's key."""
     job_id, _, url_key = key.decode("utf-8", "replace").rpartition("/")
     return DroppedUrlRow(url_key, job_id)
 
 
-def host_row_of(record: HostRecorded) -> HostRow:
+def host_row(record: HostRecorded) -> HostRow:
     """Make the row of a group, or of an origin's robots.txt."""
     return HostRow(
         name=record.origin or record.group,
@@ -84,7 +84,7 @@ def host_row_of(record: HostRecorded) -> HostRow:
         robots_state=record.robots_state,
         robots_text=record.robots_text,
         robots_status=record.robots_status,
-        robots_url=clipped(record.robots_url, MAX_URL_CHARACTERS),
+        robots_url=clip(record.robots_url, MAX_URL_CHARACTERS),
         robots_fetched_at=_moment(record.robots_fetched_at_ms),
         robots_expires_at=_moment(record.robots_expires_at_ms),
         sitemap_urls=json.dumps(record.sitemap_urls),
@@ -92,7 +92,7 @@ def host_row_of(record: HostRecorded) -> HostRow:
     )
 
 
-def dropped_host_of(key: bytes) -> DroppedHostRow:
+def dropped_host_row(key: bytes) -> DroppedHostRow:
     """Name the row of a host that the log has dropped."""
     return DroppedHostRow(key.decode("utf-8", "replace"))
 

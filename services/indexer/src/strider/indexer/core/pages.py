@@ -10,8 +10,8 @@ import json
 
 from strider.contracts.generated.events import PageParsed, PageValidated
 
-from .places import moment_of, place_of
-from .rows import PageRow, RemovalRow, TouchRow
+from .column_values import moment_of, place_of
+from .row_models import PageRow, RemovalRow, TouchRow
 
 
 def row_of(validated: PageValidated, text: str) -> PageRow:
@@ -55,7 +55,7 @@ def row_of(validated: PageValidated, text: str) -> PageRow:
         parse_outcome=page.outcome,
         parser=page.parser,
         parser_version=page.parser_version,
-        error_message=_error_of(page),
+        error_message=_error_message(page),
         truncated=page.truncated,
         rendered=page.rendered,
         etag=page.etag,
@@ -71,7 +71,7 @@ def row_of(validated: PageValidated, text: str) -> PageRow:
     )
 
 
-def touch_of(validated: PageValidated) -> TouchRow:
+def touch_row(validated: PageValidated) -> TouchRow:
     """Say what moves on for a page that has not changed."""
     page = validated.page
     return TouchRow(
@@ -88,12 +88,12 @@ def touch_of(validated: PageValidated) -> TouchRow:
     )
 
 
-def removal_of(page: PageParsed) -> RemovalRow:
+def removal_row(page: PageParsed) -> RemovalRow:
     """Name the row that a page which asks not to be stored must not leave behind."""
     return RemovalRow(page.url_key, page.job_id, page.fetch_sequence)
 
 
-def _error_of(page: PageParsed) -> str:
+def _error_message(page: PageParsed) -> str:
     return ": ".join(part for part in (page.error_class, page.error_message) if part)
 
 

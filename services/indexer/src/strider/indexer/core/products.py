@@ -14,15 +14,15 @@ from typing import Final
 from strider.contracts.generated.events import PageParsed, PageValidated, Product
 from strider.urls import RefusedUrl, url_hash, url_key_of_text
 
+from .column_values import moment_of, place_of
 from .pages import as_json
-from .places import moment_of, place_of
-from .rows import ProductRow
+from .row_models import ProductRow
 
 MAX_PRICE_CHARACTERS: Final = 40
 """Longer numbers are no prices, and the database has an end somewhere."""
 
 
-def product_rows_of(validated: PageValidated) -> list[ProductRow]:
+def product_rows(validated: PageValidated) -> list[ProductRow]:
     """Make the rows of everything that a page offers."""
     page = validated.page
     return [
@@ -33,10 +33,10 @@ def product_rows_of(validated: PageValidated) -> list[ProductRow]:
 
 def _named(page: PageParsed) -> Iterator[tuple[str, str, bool]]:
     """Give key and URL of each product, and whether the page is its own."""
-    own = {page.url_key, _key_of(page.canonical_url)}
+    own = {page.url_key, _url_key(page.canonical_url)}
     met: set[str] = set()
     for number, product in enumerate(page.products):
-        name = _key_of(product.url)
+        name = _url_key(product.url)
         url = product.url if name else page.url
         name = name or page.url_key
         is_own = name in own
@@ -52,7 +52,7 @@ def _beside(name: str, mark: str) -> str:
     return sha256(f"{name}#{mark}".encode(errors="replace")).hexdigest()
 
 
-def _key_of(url: str) -> str:
+def _url_key(url: str) -> str:
     """Give the key of a URL; empty for what is none."""
     normal = url_key_of_text(url) if url else ""
     return "" if not normal or isinstance(normal, RefusedUrl) else url_hash(normal)
@@ -91,7 +91,7 @@ def _row(validated: PageValidated, product: Product, *, name: str, url: str, is_
         mpn=product.mpn,
         condition=product.condition,
         seller=product.seller,
-        images=_images(product),
+        images=_images_json(product),
         sources=as_json(product.sources),
         confidences=as_json(product.confidences),
         metadata=as_json(product.extra),
@@ -115,7 +115,7 @@ def _decimal(text: str) -> Decimal | None:
     return number if number.is_finite() and abs(number.adjusted()) <= MAX_PRICE_CHARACTERS else None
 
 
-def _images(product: Product) -> str:
+def _images_json(product: Product) -> str:
     columns = (
         product.image_urls,
         product.image_kinds,

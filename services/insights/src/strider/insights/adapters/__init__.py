@@ -1,21 +1,21 @@
 """What insights waits for: Faust with its table, a watch over it, schemas, and the process's metrics."""
 
-from .application import Application
-from .changelog import prepare_changelog
-from .meter import SHOW_SECONDS, Losses, ProcessMeter
-from .schemas import Schemas
-from .tables import WRITE_SECONDS, HostTable
-from .watch import Watch, repeat
+from .application import FaustApplication
+from .changelog import ensure_changelog_topic
+from .host_table import WRITE_INTERVAL_SECONDS, HostTable
+from .metrics import SHOW_SECONDS, ProcessMeter, RetentionLossReporter
+from .monitor import Watch, run_periodically
+from .schema_lookup import Schemas
 
 __all__ = [
     "SHOW_SECONDS",
     "WRITE_SECONDS",
-    "Application",
+    "FaustApplication",
     "HostTable",
     "Losses",
     "ProcessMeter",
     "Schemas",
     "Watch",
     "prepare_changelog",
-    "repeat",
+    "run_periodically",
 ]

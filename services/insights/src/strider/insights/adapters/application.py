@@ -17,16 +17,16 @@ from typing import Any, Final, TypeAlias, cast
 import faust
 from faust.types.auth import CredentialsT
 
-from strider.insights.topology import Heard
+from strider.insights.topology import ConsumedMessage
 from strider.messaging.errors import InfrastructureError
 from strider.messaging.kafka import KafkaConnection
 from strider.messaging.ports import TopicPartition
 from strider.runtime.observability.logging import logger
 from strider.runtime.process.exit_codes import ExitCode
 
-from .commits import ContiguousConsumer, OnTaken
+from .consumer import ContiguousConsumer, OnRetentionGap
 
-APP: Final = "insights"
+APPLICATION_NAME: Final = "insights"
 """Consumer group, and first part of the names of Faust's own topics."""
 BUFFER_MESSAGES: Final = 1000
 CLOSE_SECONDS: Final = 4.0
@@ -34,16 +34,16 @@ CLOSE_SECONDS: Final = 4.0
 LOUD: Final = {"faust.transport.producer": logging.ERROR}
 """It warns of a buffer that is full for a moment, which is how it waits."""
 
-OnMessage: TypeAlias = Callable[[Heard], Awaitable[None]]
+OnMessage: TypeAlias = Callable[[ConsumedMessage], Awaitable[None]]
 
 _log = logger("insights")
 
 
-class ApplicationEnded(InfrastructureError):
+class FaustStopped(InfrastructureError):
     """Faust has stopped of its own accord."""
 
 
-class Application:
+class FaustApplication:
     """A Faust application."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Application:
         shards: int,
         session_seconds: float,
         on_progress: Callable[[], None] = lambda: None,
-        on_taken: OnTaken = lambda _taken: None,
+        on_retention_gap: OnRetentionGap = lambda _taken: None,
         exit_now: Callable[[int], Any] = os._exit,
     ) -> None:
         for name, level in {"faust": logging.WARNING, "mode": logging.WARNING, **LOUD}.items():
@@ -61,18 +61,18 @@ class Application:
         self._on_progress = on_progress
         self._exit_now = exit_now
         self._app = _open_app(connection, shards=shards, session_seconds=session_seconds)
-        self._app.transport.Consumer = partial(ContiguousConsumer, on_taken=on_taken)
+        self._app.transport.Consumer = partial(ContiguousConsumer, on_retention_gap=on_retention_gap)
         self._failed: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
-        self._leaving: list[Callable[[], Awaitable[None]]] = []
+        self._revoke_hooks: list[Callable[[], Awaitable[None]]] = []
         self._app.on_partitions_revoked.connect(self._on_revoked, weak=False)
 
     def table(self, name: str, *, partitions: int) -> Any:
         """Have a table; its log must be there when this starts."""
         return self._app.Table(name, partitions=partitions)
 
-    def before_leaving(self, work: Callable[[], Awaitable[None]]) -> None:
+    def before_revoke(self, hook: Callable[[], Awaitable[None]]) -> None:
         """Have something done before partitions go to another process, or the process ends."""
-        self._leaving.append(work)
+        self._revoke_hooks.append(hook)
 
     def feed(self, topics: Iterable[str], on_message: OnMessage) -> None:
         """Give the messages of topics to a method, one by one.
@@ -98,7 +98,7 @@ class Application:
                     raise
                 self._on_progress()
 
-        self._app.agent(channel, name=APP)(agent)
+        self._app.agent(channel, name=APPLICATION_NAME)(agent)
 
     async def run(self) -> None:
         """Run until stopped; raises what ended it otherwise."""
@@ -111,7 +111,7 @@ class Application:
             ended.cancel()
         if self._failed.done():
             raise self._failed.result()
-        raise ApplicationEnded(f"Faust has ended: {self._app.crash_reason!r}") from self._app.crash_reason
+        raise FaustStopped(f"Faust has ended: {self._app.crash_reason!r}") from self._app.crash_reason
 
     async def close(self) -> None:
         """Commit and leave the group.
@@ -129,11 +129,11 @@ class Application:
         finally:
             guard.cancel()
 
-    def waits(self) -> Iterator[str]:
+    def waiting_for(self) -> Iterator[str]:
         """Say what it waits for before it can count."""
         recovery = self._app.tables.recovery
         if self._app.rebalancing or recovery.in_recovery or not recovery.completed.is_set():
-            yield f"{APP}: joining its group and reading its table"
+            yield f"{APPLICATION_NAME}: joining its group and reading its table"
 
     def remaining(self) -> int:
         """Count what is still to be read of the tables' logs."""
@@ -153,9 +153,9 @@ class Application:
         committed = {place: consumer._committed_offset[place] or 0 for place in places}  # noqa: SLF001  # no method
         return {TopicPartition(*place): max(0, ends[place] - committed[place]) for place in places}
 
-    async def read_again(self) -> None:
+    async def reread_skipped(self) -> None:
         """Go back to what Faust has passed over, once it reads."""
-        if not any(self.waits()):
+        if not any(self.waiting_for()):
             await self._app.consumer.read_again()
 
     def _fail(self, failure: Exception) -> None:
@@ -166,7 +166,7 @@ class Application:
         await self._leave()
 
     async def _leave(self) -> None:
-        for work in self._leaving:
+        for work in self._revoke_hooks:
             await work()
 
     def _give_up(self) -> None:
@@ -174,7 +174,7 @@ class Application:
         self._exit_now(int(ExitCode.TERMINATED))
 
 
-class _InMemory(faust.App):
+class _InMemoryApp(faust.App):
     """Faust without the folders that it makes at each start, for tables that have no files."""
 
     def _create_directories(self) -> None:
@@ -182,15 +182,15 @@ class _InMemory(faust.App):
 
 
 def _open_app(connection: KafkaConnection, *, shards: int, session_seconds: float) -> Any:
-    return _InMemory(
-        APP,
+    return _InMemoryApp(
+        APPLICATION_NAME,
         env={},
         broker=[f"kafka://{server}" for server in connection.bootstrap_servers],
-        broker_credentials=credentials_of(connection),
+        broker_credentials=broker_credentials(connection),
         broker_session_timeout=session_seconds,
         broker_heartbeat_interval=session_seconds / 4,
         broker_request_timeout=max(connection.request_timeout_seconds, session_seconds),
-        broker_client_id=f"{connection.client_id}-{APP}",
+        broker_client_id=f"{connection.client_id}-{APPLICATION_NAME}",
         # Where retention was faster, counts have a hole: nothing that is worth to stop for.
         consumer_auto_offset_reset="earliest",
         store="memory://",
@@ -202,15 +202,15 @@ def _open_app(connection: KafkaConnection, *, shards: int, session_seconds: floa
     )
 
 
-def _heard(message: Any) -> Heard:
+def _heard(message: Any) -> ConsumedMessage:
     headers = message.headers or ()
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return Heard(
+    return ConsumedMessage(
         message.topic, message.partition, round(message.timestamp * 1000), message.value, tuple(pairs)
     )
 
 
-def credentials_of(connection: KafkaConnection) -> CredentialsT | None:
+def broker_credentials(connection: KafkaConnection) -> CredentialsT | None:
     """Log in as our own clients do."""
     context = connection.client_arguments().get("ssl_context")
     if connection.uses_sasl:

@@ -8,17 +8,17 @@ from strider.messaging.ports import Bus
 from strider.messaging.topics.admin import TopicAdmin
 from strider.messaging.topics.diff import DeclaredTopic
 
-from .tables import CHANGELOG, CHANGELOG_CONFIG
+from .host_table import CHANGELOG_CONFIG, CHANGELOG_TOPIC
 
 
-async def prepare_changelog(bus: Bus, connection: KafkaConnection, *, shards: int) -> None:
+async def ensure_changelog_topic(bus: Bus, connection: KafkaConnection, *, shards: int) -> None:
     """Have the topic on the broker, with as many copies as the broker makes of any topic."""
-    found = await bus.partition_count(CHANGELOG)
+    found = await bus.partition_count(CHANGELOG_TOPIC)
     if found is None:
         async with TopicAdmin.open(connection) as broker:
-            await broker.create([DeclaredTopic(CHANGELOG, shards, CHANGELOG_CONFIG, groups=())])
+            await broker.create([DeclaredTopic(CHANGELOG_TOPIC, shards, CHANGELOG_CONFIG, groups=())])
     elif found != shards:
         raise StartRefused(
-            f"topic {CHANGELOG} has {found} partitions, but {shards} are set by STRIDER_SHARDS; "
+            f"topic {CHANGELOG_TOPIC} has {found} partitions, but {shards} are set by STRIDER_SHARDS; "
             "it holds nothing but counts: delete it"
         )

@@ -1,0 +1,282 @@
+"""Rows of the read models, in the order of their tables' columns.
+
+The names of the fields are the names of the columns; which type a column has, and when a row
+replaces another, is the database adapter's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+
+from strider.contracts.generated.events import DeadLetter
+
+
+class PageRow(NamedTuple):
+    """A page as it was found by one fetch."""
+
+    url_key: str
+    job_id: str
+    url: str
+    host: str
+    domain: str
+    execution_id: str
+    crawl_spec_id: str
+    fetch_sequence: int
+    status_code: int
+    content_type: str
+    content_length: int
+    decoded_length: int
+    content_hash: str
+    raw_hash: str
+    depth: int
+    referrer: str
+    redirect_chain: str
+    title: str
+    description: str
+    canonical_url: str
+    language: str
+    author: str
+    published_at: str
+    page_kind: str
+    document_kind: str
+    text: str
+    text_length: int
+    word_count: int
+    links_count: int
+    validation_status: str
+    quality: float
+    warnings: str
+    parse_outcome: str
+    parser: str
+    parser_version: str
+    error_message: str
+    truncated: bool
+    rendered: bool
+    etag: str
+    last_modified: str
+    body_object: str
+    metadata: str
+    crawl_duration_ms: int
+    parse_duration_ms: float
+    crawled_at: datetime
+    validated_at: datetime
+    first_crawled_at: datetime
+    changed_at: datetime
+
+
+class TouchRow(NamedTuple):
+    """A page that the server says has not changed: what of its row moves on."""
+
+    url_key: str
+    job_id: str
+    fetch_sequence: int
+    execution_id: str
+    crawl_spec_id: str
+    etag: str
+    last_modified: str
+    crawl_duration_ms: int
+    crawled_at: datetime
+    validated_at: datetime
+
+
+class RemovalRow(NamedTuple):
+    """A page that no longer wants to be stored."""
+
+    url_key: str
+    job_id: str
+    fetch_sequence: int
+
+
+class ProductRow(NamedTuple):
+    """A product as a page offers it. Rows are written in this order, of rows that are the same the last."""
+
+    url_hash: str
+    job_id: str
+    is_own_page: bool
+    crawled_at: datetime
+    url: str
+    host: str
+    domain: str
+    page_key: str
+    page_url: str
+    execution_id: str
+    fetch_sequence: int
+    product_name: str
+    description: str
+    price: Decimal | None
+    currency: str
+    old_price: Decimal | None
+    price_low: Decimal | None
+    price_high: Decimal | None
+    availability: str
+    rating: float | None
+    review_count: int | None
+    brand: str
+    category: str
+    sku: str
+    gtin: str
+    mpn: str
+    condition: str
+    seller: str
+    images: str
+    sources: str
+    confidences: str
+    metadata: str
+    validation_status: str
+    parser: str
+    parser_version: str
+    content_hash: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class DecisionRow(NamedTuple):
+    """Why one URL was not crawled, or not stored."""
+
+    id: str
+    url_key: str
+    job_id: str
+    url: str
+    host: str
+    domain: str
+    execution_id: str
+    crawl_spec_id: str
+    decision: str
+    reason: str
+    detail: str
+    decided_by: str
+    fetch_sequence: int
+    status_code: int
+    depth: int
+    page_url: str
+    redirect_target: str
+    decided_at: datetime
+
+
+class FailureRow(NamedTuple):
+    """A request that brought no page."""
+
+    url_key: str
+    job_id: str
+    fetch_sequence: int
+    url: str
+    host: str
+    domain: str
+    execution_id: str
+    kind: str
+    outcome: str
+    error_class: str
+    error_category: str
+    error_message: str
+    status_code: int
+    try_number: int
+    retry_after_seconds: float
+    duration_ms: int
+    remote_address: str
+    worker_id: str
+    failed_at: datetime
+
+
+class UrlRow(NamedTuple):
+    """Where the frontier has a URL of a job."""
+
+    url_key: str
+    job_id: str
+    url: str
+    host: str
+    domain: str
+    status: str
+    state: str
+    reason: str
+    execution_id: str
+    crawl_spec_id: str
+    fetch_sequence: int
+    http_status: int
+    depth: int
+    priority: int
+    referrer: str
+    redirect_target: str
+    tries: int
+    error_count: int
+    error_class: str
+    content_hash: str
+    raw_hash: str
+    unchanged_count: int
+    discovered_at: datetime | None
+    last_crawled_at: datetime | None
+    next_crawl_at: datetime | None
+    changed_at: datetime | None
+    closed_at: datetime | None
+    updated_at: datetime
+
+
+class DroppedUrlRow(NamedTuple):
+    """An entry that is no longer in the frontier."""
+
+    url_key: str
+    job_id: str
+
+
+class HostRow(NamedTuple):
+    """A group's state, or an origin's robots.txt."""
+
+    name: str
+    kind: str
+    group_name: str
+    delay_seconds: float
+    configured_delay_seconds: float
+    robots_delay_seconds: float
+    max_in_flight: int
+    is_active: bool
+    breaker: str
+    blocked_until: datetime | None
+    block_reason: str
+    barred_until: datetime | None
+    barred_by: str
+    barred_for: str
+    failures: int
+    unreachable_since: datetime | None
+    last_success_at: datetime | None
+    last_error_class: str
+    pages_fetched: int
+    requests_failed: int
+    bytes_fetched: int
+    robots_state: str
+    robots_text: str
+    robots_status: int
+    robots_url: str
+    robots_fetched_at: datetime | None
+    robots_expires_at: datetime | None
+    sitemap_urls: str
+    updated_at: datetime
+
+
+class DroppedHostRow(NamedTuple):
+    """A host that is no longer in the log."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowChanges:
+    """Everything that one batch of events changes."""
+
+    pages: Sequence[PageRow] = ()
+    touches: Sequence[TouchRow] = ()
+    products: Sequence[ProductRow] = ()
+    removals: Sequence[RemovalRow] = ()
+    decisions: Sequence[DecisionRow] = ()
+    failures: Sequence[FailureRow] = ()
+    dead_letters: Sequence[DeadLetter] = ()
+    urls: Sequence[UrlRow] = ()
+    dropped_urls: Sequence[DroppedUrlRow] = ()
+    hosts: Sequence[HostRow] = ()
+    dropped_hosts: Sequence[DroppedHostRow] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        return any(getattr(self, each.name) for each in fields(self))

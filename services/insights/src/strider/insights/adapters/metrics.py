@@ -1,0 +1,94 @@
+"""Counts in the process's metrics: by outcome for all hosts, and the busiest hosts by name.
+
+Hosts come from outside and may be endless, so only a few of them are ever a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from strider.insights.core import HostCounts, count_requests, keep_busiest
+from strider.runtime.observability.logging import logger
+from strider.runtime.observability.metrics import LOSSES, LOST_MESSAGES, Metric, Metrics
+
+from .consumer import Taken
+
+MAX_NAMED_HOSTS: Final = 10
+SHOW_SECONDS: Final = 5.0
+
+OUTCOMES: Final = Metric(
+    "strider_insights_outcomes_total",
+    "counter",
+    "Outcomes of requests and verdicts on pages that were counted; requests for no page say so.",
+    ("outcome",),
+)
+HOSTS: Final = Metric("strider_insights_hosts", "gauge", "Hosts in the table of this process.")
+BUSIEST: Final = Metric(
+    "strider_insights_busiest_host_requests",
+    "gauge",
+    f"Requests in the latest hour to each of the {MAX_NAMED_HOSTS} busiest hosts of this process.",
+    ("host",),
+    max_series=MAX_NAMED_HOSTS,
+)
+
+_log = logger("insights")
+
+
+class ProcessMeter:
+    """Tells what was counted. The busiest hosts are named now and then: a label costs as much as an event."""
+
+    def __init__(self, metrics: Metrics, *, host_count: Callable[[], int]) -> None:
+        self._metrics = metrics
+        self._known = host_count
+        self._hour = 0
+        self._busiest: dict[str, int] = {}
+        self._named: frozenset[str] = frozenset()
+        for metric in (OUTCOMES, HOSTS, BUSIEST):
+            metrics.declare(metric)
+
+    def on_label(self, label: str) -> None:
+        """Count a word."""
+        self._metrics.count(OUTCOMES, label)
+
+    def on_host(self, host: str, counts: HostCounts) -> None:
+        """Note a host where it is among the busiest of the latest hour."""
+        if counts["hour"] < self._hour:
+            return
+        before = self._busiest if counts["hour"] == self._hour else {}
+        requests = count_requests(counts["this_hour"])
+        self._busiest = keep_busiest(before, host=host, requests=requests, most=MAX_NAMED_HOSTS)
+        self._hour = counts["hour"]
+
+    async def update_gauges(self) -> None:
+        """Name the busiest hosts, and say how many there are."""
+        for gone in self._named - self._busiest.keys():
+            self._metrics.remove(BUSIEST, gone)
+        for host, requests in self._busiest.items():
+            self._metrics.set(BUSIEST, host, value=requests)
+        self._named = frozenset(self._busiest)
+        self._metrics.set(HOSTS, value=self._known())
+
+
+class RetentionLossReporter:
+    """Says what retention took before it was counted."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def report(self, gap: Taken) -> None:
+        """Name the range in the log and the metrics; a group that never read has lost nothing."""
+        if gap.expected is None:
+            return
+        topic, partition = gap.partition
+        gone = gap.first_available - gap.expected
+        self._metrics.count(LOSSES, topic)
+        self._metrics.count(LOST_MESSAGES, topic, amount=gone)
+        _log.error(
+            "Messages lost",
+            topic=topic,
+            partition=partition,
+            lost_from=gap.expected,
+            lost_to=gap.first_available - 1,
+            messages=gone,
+        )

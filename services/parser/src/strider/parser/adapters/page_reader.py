@@ -1,0 +1,69 @@
+"""Reads one page here and now: the core with its tools.
+
+Used by worker processes and, where pages are read in the service's own process, there as well.
+Decides only how failures of the tools are told.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Final, Protocol
+
+from selectolax.lexbor import SelectolaxError
+
+from strider.contracts.generated.enums import ExtractionLevel, ParseOutcome
+from strider.contracts.generated.events import PageFetched, PageParsed
+from strider.parser.core import ParseFailure, ParseLimits, ParserTools, parse, unreadable_page
+from strider.parser.core.document.pdf import pdf_unsupported
+from strider.sites import load_installed_parsers, select_parsers
+
+from .content_encoding import open_body, unpack
+from .html_tree.reader import read_html
+from .html_tree.site_selectors import make_site_reader
+from .pdf import read_pdf
+
+
+class PageReader(Protocol):
+    """Reads pages."""
+
+    def __call__(self, page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
+        """Read a page with its body as sent, as far as is asked for; empty means as far as usual."""
+
+
+PARSER_TOOLS: Final = ParserTools(
+    decode_body=unpack,
+    read_html=read_html,
+    cpu_seconds=time.thread_time,
+    read_pdf=read_pdf,
+    open_body=open_body,
+)
+
+
+def make_reader(limits: ParseLimits, *, reads_pdf: bool = True) -> PageReader:
+    """Make what reads pages within these limits."""
+    chosen = select_parsers(load_installed_parsers().parsers, limits.site_parsers)
+    tools = replace(
+        PARSER_TOOLS, read_site=make_site_reader(chosen), read_pdf=read_pdf if reads_pdf else pdf_unsupported
+    )
+    by_level = {"": limits}
+    by_level |= {level.value: replace(limits, extraction=level.value) for level in ExtractionLevel}
+
+    def read(page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
+        return parse(page, body, tools=tools, limits=by_level[extraction])
+
+    return guarded(read)
+
+
+def guarded(read: PageReader) -> PageReader:
+    """Make a reader tell what its tools could not do, instead of raising it."""
+
+    def read_guarded(page: PageFetched, body: bytes, extraction: str = "") -> PageParsed:
+        try:
+            return read(page, body, extraction)
+        except MemoryError:
+            return unreadable_page(page, ParseFailure(ParseOutcome.OUT_OF_MEMORY, "over the limit of memory"))
+        except SelectolaxError as failure:
+            return unreadable_page(page, ParseFailure(ParseOutcome.MALFORMED, str(failure)))
+
+    return read_guarded

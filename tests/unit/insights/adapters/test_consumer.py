@@ -1,0 +1,48 @@
+"""Which offset may be committed."""
+
+from __future__ import annotations
+
+import pytest
+
+from strider.insights.adapters.consumer import Taken, contiguous_end, find_retention_gaps
+from strider.messaging.ports import TopicPartition
+
+
+@pytest.mark.parametrize(
+    ("acked", "gaps", "committed", "end"),
+    [
+        pytest.param(set(), [], 10, None, id="nothing-done"),
+        pytest.param({10, 11, 12}, [], 10, 13, id="all-done"),
+        pytest.param({5, 6}, [], None, 7, id="nothing-committed-yet"),
+        pytest.param({11, 12}, [], 10, None, id="the-next-is-in-hand"),
+        pytest.param({10, 12}, [], 10, 11, id="up-to-what-is-in-hand"),
+        pytest.param({7, 8, 9}, [], 10, None, id="done-again"),
+        pytest.param({10, 11, 12, 13}, [(11, 13)], 10, 14, id="a-gap-that-was-none"),
+        pytest.param({10, 13}, [(11, 13)], 10, 14, id="a-gap"),
+        pytest.param({10, 14}, [(11, 13)], 10, 13, id="something-in-hand-after-a-gap"),
+        pytest.param({90_000_000}, [(11, 90_000_001)], 10, 90_000_001, id="retention-took-what-was-next"),
+    ],
+)
+def test_the_end_of_what_is_done(acked, gaps, committed, end):
+    """An offset that is too low has hours counted again after a kill."""
+    assert contiguous_end(acked, gaps, committed=committed) == end
+
+
+@pytest.mark.parametrize(
+    ("committed", "begin", "found"),
+    [
+        pytest.param(10, 10, False, id="nothing-was-taken"),
+        pytest.param(10, 3, False, id="only-what-was-read"),
+        pytest.param(10, 30, True, id="what-was-next"),
+        pytest.param(0, 30, True, id="all-that-there-was"),
+        pytest.param(None, 0, False, id="a-new-group"),
+        pytest.param(None, 30, True, id="a-new-group-that-comes-late"),
+    ],
+)
+def test_a_log_that_starts_behind_the_committed_offset_has_a_gap(committed, begin, found):
+    """Where nothing follows it would be a back-log that nobody can work off."""
+    place = TopicPartition("t", 0)
+
+    holes = find_retention_gaps({place: committed}, {place: begin})
+
+    assert holes == ([Taken(place, committed, begin)] if found else [])

@@ -1,0 +1,86 @@
+"""What parser and worker say to each other survives being torn apart."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strider.contracts.generated.enums import ExtractionLevel
+from strider.parser.adapters.workers.protocol import (
+    HEAD_BYTES,
+    MAX_FRAME_BYTES,
+    PARSED,
+    READY,
+    FrameBuffer,
+    ParseRequest,
+    WorkerResponse,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    frame_length,
+)
+
+
+def answer_frame(answer: WorkerResponse) -> bytes:
+    """Write an answer whole."""
+    return b"".join(encode_response(answer))
+
+
+READERS = st.sampled_from(["", "a|b|1|read"])
+ANSWERS = st.builds(
+    WorkerResponse, st.integers(0, 4), st.sampled_from(["", "parsed"]), st.binary(), st.binary(), READERS
+)
+
+
+@given(answers=st.lists(ANSWERS, max_size=5), cuts=st.lists(st.integers(0, 400), max_size=8))
+def test_responses_arrive_whole_however_they_are_split(
+    answers: list[WorkerResponse], cuts: list[int]
+) -> None:
+    stream = b"".join(map(answer_frame, answers))
+    bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    buffer = FrameBuffer()
+
+    found = [
+        decode_response(frame) for start, end in pairwise(bounds) for frame in buffer.feed(stream[start:end])
+    ]
+
+    assert found == answers
+
+
+REQUESTS = st.builds(ParseRequest, st.binary(), st.binary(), st.sampled_from(["", *ExtractionLevel]))
+
+
+@given(request=REQUESTS)
+def test_requests_carry_event_body_and_how_much_is_wanted(request: ParseRequest) -> None:
+    frame = b"".join(encode_request(request))
+
+    assert frame_length(frame[:HEAD_BYTES]) == len(frame) - HEAD_BYTES
+    assert decode_request(frame[HEAD_BYTES:]) == request
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        b"\0",
+        b"\0\xff",
+        b"\0\1\xff\0\0\0\0",
+        answer_frame(WorkerResponse(PARSED, "x", b"event"))[HEAD_BYTES:-2],
+    ],
+    ids=["empty", "kind-only", "cut", "no-text", "event-cut"],
+)
+def test_invalid_responses_are_refused(frame: bytes) -> None:
+    with pytest.raises(ValueError, match="answer"):
+        decode_response(memoryview(frame))
+
+
+def test_a_length_that_cannot_be_is_refused() -> None:
+    """A worker that was taken over must not make its parent wait for gigabytes."""
+    head = (MAX_FRAME_BYTES + 1).to_bytes(4, "little")
+
+    with pytest.raises(ValueError, match="frame of"):
+        list(FrameBuffer().feed(head + answer_frame(WorkerResponse(READY))))
